@@ -1,0 +1,178 @@
+"""The errors of Knotwork, one tree, so that one ``except KnotworkError`` catches them all.
+
+    KnotworkError
+    ├── ConfigError            a setting is missing, unknown or out of range
+    │   ├── UnknownName        a name that is not registered; says which are
+    │   └── MissingExtra       an optional dependency is absent; says which extra brings it
+    ├── StoreError             the index file or server cannot do what was asked
+    │   ├── StoreNotFound      there is no index at that place
+    │   ├── StoreBusy          another process is writing (transient)
+    │   ├── StoreReadOnly      a write was asked of a store opened for reading
+    │   ├── SchemaMismatch     the index was written by another version or embedder
+    │   └── DimensionMismatch  a vector has the wrong length
+    ├── ModelError             an embedder or model server failed for good
+    │   └── ModelUnavailable   it may work when tried again (transient)
+    ├── IndexingError          a document cannot be indexed
+    │   └── LoadError          a file cannot be read; its reason is the message
+    ├── RetrievalError         a retriever cannot work on this index
+    └── AnswerError            an answer cannot be composed
+
+A message says what is wrong, which value, which values are valid, and what to do. Every class has
+an ``exit_code`` for the command line and an ``http_status`` for the service: the one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class KnotworkError(Exception):
+    """Base of every error that Knotwork raises on purpose."""
+
+    code: ClassVar[str] = "knotwork_error"
+    exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, *, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.fix}".strip()
+
+
+class ConfigError(KnotworkError):
+    """A setting is missing, unknown or out of range."""
+
+    code = "config_error"
+    exit_code = 2
+    http_status = 400
+
+
+class UnknownName(ConfigError):
+    """A name was given that is not one of the valid ones."""
+
+    code = "unknown_name"
+
+    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
+        known = sorted(valid)
+        near = get_close_matches(name, known, n=1, cutoff=0.6)
+        hint = f"Did you mean `{near[0]}`?" if near else ""
+        listed = ", ".join(f"`{item}`" for item in known) or "none"
+        super().__init__(f"Unknown {kind} `{name}`. Valid: {listed}.", fix=hint)
+        self.name = name
+        self.valid = known
+
+
+class MissingExtra(ConfigError):
+    """An optional dependency is not installed."""
+
+    code = "missing_extra"
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs the optional extra `{extra}`, which is not installed.",
+            fix=f"Install it with: pip install 'knotwork[{extra}]'",
+        )
+        self.extra = extra
+
+
+class StoreError(KnotworkError):
+    """The index file or server cannot do what was asked."""
+
+    code = "store_error"
+    exit_code = 1
+    http_status = 500
+
+
+class StoreNotFound(StoreError):
+    """There is no index at the place that was named."""
+
+    code = "store_not_found"
+    exit_code = 2
+    http_status = 404
+
+
+class StoreBusy(StoreError):
+    """Another process is writing to this index; trying again later may work."""
+
+    code = "store_busy"
+    exit_code = 3
+    http_status = 503
+
+
+class StoreReadOnly(StoreError):
+    """A write was asked of a store that was opened for reading."""
+
+    code = "store_read_only"
+    http_status = 409
+
+
+class SchemaMismatch(StoreError):
+    """The index was written by another version of Knotwork or with another embedder."""
+
+    code = "schema_mismatch"
+    exit_code = 2
+    http_status = 409
+
+
+class DimensionMismatch(StoreError):
+    """A vector does not have the length that the index holds."""
+
+    code = "dimension_mismatch"
+    exit_code = 2
+    http_status = 409
+
+
+class ModelError(KnotworkError):
+    """An embedder or a model server failed, and trying again will not help."""
+
+    code = "model_error"
+    http_status = 502
+
+
+class ModelUnavailable(ModelError):
+    """An embedder or a model server failed in a way that may pass.
+
+    ``retry_after_s`` is what the server asked for, or None.
+    """
+
+    code = "model_unavailable"
+    exit_code = 3
+    http_status = 503
+
+    def __init__(self, message: str, *, fix: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.retry_after_s = retry_after_s
+
+
+class IndexingError(KnotworkError):
+    """A document cannot be indexed."""
+
+    code = "indexing_error"
+
+
+class LoadError(IndexingError):
+    """A file cannot be read; the message is the reason shown to the user."""
+
+    code = "load_error"
+    http_status = 422
+
+    def __init__(self, reason: str, message: str, *, fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.reason = reason
+
+
+class RetrievalError(KnotworkError):
+    """A retriever cannot work on this index."""
+
+    code = "retrieval_error"
+
+
+class AnswerError(KnotworkError):
+    """An answer cannot be composed."""
+
+    code = "answer_error"

@@ -1,0 +1,45 @@
+"""The protocols of models: what the rest of Knotwork may ask of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.records import Span
+
+FloatMatrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk to embed: its text, the titles above it, and its sentences (offsets into ``text``)."""
+
+    text: str
+    context: str = ""
+    sentences: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassageVectors:
+    """Unit vectors of one passage: ``chunk`` of shape (d,), ``sentences`` of shape (n, d)."""
+
+    chunk: FloatMatrix
+    sentences: FloatMatrix
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors. ``name`` identifies model and settings: equal names mean
+    comparable vectors."""
+
+    name: str
+    dimension: int
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """Return unit rows of shape (len(texts), dimension), for questions and names."""
+
+    def embed_passages(self, passages: Sequence[Passage]) -> list[PassageVectors]:
+        """Return the vectors of passages and of their sentences, in order."""

@@ -1,0 +1,108 @@
+"""What is read and split: documents, their section tree, chunks and sentences.
+
+All spans are character offsets into ``Document.text``, so that anything derived from a document can
+be traced back to, and shown at, the exact spot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from knotwork.records.identity import content_id
+
+
+class Span(NamedTuple):
+    """A half-open range of characters, ``text[start:end]``."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading found by a loader; ``level`` 1 is the topmost."""
+
+    level: int
+    title: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a page, slide or sheet begins; ``label`` is what a person would call it."""
+
+    label: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One source text. ``uri`` identifies it within an index; a new text keeps the id."""
+
+    uri: str
+    text: str
+    title: str = ""
+    media_type: str = "text/plain"
+    language: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[Page, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return content_id("document", self.uri)
+
+    @property
+    def revision(self) -> str:
+        """Change whenever anything that is indexed changes."""
+        headings = "\n".join(f"{h.level} {h.span.start} {h.title}" for h in self.headings)
+        pages = "\n".join(f"{p.start} {p.label}" for p in self.pages)
+        metadata = "\n".join(f"{key}={self.metadata[key]}" for key in sorted(self.metadata))
+        return content_id(self.title, self.text, self.media_type, metadata, headings, pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A node of a document's heading tree; the root (level 0) spans the whole text."""
+
+    id: str
+    document_id: str
+    parent_id: str | None
+    ordinal: int
+    level: int
+    title: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage that is indexed and retrieved as one.
+
+    ``ordinal`` orders the leaf chunks of a document (the ``NEXT`` order) from 0. A parent chunk
+    (``is_parent``) is only returned in place of its children, never searched itself.
+    ``sentences`` are document spans that lie inside ``span``, in order.
+    """
+
+    id: str
+    document_id: str
+    section_id: str
+    ordinal: int
+    span: Span
+    text: str
+    sentences: tuple[Span, ...] = ()
+    document_title: str = ""
+    headings: tuple[str, ...] = ()
+    parent_id: str | None = None
+    is_parent: bool = False
+
+    @property
+    def context(self) -> str:
+        """The titles above this chunk, outermost first: what a reader knows before reading it."""
+        titles = (self.document_title, *self.headings)
+        return ". ".join(dict.fromkeys(title for title in titles if title))
+
+    def sentence_text(self, index: int) -> str:
+        start, end = self.sentences[index]
+        return self.text[start - self.span.start : end - self.span.start]

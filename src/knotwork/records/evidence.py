@@ -1,0 +1,102 @@
+"""What is asked and what comes back: queries, evidence with its reasons, cited answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from knotwork.records.documents import Chunk, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question; ``k`` is how many chunks are wanted."""
+
+    text: str
+    k: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One link of the chain that led to a hit: from a sentence, over an entity, to a chunk."""
+
+    chunk_id: str
+    sentence: Span
+    sentence_text: str
+    entity_id: str
+    entity_name: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk, why it is here, and how sure the retriever is.
+
+    ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them up).
+    ``seeds`` are the names of the question's entities that led here; ``path`` the bridge, if any.
+    ``sentences`` are (document span, relevance in [0, 1]) of the chunk's best sentences, best first.
+    """
+
+    chunk: Chunk
+    score: float
+    scores: dict[str, float] = field(default_factory=dict)
+    seeds: tuple[str, ...] = ()
+    path: tuple[Step, ...] = ()
+    sentences: tuple[tuple[Span, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The hits for a query, best first (score descending, then chunk id).
+
+    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all.
+    """
+
+    query: Query
+    retriever: str
+    hits: tuple[Hit, ...] = ()
+    confidence: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a sentence of an answer stands: ``document.text[span.start:span.end] == quote``."""
+
+    number: int
+    document: str
+    title: str
+    section: str
+    page: str
+    span: Span
+    quote: str
+    chunk_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an operation cost."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    embedded_texts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
+
+    When the sources hold no answer, ``answered`` is False, ``reason`` says why, ``text`` says so in
+    words, and ``citations`` are the nearest passages, marked as such by ``answered``.
+    """
+
+    question: str
+    text: str
+    answered: bool
+    citations: tuple[Citation, ...] = ()
+    reason: str = ""
+    confidence: float = 0.0
+    retriever: str = ""
+    usage: Usage = field(default_factory=Usage)

@@ -1,0 +1,148 @@
+"""The knowledge graph: what an extractor contributes, and what a store returns.
+
+Extractors write *contributions*: a `Mention` and a `Relation` each belong to one chunk. A store
+aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations), so that
+removing a chunk removes exactly what only it supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from knotwork.records.documents import Span
+from knotwork.records.identity import content_id
+
+Direction = Literal["both", "in", "out"]
+
+
+class Label(StrEnum):
+    """Node labels of the property graph; the same on every store."""
+
+    DOCUMENT = "Document"
+    SECTION = "Section"
+    CHUNK = "Chunk"
+    ENTITY = "Entity"
+
+
+class EdgeType(StrEnum):
+    """Edge types of the property graph; the same names and directions on every store."""
+
+    HAS_SECTION = "HAS_SECTION"
+    HAS_CHUNK = "HAS_CHUNK"
+    NEXT = "NEXT"
+    HAS_CHILD = "HAS_CHILD"
+    MENTIONS = "MENTIONS"
+    ABOUT = "ABOUT"
+    RELATES = "RELATES"
+
+
+ALIAS_RELATION = "also known as"
+"""The relation of a short or other name to the full name of the same thing."""
+
+CO_OCCURRENCE_RELATION = "co-occurs with"
+"""The relation of two entities of one sentence between which no relation words were found."""
+
+
+def entity_id(normal_form: str) -> str:
+    """Return the id of the entity with this normal form."""
+    return content_id("entity", normal_form)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """All occurrences of one entity in one chunk: at most one per entity and chunk.
+
+    ``name`` is the surface form most used in the chunk. ``about`` in [0, 1] says how much the chunk
+    is about the entity: 1 when the entity is its title, less for headings, subjects and salience.
+    ``spans`` (document offsets, ascending) may be empty when only the title names the entity.
+    """
+
+    chunk_id: str
+    normal_form: str
+    name: str
+    type: str = ""
+    spans: tuple[Span, ...] = ()
+    about: float = 0.0
+
+    @property
+    def entity_id(self) -> str:
+        return entity_id(self.normal_form)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One chunk's evidence that ``source`` stands in ``relation`` to ``target`` (entity ids)."""
+
+    chunk_id: str
+    source: str
+    relation: str
+    target: str
+    weight: int = 1
+    span: Span | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What an extractor found in one chunk."""
+
+    chunk_id: str
+    mentions: tuple[Mention, ...] = ()
+    relations: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An aggregated entity.
+
+    ``name`` and ``type`` are those with most mentions (ties: the smallest string; a type beats no
+    type). ``chunk_count`` is the number of chunks that mention it.
+    """
+
+    id: str
+    name: str
+    normal_form: str
+    type: str
+    chunk_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the property graph as every store shows it."""
+
+    id: str
+    label: str
+    name: str
+    properties: Mapping[str, str | int | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An aggregated edge. ``relation`` names a RELATES edge; ``chunks`` are the ids supporting it."""
+
+    source: str
+    type: str
+    target: str
+    weight: float = 1.0
+    relation: str = ""
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """Nodes and edges in the order in which they were reached; every edge's ends are in ``nodes``."""
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSchema:
+    """Counts of nodes by label, of edges by type, and of RELATES edges by relation (most first)."""
+
+    labels: Mapping[str, int]
+    edge_types: Mapping[str, int]
+    relations: Mapping[str, int]
