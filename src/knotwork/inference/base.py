@@ -33,7 +33,8 @@ class PassageVectors:
 
 class Embedder(Protocol):
     """Turns text into unit vectors. ``name`` identifies model and settings: equal names mean
-    comparable vectors."""
+    comparable vectors.
+    """
 
     name: str
     dimension: int

@@ -85,7 +85,8 @@ class GraphStore(Protocol):
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
         """Add contributions; one with the same key (chunk and entity, or chunk, source, relation
-        and target) replaces the earlier one. Ends of relations are mentioned by the same chunk."""
+        and target) replaces the earlier one. Ends of relations are mentioned by the same chunk.
+        """
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
         """Remove all contributions of these chunks, and what is then supported by none."""
@@ -123,7 +124,8 @@ class GraphStore(Protocol):
     ) -> dict[str, list[Edge]]:
         """Return each node's edges, strongest first (weight descending, then the id of the other
         end, then type, then relation); at most ``fan`` *neighbours* are taken per node, with every
-        edge to each of them."""
+        edge to each of them.
+        """
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
         """Scan all edges, ordered by (type, source, target, relation)."""
@@ -167,7 +169,8 @@ class TextIndex(Protocol):
 
 class VectorIndex(Protocol):
     """Vectors by id. Each id holds a matrix of one or more unit rows; only tables whose matrices
-    have one row can be searched."""
+    have one row can be searched.
+    """
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
         """Add (id, content key, matrix) triples; an id that exists is replaced.
