@@ -1,1 +1,1 @@
-
+"""Graph algorithms over arrays."""

@@ -1,1 +1,1 @@
-
+"""From files to a store: loaders, splitters, the pipeline."""

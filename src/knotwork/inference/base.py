@@ -16,7 +16,7 @@ FloatMatrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk to embed: its text, the titles above it, and its sentences (offsets into ``text``)."""
+    """A chunk to embed: its text, the titles above it, its sentences (offsets into ``text``)."""
 
     text: str
     context: str = ""

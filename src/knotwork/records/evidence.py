@@ -33,8 +33,8 @@ class Hit:
 
     ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them up).
     ``seeds`` are the names of the question's entities that led here; ``path`` the bridge, if any.
-    ``sentences`` are (document span, relevance in [0, 1]) of the chunk's best sentences, best first.
-    """
+    ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them).
+    ``seeds`` are the names of the question's entities that led here, ``path`` the bridge, if any.
 
     chunk: Chunk
     score: float

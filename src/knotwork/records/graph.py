@@ -1,6 +1,6 @@
 """The knowledge graph: what an extractor contributes, and what a store returns.
 
-Extractors write *contributions*: a `Mention` and a `Relation` each belong to one chunk. A store
+Extractors write *contributions*: a `Mention` or a `Relation` belongs to one chunk. A store
 aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations), so that
 removing a chunk removes exactly what only it supported.
 """
@@ -121,7 +121,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An aggregated edge. ``relation`` names a RELATES edge; ``chunks`` are the ids supporting it."""
+    """An aggregated edge. ``relation`` names a RELATES edge; ``chunks`` support it."""
 
     source: str
     type: str
@@ -133,7 +133,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """Nodes and edges in the order in which they were reached; every edge's ends are in ``nodes``."""
+    """Nodes and edges in the order they were reached; the ends of all edges are in ``nodes``."""
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()

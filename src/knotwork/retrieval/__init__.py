@@ -1,1 +1,1 @@
-
+"""Retrievers, one file a pattern."""

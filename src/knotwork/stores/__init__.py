@@ -1,1 +1,1 @@
-
+"""Stores: one index that holds documents, graph, text and vectors."""

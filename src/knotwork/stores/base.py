@@ -229,7 +229,7 @@ class Ledger(Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """One index. Everything written inside one ``transaction()`` becomes visible at once or never."""
+    """One index. What is written in one ``transaction()`` becomes visible at once or never."""
 
     url: str
     capabilities: frozenset[Capability]

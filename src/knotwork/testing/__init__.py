@@ -1,1 +1,1 @@
-
+"""Fakes and contract suites that any backend can use."""

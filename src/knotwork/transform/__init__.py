@@ -1,1 +1,1 @@
-
+"""Index transformers: extractors."""
