@@ -31,10 +31,10 @@ class Step:
 class Hit:
     """A chunk, why it is here, and how sure the retriever is.
 
-    ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them up).
-    ``seeds`` are the names of the question's entities that led here; ``path`` the bridge, if any.
     ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them).
     ``seeds`` are the names of the question's entities that led here, ``path`` the bridge, if any.
+    ``sentences`` are (document span, relevance in [0, 1]) of the best sentences, best first.
+    """
 
     chunk: Chunk
     score: float

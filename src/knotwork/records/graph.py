@@ -1,8 +1,8 @@
 """The knowledge graph: what an extractor contributes, and what a store returns.
 
 Extractors write *contributions*: a `Mention` or a `Relation` belongs to one chunk. A store
-aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations), so that
-removing a chunk removes exactly what only it supported.
+aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations), so
+that removing a chunk removes exactly what only it supported.
 """
 
 from __future__ import annotations
