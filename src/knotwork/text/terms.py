@@ -1,0 +1,151 @@
+"""Terms: the one analysis of text that every full-text index and every query shares.
+
+English words are stemmed; Chinese, Japanese and Korean runs become character bigrams plus the
+longer words of a segmentation, so that two characters find their text and a longer word ranks it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from itertools import product
+from typing import Any
+
+_CJK = (
+    "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
+    "\uac00-\ud7a3"  # hangul
+)
+_TOKEN = re.compile(
+    rf"(?P<cjk>[{_CJK}]+)"
+    r"|(?P<initials>\b(?:[a-z]\.){2,}(?:[a-z]\b)?)"
+    r"|(?P<number>\b\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|(?<!\d\.)\b\d+\.\d+\b(?!\.\d))"
+    rf"|(?P<word>[^\W_{_CJK}]+)"
+)
+_HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{3,}")
+_POSSESSIVE = re.compile(r"(?<=\w)['\u2018\u2019\u02bc]s\b")
+_NEGATION = re.compile(r"(?<=n)['\u2018\u2019\u02bc]t\b")
+_LATIN_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
+)
+_LOOSE_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
+_VOCABULARY_SIZE = 1 << 17
+_LONGEST_STEMMED = 64
+
+_ENGLISH_STOP_WORDS = """
+a about above after again against all also although am among an and any are aren arent as at be
+because been before being below between both but by can cannot cant could couldnt did didnt do does
+doesnt doing dont down during each either else ever few for from further had hadnt has hasnt have
+havent having he hence her here hers herself him himself his how however i if in into is isnt it its
+itself just ll me might more most much must my myself neither no nor not now of off on once
+one only onto or other our ours ourselves out over own per please re s same shall she should
+shouldnt since so some such t than that the their theirs them themselves then there therefore these
+they this those though through thus to too toward towards under until up upon ve very via was wasnt
+we were werent what whatever when whenever where wherever whether which whichever while who whoever
+whom whose why will with within without wont would wouldnt yet you your yours yourself yourselves
+"""
+_CHINESE_STOP_WORDS = """
+什么 什麼 甚么 甚麼 哪个 哪個 哪些 哪里 哪裡 哪裏 哪儿 哪兒 哪一 哪位 哪年 哪种 哪種 多少
+怎么 怎麼 怎样 怎樣 如何 为何 為何 为什么 為什麼 为什 為什 是什 是谁 是誰 么是 麼是 谁是 誰是
+是哪 何时 何時 何地 何处 何處 几个 幾個 多久 请问 請問 关于 關於 对于 對於 以及 因为 因為 所以
+但是 如果 虽然 雖然 而且 或者 并且 並且 可以 这个 這個 那个 那個 这些 這些 那些 这是 這是
+他们 他們 她们 她們 它们 它們 我们 我們 你们 你們 自己 没有 沒有 不是 就是 还是 還是 一个 一個
+一种 一種 之一 其中 以下 时候 時候 么时 麼時
+"""
+_CHINESE_FUNCTION_CHARACTERS = (
+    "的了是在和与與及或而也都就不被把对對从從向于於之其此该該这這那他她它我你们們吗嗎呢吧啊谁誰"
+)
+
+STOP_WORDS: frozenset[str] = frozenset(
+    [
+        *_ENGLISH_STOP_WORDS.split(),
+        *_CHINESE_STOP_WORDS.split(),
+        *_CHINESE_FUNCTION_CHARACTERS,
+        *map("".join, product(_CHINESE_FUNCTION_CHARACTERS, repeat=2)),
+    ]
+)
+"""Function and question words of English and Chinese, in the form `terms` returns them."""
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of ``text`` in order, repeats kept.
+
+    Case, width and Latin accents do not matter; English words are stemmed (Snowball), possessive
+    's is dropped, numbers lose their thousands separators, initials count singly and joined. A
+    term holds letters, digits and, inside a decimal number, a full stop; never a space.
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(_fold(text)):
+        kind = match.lastgroup
+        token = match.group()
+        if kind == "word":
+            found.append(_term_of_word(token))
+        elif kind == "cjk":
+            found.extend(_terms_of_run(token))
+        elif kind == "number":
+            found.append(token.replace(",", ""))
+        else:
+            letters = token.replace(".", "")
+            found.extend((*letters, letters))
+    return found
+
+
+def content_terms(text: str) -> list[str]:
+    """Return the terms of ``text`` without stop words, in order, repeats kept."""
+    return [term for term in terms(text) if term not in STOP_WORDS]
+
+
+def _fold(text: str) -> str:
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    text = text.casefold()
+    if not text.isascii():
+        text = _LOOSE_ACCENTS.sub("", text)
+    return _NEGATION.sub("t", _POSSESSIVE.sub("", text))
+
+
+@lru_cache(maxsize=_VOCABULARY_SIZE)
+def _term_of_word(word: str) -> str:
+    if not word.isascii():
+        word = _strip_accents(word)
+    if word in STOP_WORDS or not word.isalpha() or len(word) > _LONGEST_STEMMED:
+        return word
+    return str(_stemmer().stemWord(word))
+
+
+def _strip_accents(word: str) -> str:
+    """Drop the accents of Latin letters alone: in other scripts they make another letter."""
+    kept: list[str] = []
+    base_is_latin = False
+    for character in unicodedata.normalize("NFD", word.translate(_LATIN_LETTERS)):
+        if unicodedata.combining(character) and "\u0300" <= character <= "\u036f":
+            if base_is_latin:
+                continue
+        else:
+            base_is_latin = "a" <= character <= "z"
+        kept.append(character)
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def _terms_of_run(run: str) -> list[str]:
+    if len(run) == 1:
+        return [run]
+    found = [run[start : start + 2] for start in range(len(run) - 1)]
+    for part in _HAN_RUN.findall(run):
+        found.extend(word for word in _segmenter().cut_for_search(part) if len(word) > 2)
+    return found
+
+
+@cache
+def _stemmer() -> Any:  # noqa: ANN401  the library has no types
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")
+
+
+@cache
+def _segmenter() -> Any:  # noqa: ANN401  the library has no types
+    import rjieba
+
+    return rjieba
