@@ -1,0 +1,30 @@
+"""Settings: one `knotwork.toml`, one frozen tree, and the only place that reads the environment."""
+
+from knotwork.config.fingerprint import fingerprint
+from knotwork.config.loading import CONFIG_FILE, Loaded, load_settings
+from knotwork.config.secrets import SecretRef
+from knotwork.config.settings import (
+    AnswerSettings,
+    EmbeddingSettings,
+    IndexSettings,
+    RetrievalSettings,
+    Settings,
+    StoreSettings,
+)
+from knotwork.config.writing import render_config, write_default_config
+
+__all__ = [
+    "CONFIG_FILE",
+    "AnswerSettings",
+    "EmbeddingSettings",
+    "IndexSettings",
+    "Loaded",
+    "RetrievalSettings",
+    "SecretRef",
+    "Settings",
+    "StoreSettings",
+    "fingerprint",
+    "load_settings",
+    "render_config",
+    "write_default_config",
+]

@@ -1,0 +1,164 @@
+"""The settings tree: every setting, its default, its bounds and its explanation, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, get_type_hints
+
+from knotwork.config.secrets import SecretRef
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is known of a setting beside its type and default.
+
+    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks what changes the result of
+    indexing a file; ``is_path`` values are relative to the file that sets them.
+    """
+
+    explanation: str
+    minimum: float | None = None
+    maximum: float | None = None
+    may_be_empty: bool = True
+    shapes_index: bool = False
+    is_path: bool = False
+
+
+def _setting(default: object, explanation: str, **options: Any) -> Any:  # noqa: ANN401
+    return field(default=default, metadata={"rule": Rule(explanation, **options)})
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where the index is."""
+
+    path: str = _setting("knowledge.knot", "the index file", may_be_empty=False, is_path=True)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """The model that turns text into vectors."""
+
+    model: str = _setting(
+        "local:all-MiniLM-L6-v2",
+        '"local:NAME" (a sentence-transformers model or folder), "openai:NAME" (any\n'
+        'OpenAI-compatible server) or "none" (full text and graph only)',
+        may_be_empty=False,
+    )
+    download: bool = _setting(False, "fetch a local model by name when it is not on this machine")
+    base_url: str = _setting(
+        "https://api.openai.com/v1", "the server of an openai: model", may_be_empty=False
+    )
+    api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
+        None, 'the variable that holds its key, for example { env = "OPENAI_API_KEY" }'
+    )
+    dimension: int = _setting(
+        0, "the length of its vectors; 0 asks the model", minimum=0, maximum=65_536
+    )
+    batch_tokens: int = _setting(
+        8_192, "tokens in one batch or request, about", minimum=64, maximum=1_000_000
+    )
+    concurrency: int = _setting(4, "requests to a server at a time", minimum=1, maximum=256)
+    timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
+    sentences: bool = _setting(
+        True, "embed sentences too; an openai: model is asked for each of them"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How documents become chunks and a graph."""
+
+    splitter: str = _setting(
+        "structure",
+        "how documents are cut into chunks",
+        may_be_empty=False,
+        shapes_index=True,
+    )
+    chunk_tokens: int = _setting(
+        200, "tokens in a chunk, at most", minimum=8, maximum=8_192, shapes_index=True
+    )
+    overlap_tokens: int = _setting(
+        0, "tokens that neighbouring chunks share", minimum=0, maximum=4_096, shapes_index=True
+    )
+    parent_tokens: int = _setting(
+        800, "tokens in a parent chunk, at most", minimum=8, maximum=65_536, shapes_index=True
+    )
+    extractor: str = _setting("rules", "what finds entities and relations", may_be_empty=False)
+    dictionary: str = _setting("", "a file of names and types to look for", is_path=True)
+    include: tuple[str, ...] = _setting(
+        (), "globs of files to index; none means every known format"
+    )
+    exclude: tuple[str, ...] = _setting((), "globs of files to leave out, as in a .gitignore")
+    max_file_mb: float = _setting(
+        100.0, "larger files are skipped, and reported", minimum=0.001, maximum=100_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSettings:
+    """How passages are found."""
+
+    retriever: str = _setting("auto", "the retrieval pattern", may_be_empty=False)
+    k: int = _setting(10, "how many passages to return", minimum=1, maximum=1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSettings:
+    """How answers are composed."""
+
+    max_sentences: int = _setting(4, "sentences in an answer, at most", minimum=1, maximum=50)
+    abstain_below: float = _setting(
+        0.5,
+        "say that the sources hold no answer when the confidence is lower; 0 always answers",
+        minimum=0,
+        maximum=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting of Knotwork; a section of `knotwork.toml` is a field here."""
+
+    store: StoreSettings = field(default_factory=StoreSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    answer: AnswerSettings = field(default_factory=AnswerSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """One setting of the tree: ``name`` is "section.key"."""
+
+    section: str
+    key: str
+    kind: object
+    default: object
+    rule: Rule
+
+    @property
+    def name(self) -> str:
+        return f"{self.section}.{self.key}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"KNOTWORK_{self.section}_{self.key}".upper()
+
+
+def sections() -> dict[str, type]:
+    """Return the class of each section, in order."""
+    hints = get_type_hints(Settings)
+    return {section.name: hints[section.name] for section in fields(Settings)}
+
+
+def setting_fields() -> Iterator[SettingField]:
+    """Yield every setting, in the order of the tree."""
+    for section, kind in sections().items():
+        hints = get_type_hints(kind)
+        entries: tuple[Field[Any], ...] = fields(kind)
+        for entry in entries:
+            rule: Rule = entry.metadata["rule"]
+            yield SettingField(section, entry.name, hints[entry.name], entry.default, rule)
