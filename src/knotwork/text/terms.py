@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 
+from knotwork.text.characters import simplify
+
 _CJK = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
@@ -46,15 +48,12 @@ we were werent what whatever when whenever where wherever whether which whicheve
 whom whose why will with within without wont would wouldnt yet you your yours yourself yourselves
 """
 _CHINESE_STOP_WORDS = """
-什么 什麼 甚么 甚麼 哪个 哪個 哪些 哪里 哪裡 哪裏 哪儿 哪兒 哪一 哪位 哪年 哪种 哪種 多少
-怎么 怎麼 怎样 怎樣 如何 为何 為何 为什么 為什麼 为什 為什 是什 是谁 是誰 么是 麼是 谁是 誰是
-是哪 何时 何時 何地 何处 何處 几个 幾個 多久 请问 請問 关于 關於 对于 對於 以及 因为 因為 所以
-但是 如果 虽然 雖然 而且 或者 并且 並且 可以 这个 這個 那个 那個 这些 這些 那些 这是 這是
-他们 他們 她们 她們 它们 它們 我们 我們 你们 你們 自己 没有 沒有 不是 就是 还是 還是 一个 一個
-一种 一種 之一 其中 以下 时候 時候 么时 麼時
+什么 甚么 哪个 哪些 哪里 哪儿 哪一 哪位 哪年 哪种 多少 怎么 怎样 如何 为何 为什么 为什 是什 是哪
+么是 何时 何地 何处 几个 多久 请问 关于 以及 因为 所以 但是 如果 虽然 而且 或者 并且 可以 这个 那个 这些
+那些 他们 她们 它们 我们 你们 自己 没有 还是 一个 一种 之一 其中 以下 时候 么时
 """
 _CHINESE_FUNCTION_CHARACTERS = (
-    "的了是在和与與及或而也都就不被把对對从從向于於之其此该該这這那他她它我你们們吗嗎呢吧啊谁誰"
+    "的了是在和与及或而也都就不被把对从向于之其此该这那他她它我你们吗呢吧啊谁"
 )
 
 STOP_WORDS: frozenset[str] = frozenset(
@@ -71,9 +70,10 @@ STOP_WORDS: frozenset[str] = frozenset(
 def terms(text: str) -> list[str]:
     """Return the terms of ``text`` in order, repeats kept.
 
-    Case, width and Latin accents do not matter; English words are stemmed (Snowball), possessive
-    's is dropped, numbers lose their thousands separators, initials count singly and joined. A
-    term holds letters, digits and, inside a decimal number, a full stop; never a space.
+    Case, width and Latin accents do not matter, nor whether Chinese is traditional or simplified;
+    English words are stemmed (Snowball), possessive 's is dropped, numbers lose their thousands
+    separators, initials count singly and joined. A term holds letters, digits and, inside a
+    decimal number, a full stop; never a space.
     """
     found: list[str] = []
     for match in _TOKEN.finditer(_fold(text)):
@@ -98,7 +98,7 @@ def content_terms(text: str) -> list[str]:
 
 def _fold(text: str) -> str:
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = simplify(unicodedata.normalize("NFKC", text))
     text = text.casefold()
     if not text.isascii():
         text = _LOOSE_ACCENTS.sub("", text)
