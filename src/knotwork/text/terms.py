@@ -48,9 +48,9 @@ we were werent what whatever when whenever where wherever whether which whicheve
 whom whose why will with within without wont would wouldnt yet you your yours yourself yourselves
 """
 _CHINESE_STOP_WORDS = """
-什么 甚么 哪个 哪些 哪里 哪儿 哪一 哪位 哪年 哪种 多少 怎么 怎样 如何 为何 为什么 为什 是什 是哪
-么是 何时 何地 何处 几个 多久 请问 关于 以及 因为 所以 但是 如果 虽然 而且 或者 并且 可以 这个 那个 这些
-那些 他们 她们 它们 我们 你们 自己 没有 还是 一个 一种 之一 其中 以下 时候 么时
+什么 甚么 哪个 哪些 哪里 哪儿 哪一 哪位 哪年 哪种 多少 怎么 怎样 如何 为何 为什么 为什 是什
+是哪 么是 何时 何地 何处 几个 多久 请问 关于 以及 因为 所以 但是 如果 虽然 而且 或者 并且 可以
+这个 那个 这些 那些 他们 她们 它们 我们 你们 自己 没有 还是 一个 一种 之一 其中 以下 时候 么时
 """
 _CHINESE_FUNCTION_CHARACTERS = (
     "的了是在和与及或而也都就不被把对从向于之其此该这那他她它我你们吗呢吧啊谁"
