@@ -1,0 +1,193 @@
+"""Normal forms of names, so that one thing has one key however it is written.
+
+The normal form of a name is built from its words: ``The Beatles' (album)`` and ``beatles`` are the
+same, and so are ``J.R.R. Tolkien`` and ``J. R. R. TOLKIEN``, ``《红楼梦》`` and ``紅樓夢``. Han
+characters are words of their own that are joined without spaces.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from knotwork.records import Span
+from knotwork.text.characters import HAN_AND_KANA, simplify
+
+MAX_WORDS = 8
+"""The longest name looked for in a question, in words written with an alphabet."""
+
+MAX_HAN = 12
+"""The longest name looked for in a question, in Han characters."""
+
+_NEVER_FIRST = frozenset({"the", "a", "an"})
+
+_STOP_WORDS = """
+    a about after again all also although am an and any are as at be because been before being
+    between both but by can could did do does during each either else ever every few for from
+    had has have having he her hers herself him himself his how however i if in into is it its
+    itself just many may me might more most much must my myself neither no nor not of off on
+    once one only or other others our ours out over own per same she should since so some such
+    than that the their theirs them themselves then there these they this those though through
+    to too two under until up upon us very was we were what when where whether which while who
+    whom whose why will with within without would yes yet you your yours
+"""
+STOP_NAMES = frozenset(_STOP_WORDS.split())
+"""Words that name nothing when they stand alone in lower case."""
+
+# Vowel signs and other marks that stand inside words but are not \w.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963"
+    "\u0981-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
+)
+_WORD = rf"[^\W{HAN_AND_KANA}]+(?:[{_MARKS}]+[^\W{HAN_AND_KANA}]*)*"
+_DOTS = "·•‧・･"
+_TOKEN = re.compile(
+    rf"[{HAN_AND_KANA}](?:\s?[{_DOTS}]\s?(?=[{HAN_AND_KANA}]))?"  # with the middle dot behind it
+    rf"|\d+(?:[.,]\d+)+(?![^\W{HAN_AND_KANA}])"  # 3.5 and 1,000
+    rf"|{_WORD}(?:['’ʼ＇`]{_WORD})*(?:[+#＋＃]+(?![^\W{HAN_AND_KANA}]))?"  # o'neill, c++, c#
+    r"|[&＆]"
+)
+_ASCII_TOKEN = re.compile(r"\d+(?:[.,]\d+)+(?!\w)|\w+(?:['`]\w+)*(?:[+#]+(?!\w))?|&", re.ASCII)
+_SUFFIX = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_OUTSIDE_WORD = re.compile(rf"[^\w{_MARKS}.+#]")
+_PLAIN = re.compile(r"[a-z0-9]{2,}(?: [a-z0-9]{2,})*")
+_HAN = re.compile(f"[{HAN_AND_KANA}]")
+_LETTERS_WITHOUT_MARK = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i", "ħ": "h"}
+)
+
+
+class _Token(NamedTuple):
+    """One folded word of a text: inside a name, at the end of one, and where it stands."""
+
+    inner: str
+    final: str
+    han: bool
+    start: int
+    end: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    for match in (_ASCII_TOKEN if text.isascii() else _TOKEN).finditer(text):
+        raw = match[0]
+        start, end = match.span()
+        if _HAN.match(raw):
+            character = simplify(unicodedata.normalize("NFKC", raw[0]))
+            inner = character + "·" if len(raw) > 1 else character
+            tokens.append(_Token(inner, character, han=True, start=start, end=start + 1))
+            continue
+        inner = final = _fold_word(raw)
+        if len(raw) > 2 and raw[-1] in "sS" and raw[-2] in "'’ʼ＇`":
+            final = _fold_word(raw[:-2])
+        if inner and final:
+            tokens.append(_Token(inner, final, han=False, start=start, end=end))
+    return tokens
+
+
+@lru_cache(maxsize=65_536)
+def _fold_word(raw: str) -> str:
+    """Fold width, case, accents and apostrophes of one word; ``1,000`` becomes ``1000``."""
+    if raw in "&＆":
+        return "and"
+    if raw.isascii():
+        word = raw.lower()
+    else:
+        word = unicodedata.normalize("NFKC", raw).casefold().translate(_LETTERS_WITHOUT_MARK)
+        decomposed = unicodedata.normalize("NFD", word)
+        word = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
+        word = unicodedata.normalize("NFC", word)
+    if word.isalnum():
+        return word
+    word = _OUTSIDE_WORD.sub("", word).rstrip("_.")
+    first = next((i for i, c in enumerate(word) if c.isalnum()), len(word))
+    return word[first:]
+
+
+def _glue(before: str, after: str, *, han: bool) -> str:
+    """Return what stands between two words: nothing beside Han and between initials."""
+    if han or (len(before) == 1 == len(after) and before.isalpha() and after.isalpha()):
+        return ""
+    return " "
+
+
+def _without_article(form: str) -> str:
+    while form.startswith(("the ", "a ", "an ")):
+        rest = form[form.index(" ") + 1 :]
+        if rest in STOP_NAMES:  # The Who
+            break
+        form = rest
+    return form
+
+
+@lru_cache(maxsize=65_536)
+def normal_form(name: str) -> str:
+    """Return the key under which a name is stored and looked up.
+
+    Width, case, accents, punctuation, spaces, a possessive ending, a leading article, a suffix in
+    brackets, and the traditional or simplified script make no difference. Only a name without any
+    letter or digit may come back as its own bare text; white space alone comes back empty.
+    """
+    if _PLAIN.fullmatch(name):
+        return _without_article(name)
+    bare = _SUFFIX.sub("", name)
+    while bare and bare != name:
+        name, bare = bare, _SUFFIX.sub("", bare)
+    tokens = _tokens(name)
+    if not tokens:
+        return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    form = ""
+    for token, following in pairwise(tokens):
+        form += token.inner + _glue(token.inner, following.inner, han=token.han or following.han)
+    return _without_article(form + tokens[-1].final)
+
+
+def name_candidates(text: str) -> Iterator[tuple[str, Span]]:
+    """Yield every normal form that a name inside ``text`` may have, with where it stands.
+
+    These are the sequences of one to eight words and of two to twelve Han characters, each form
+    once. A stop word alone is no name, unless it is written in capitals in a text that is not.
+    """
+    tokens = _tokens(text)
+    glues = [
+        _glue(token.inner, following.inner, han=token.han or following.han)
+        for token, following in pairwise(tokens)
+    ]
+    shouted = text.isupper()
+    seen: set[str] = set()
+    for first, opening in enumerate(tokens):
+        if opening.inner in _NEVER_FIRST and first + 1 < len(tokens) and glues[first]:
+            # The same names start one word later; a stop word behind it is the exception.
+            following = tokens[first + 1].final
+            form = f"{opening.inner} {following}"
+            if following in STOP_NAMES and form not in seen:
+                seen.add(form)
+                yield form, Span(opening.start, tokens[first + 1].end)
+            continue
+        prefix, words, han = "", 0, 0
+        for last in range(first, min(first + MAX_WORDS + MAX_HAN, len(tokens))):
+            token = tokens[last]
+            if token.han:
+                han += 1
+            else:
+                words += 1
+            if words > MAX_WORDS or han > MAX_HAN:
+                break
+            form = prefix + token.final
+            prefix += token.inner + (glues[last] if last < len(glues) else "")
+            if form in seen:
+                continue
+            if last == first and not _names_alone(form, text[token.start : token.end], shouted):
+                continue
+            seen.add(form)
+            yield form, Span(opening.start, token.end)
+
+
+def _names_alone(form: str, surface: str, shouted: bool) -> bool:
+    if form in STOP_NAMES:
+        return len(surface) > 1 and surface.isupper() and not shouted
+    return len(form) > 1 or not _HAN.match(form)
