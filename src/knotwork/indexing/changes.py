@@ -1,0 +1,86 @@
+"""What changed since the last run: the ledger's entries against the sources of today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from knotwork.errors import LoadError
+from knotwork.indexing.stages import UNKNOWN_TIME_NS, Prepared, Source
+from knotwork.stores.base import Ledger, LedgerEntry
+
+_LEDGER_BATCH = 1_000
+
+
+def with_entries(
+    sources: Sequence[Source], ledger: Ledger
+) -> Iterator[tuple[Source, LedgerEntry | None]]:
+    """Yield each source with what the ledger knows of it."""
+    for start in range(0, len(sources), _LEDGER_BATCH):
+        batch = sources[start : start + _LEDGER_BATCH]
+        known = ledger.get([source.uri for source in batch])
+        for source in batch:
+            yield source, known.get(source.uri)
+
+
+def needs_no_reading(source: Source, entry: LedgerEntry | None, settings: str) -> bool:
+    """Tell whether a source surely gives what it gave last time, a failure included."""
+    return (
+        entry is not None
+        and entry.settings == settings
+        and source.modified_ns != UNKNOWN_TIME_NS
+        and (entry.size, entry.modified_ns) == (source.size, source.modified_ns)
+    )
+
+
+def same_content(entry: LedgerEntry | None, revision: str, settings: str) -> bool:
+    """Tell whether a source that was read anew is indexed as it is."""
+    return (
+        entry is not None
+        and not entry.error
+        and entry.settings == settings
+        and entry.revision == revision
+    )
+
+
+def indexed_entry(prepared: Prepared, settings: str) -> LedgerEntry:
+    """Return the entry of a document that is stored."""
+    source, document = prepared.source, prepared.document
+    return LedgerEntry(
+        uri=source.uri,
+        document_id=document.id,
+        root=source.root,
+        revision=document.revision,
+        settings=settings,
+        size=source.size,
+        modified_ns=source.modified_ns,
+        chunks=len(prepared.leaves),
+    )
+
+
+def touched_entry(entry: LedgerEntry, source: Source) -> LedgerEntry:
+    """Return the entry of a file that was written anew with the same content."""
+    return replace(entry, root=source.root, size=source.size, modified_ns=source.modified_ns)
+
+
+def failed_entry(
+    source: Source, entry: LedgerEntry | None, error: LoadError, settings: str
+) -> LedgerEntry:
+    """Return the entry of a source that cannot be read.
+
+    What was indexed of it before stays (``chunks`` tells): a file that is locked or half written
+    today is not a file that was deleted, and the report names it. The revision is forgotten, so
+    that the file is indexed anew as soon as it can be read.
+    """
+    return LedgerEntry(
+        uri=source.uri,
+        document_id=entry.document_id if entry else "",
+        root=source.root,
+        revision="",
+        settings=settings,
+        size=source.size,
+        modified_ns=source.modified_ns,
+        chunks=entry.chunks if entry else 0,
+        error_reason=error.reason,
+        error=error.message,
+    )

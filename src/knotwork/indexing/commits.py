@@ -1,0 +1,94 @@
+"""What one transaction writes: whole documents with all that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from knotwork.indexing.changes import indexed_entry
+from knotwork.indexing.embedding import DIMENSION_META, EMBEDDER_META, Embedding
+from knotwork.indexing.entities import entities_before, refresh_entities
+from knotwork.indexing.stages import Prepared
+from knotwork.inference.base import PassageVectors
+from knotwork.stores.base import LedgerEntry, Store
+
+
+def commit_documents(
+    store: Store,
+    batch: Sequence[Prepared],
+    *,
+    vectors: Mapping[str, PassageVectors],
+    embedding: Embedding,
+    settings: str,
+    entries: Sequence[LedgerEntry] = (),
+) -> None:
+    """Write documents with their chunks, graph, texts, vectors and ledger entries at once.
+
+    Documents that were indexed before are replaced. ``vectors`` are by content key; ``entries``
+    are further ledger entries that belong to the same moment.
+    """
+    with store.transaction():
+        _stamp(store, embedding)
+        replaced = _stored_chunks(store, batch)
+        mentioned = {m.entity_id for p in batch for e in p.extractions for m in e.mentions}
+        before = entities_before(store, [c for ids in replaced.values() for c in ids], mentioned)
+        if replaced:
+            store.remove_documents(replaced.keys())
+        for prepared in batch:
+            store.documents.put(prepared.document, prepared.sections, prepared.chunks)
+        extractions = [extraction for prepared in batch for extraction in prepared.extractions]
+        store.graph.upsert(
+            mentions=(m for extraction in extractions for m in extraction.mentions),
+            relations=(r for extraction in extractions for r in extraction.relations),
+        )
+        store.texts("chunk").add(
+            (chunk.id, f"{chunk.context}\n{chunk.text}")
+            for prepared in batch
+            for chunk in prepared.leaves
+        )
+        _put_vectors(store, batch, vectors)
+        refresh_entities(store, before, embedding)
+        store.ledger.put([*(indexed_entry(p, settings) for p in batch), *entries])
+
+
+def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
+    """Remove the documents of these entries, with all that only they supported, at once."""
+    with store.transaction():
+        ids = [entry.document_id for entry in entries if entry.document_id]
+        chunks = [chunk for document_id in ids for chunk in store.documents.chunk_ids(document_id)]
+        before = entities_before(store, chunks, set())
+        store.remove_documents(ids)
+        refresh_entities(store, before, None)
+        store.ledger.remove([entry.uri for entry in entries])
+
+
+def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collection[str]]:
+    """Return the chunk ids of those documents of the batch that are in the index already."""
+    known = store.ledger.get([prepared.source.uri for prepared in batch])
+    return {
+        prepared.document.id: store.documents.chunk_ids(prepared.document.id)
+        for prepared in batch
+        if prepared.source.uri in known
+    }
+
+
+def _stamp(store: Store, embedding: Embedding) -> None:
+    """Note whose vectors the index holds, with the first of them."""
+    if embedding and store.meta().get(EMBEDDER_META) != embedding.name:
+        dimension = str(embedding.embedder.dimension)
+        store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
+
+
+def _put_vectors(
+    store: Store, batch: Sequence[Prepared], vectors: Mapping[str, PassageVectors]
+) -> None:
+    keyed = [
+        (chunk.id, key, vectors[key])
+        for prepared in batch
+        for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
+    ]
+    store.vectors("chunk").put((i, key, found.chunk[np.newaxis]) for i, key, found in keyed)
+    store.vectors("sentence").put(
+        (i, key, found.sentences) for i, key, found in keyed if len(found.sentences)
+    )

@@ -1,0 +1,99 @@
+"""Vectors for chunks and names: from the index where the text is known, else from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import SchemaMismatch
+from knotwork.inference.base import Embedder, Passage, PassageVectors
+from knotwork.records import Chunk, Span, content_id
+from knotwork.stores.base import Store
+
+FloatMatrix = NDArray[np.float32]
+
+EMBEDDER_META = "embedder"
+DIMENSION_META = "dimension"
+
+
+@dataclass(slots=True)
+class Embedding:
+    """An embedder as the pipeline uses it, opened on first use; ``name`` is empty without one.
+
+    ``embedded`` and ``reused`` count texts (passages and names).
+    """
+
+    name: str = ""
+    open_embedder: Callable[[], Embedder] | None = None
+    embedded: int = 0
+    reused: int = 0
+    _embedder: Embedder | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.name)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder itself; the first use may load a model."""
+        if self._embedder is None:
+            assert self.open_embedder is not None
+            self._embedder = self.open_embedder()
+        return self._embedder
+
+    def chunk_key(self, chunk: Chunk) -> str:
+        """Return the key of all that decides a chunk's vectors."""
+        start = chunk.span.start
+        spans = " ".join(f"{s.start - start}-{s.end - start}" for s in chunk.sentences)
+        return content_id("passage", self.name, chunk.context, chunk.text, spans)
+
+    def name_key(self, name: str) -> str:
+        """Return the key of a name's vector."""
+        return content_id("name", self.name, name)
+
+    def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
+        """Return the vectors of chunks, in order."""
+        self.embedded += len(chunks)
+        return self.embedder.embed_passages([_passage(chunk) for chunk in chunks])
+
+    def embed_names(self, names: Sequence[str]) -> FloatMatrix:
+        """Return one unit row for each name."""
+        self.embedded += len(names)
+        return self.embedder.embed(names)
+
+
+def known_vectors(store: Store, keys: Collection[str]) -> dict[str, PassageVectors]:
+    """Return the vectors that the index holds, by content key.
+
+    A chunk and its sentences are stored in one transaction: where the chunk's vector is known, no
+    sentence matrix means that it had no sentence vectors.
+    """
+    chunks = store.vectors("chunk").by_key(keys)
+    sentences = store.vectors("sentence").by_key(chunks.keys())
+    return {
+        key: PassageVectors(matrix[0], sentences.get(key, matrix[:0]))
+        for key, matrix in chunks.items()
+    }
+
+
+def check_embedder(meta: Mapping[str, str], name: str) -> None:
+    """Raise SchemaMismatch when the index holds the vectors of another embedder than ``name``.
+
+    An index without vectors fits every embedder: its documents are embedded by the next run.
+    """
+    stored = meta.get(EMBEDDER_META, "")
+    if stored in {"", name}:
+        return
+    using = f"`{name}`" if name else "none"
+    raise SchemaMismatch(
+        f"The index holds vectors of the embedder `{stored}`, and the settings name {using}.",
+        fix=f"Use `{stored}`, or index the documents into a new file.",
+    )
+
+
+def _passage(chunk: Chunk) -> Passage:
+    start = chunk.span.start
+    sentences = tuple(Span(s.start - start, s.end - start) for s in chunk.sentences)
+    return Passage(text=chunk.text, context=chunk.context, sentences=sentences)

@@ -1,0 +1,255 @@
+"""The way of a document into the index: read, split, extract, embed, store.
+
+Documents are gathered into batches of about ``BATCH_CHUNKS`` chunks that are embedded together and
+committed in one transaction; a document is never split over two. Whatever stops a run, the index is
+as after its last commit, and the next run goes on from there, because the ledger commits with the
+documents. The result depends on the documents alone, not on the batches or their order.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from knotwork.errors import KnotworkError, LoadError, ModelError
+from knotwork.indexing.changes import (
+    failed_entry,
+    needs_no_reading,
+    same_content,
+    touched_entry,
+    with_entries,
+)
+from knotwork.indexing.commits import commit_documents, remove_sources
+from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, known_vectors
+from knotwork.indexing.report import (
+    EventKind,
+    Failure,
+    IndexEvent,
+    IndexingInterrupted,
+    IndexReport,
+)
+from knotwork.indexing.stages import Prepared, Source, Stages
+from knotwork.indexing.tally import Tally
+from knotwork.inference.base import PassageVectors
+from knotwork.records import Chunk, Document
+from knotwork.stores.base import LedgerEntry, Store
+
+BATCH_CHUNKS = 256
+BATCH_S = 5.0
+EMBEDDING_CHUNKS = 128
+REMOVAL_DOCUMENTS = 64
+
+_log = logging.getLogger("knotwork.indexing")
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Documents on their way to one commit, and ledger entries that go with them."""
+
+    prepared: list[tuple[Prepared, EventKind]] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
+    vectors: dict[str, PassageVectors] = field(default_factory=dict)
+    chunks: int = 0
+    opened: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_full(self) -> bool:
+        waiting = bool(self.prepared) and time.monotonic() - self.opened > BATCH_S
+        return self.chunks >= BATCH_CHUNKS or len(self.entries) >= BATCH_CHUNKS or waiting
+
+
+class Pipeline:
+    """Brings an index up to date with sources."""
+
+    def __init__(self, store: Store, stages: Stages) -> None:
+        self._store = store
+        self._stages = stages
+        self._batch = _Batch()
+        self._tally = Tally()
+
+    def run(
+        self,
+        sources: Sequence[Source],
+        *,
+        covers: Callable[[LedgerEntry], bool] | None = None,
+        failures: Sequence[Failure] = (),
+        retry: bool = False,
+        tally: Tally | None = None,
+    ) -> Iterator[IndexEvent]:
+        """Index what changed, remove what ``covers`` holds and ``sources`` lack; yield each step.
+
+        ``failures`` were met on the way to the sources and are only reported. ``retry`` reads
+        again what failed last time. A failing source is reported and the run goes on; what
+        concerns every document (the store, the embedder) is raised, after a commit of the
+        finished documents. Raises IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, likewise.
+        """
+        self._batch, self._tally = _Batch(), tally or Tally()
+        sources = list({source.uri: source for source in sources}.values())
+        self._tally.total = len(sources) + len(failures)
+        check_embedder(self._store.meta(), self._stages.embedding.name)
+        try:
+            yield from self._steps(sources, covers, failures, retry=retry)
+        except KeyboardInterrupt:
+            self._commit_finished()
+            raise IndexingInterrupted(self._report(interrupted=True)) from None
+        except (ModelError, GeneratorExit):
+            self._commit_finished()
+            raise
+
+    def _steps(
+        self,
+        sources: Sequence[Source],
+        covers: Callable[[LedgerEntry], bool] | None,
+        failures: Sequence[Failure],
+        *,
+        retry: bool,
+    ) -> Iterator[IndexEvent]:
+        yield self._tally.event(EventKind.DISCOVERED)
+        stored = self._store.ledger.get([failure.uri for failure in failures])
+        for failure in failures:
+            kept = failure.uri in stored and stored[failure.uri].chunks > 0
+            yield self._tally.failure(replace(failure, kept=kept))
+        for source, entry in with_entries(sources, self._store.ledger):
+            yield from self._take(source, entry, retry=retry)
+            if self._batch.is_full:
+                yield from self._flush()
+        yield from self._flush()
+        if covers is not None:
+            present = {item.uri for group in (sources, failures) for item in group}
+            yield from self._remove_gone(present, covers)
+        event = self._tally.event(EventKind.FINISHED)
+        yield IndexEvent(
+            event.kind, "", event.done, event.total, event.chunks, report=self._report()
+        )
+
+    def _take(
+        self, source: Source, entry: LedgerEntry | None, *, retry: bool
+    ) -> Iterator[IndexEvent]:
+        """Prepare one source for the batch, unless the ledger shows that there is nothing to do."""
+        settings = self._stages.settings
+        if entry is not None and needs_no_reading(source, entry, settings):
+            if not entry.error:
+                yield self._tally.event(EventKind.UNCHANGED, source.uri)
+                return
+            if not retry:
+                yield self._tally.failure(_known_failure(entry))
+                return
+        yield self._tally.event(EventKind.STARTED, source.uri)
+        try:
+            with self._tally.timed("load"):
+                document = source.read()
+            if entry is not None and same_content(entry, document.revision, settings):
+                touched = touched_entry(entry, source)
+                if touched != entry:
+                    self._batch.entries.append(touched)
+                yield self._tally.event(EventKind.UNCHANGED, source.uri)
+                return
+            prepared = self._prepare(source, document)
+        except LoadError as error:
+            failed = failed_entry(source, entry, error, settings)
+            self._batch.entries.append(failed)
+            yield self._tally.failure(_known_failure(failed))
+            return
+        known = entry is not None and (entry.chunks > 0 or not entry.error)
+        kind = EventKind.CHANGED if known else EventKind.ADDED
+        self._batch.prepared.append((prepared, kind))
+        self._batch.chunks += len(prepared.leaves)
+        self._tally.chunks_known += len(prepared.leaves)
+
+    def _prepare(self, source: Source, document: Document) -> Prepared:
+        try:
+            with self._tally.timed("split"):
+                sections, chunks = self._stages.split(document)
+            leaves = [chunk for chunk in chunks if not chunk.is_parent]
+            with self._tally.timed("extract"):
+                extractions = self._stages.extractor.extract(document, leaves)
+        except KnotworkError:
+            raise
+        except Exception as fault:
+            # One document that meets a fault of ours must not keep all others out of the index.
+            _log.exception("cannot index %s", source.uri)
+            raise LoadError("fault", f"{type(fault).__name__}: {fault}") from fault
+        embedding = self._stages.embedding
+        keys = tuple(embedding.chunk_key(chunk) for chunk in leaves) if embedding else ()
+        return Prepared(source, document, tuple(sections), tuple(chunks), tuple(extractions), keys)
+
+    def _flush(self) -> Iterator[IndexEvent]:
+        """Embed and commit the batch."""
+        stored = self._tally.chunks
+        for done in self._embed():
+            self._tally.chunks = stored + done
+            yield self._tally.event(EventKind.EMBEDDED)
+        self._tally.chunks = stored
+        yield from self._commit()
+
+    def _embed(self) -> Iterator[int]:
+        """Embed what the batch lacks, in document order; yield how many chunks are done."""
+        embedding = self._stages.embedding
+        if not embedding or not self._batch.prepared:
+            return
+        wanted: dict[str, Chunk] = {}
+        for prepared, _ in self._batch.prepared:
+            wanted.update(zip(prepared.keys, prepared.leaves, strict=True))
+        with self._tally.timed("embed"):
+            if self._store.meta().get(EMBEDDER_META):
+                self._batch.vectors = known_vectors(self._store, wanted)
+        embedding.reused += self._batch.chunks - len(wanted) + len(self._batch.vectors)
+        missing = [key for key in wanted if key not in self._batch.vectors]
+        for start in range(0, len(missing), EMBEDDING_CHUNKS):
+            keys = missing[start : start + EMBEDDING_CHUNKS]
+            with self._tally.timed("embed"):
+                vectors = embedding.embed_chunks([wanted[key] for key in keys])
+                self._batch.vectors.update(zip(keys, vectors, strict=True))
+            yield self._batch.chunks - len(missing) + start + len(keys)
+
+    def _commit(self) -> list[IndexEvent]:
+        """Write the batch, open the next one, and return the outcomes."""
+        batch = self._batch
+        if batch.prepared or batch.entries:
+            with self._tally.timed("store"):
+                commit_documents(
+                    self._store,
+                    [prepared for prepared, _ in batch.prepared],
+                    vectors=batch.vectors,
+                    embedding=self._stages.embedding,
+                    settings=self._stages.settings,
+                    entries=batch.entries,
+                )
+        self._batch = _Batch()
+        self._tally.chunks += batch.chunks
+        for prepared, _ in batch.prepared:
+            self._tally.stored(prepared)
+        return [self._tally.event(kind, prepared.source.uri) for prepared, kind in batch.prepared]
+
+    def _commit_finished(self) -> None:
+        """Commit those documents of a broken off batch that are embedded in full."""
+        batch = self._batch
+        finished = [
+            (prepared, kind)
+            for prepared, kind in batch.prepared
+            if all(key in batch.vectors for key in prepared.keys)
+        ]
+        self._batch.prepared = finished
+        self._batch.chunks = sum(len(prepared.leaves) for prepared, _ in finished)
+        self._commit()
+
+    def _remove_gone(
+        self, present: set[str], covers: Callable[[LedgerEntry], bool]
+    ) -> Iterator[IndexEvent]:
+        entries = self._store.ledger.entries()
+        gone = [entry for entry in entries if entry.uri not in present and covers(entry)]
+        for start in range(0, len(gone), REMOVAL_DOCUMENTS):
+            entries_now = gone[start : start + REMOVAL_DOCUMENTS]
+            with self._tally.timed("store"):
+                remove_sources(self._store, entries_now)
+            for entry in entries_now:
+                yield self._tally.event(EventKind.REMOVED, entry.uri)
+
+    def _report(self, *, interrupted: bool = False) -> IndexReport:
+        return self._tally.report(self._store, self._stages.embedding, interrupted=interrupted)
+
+
+def _known_failure(entry: LedgerEntry) -> Failure:
+    return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)

@@ -1,0 +1,138 @@
+"""What a run tells: events while it goes on, a report when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class EventKind(StrEnum):
+    """What happened. Every source ends in exactly one of the five outcomes."""
+
+    DISCOVERED = "discovered"
+    STARTED = "started"
+    EMBEDDED = "embedded"
+    ADDED = "added"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    REMOVED = "removed"
+    FINISHED = "finished"
+
+
+OUTCOMES = frozenset(
+    {
+        EventKind.ADDED,
+        EventKind.CHANGED,
+        EventKind.UNCHANGED,
+        EventKind.FAILED,
+        EventKind.REMOVED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEvent:
+    """One step of a run.
+
+    ``done`` of ``total`` sources have their outcome; ``chunks`` were embedded or stored so far in
+    this run, out of ``chunks_known`` met so far. ``reason`` and ``message`` explain a failure.
+    ``report`` comes with ``FINISHED`` alone.
+    """
+
+    kind: EventKind
+    uri: str = ""
+    done: int = 0
+    total: int = 0
+    chunks: int = 0
+    chunks_known: int = 0
+    reason: str = ""
+    message: str = ""
+    report: IndexReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A source that could not be indexed. ``kept`` when its earlier content is still searchable."""
+
+    uri: str
+    reason: str
+    message: str
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """The outcome of a run.
+
+    ``chunks``, ``sentences``, ``mentions`` and ``relations`` were written by this run; the
+    ``total_*`` fields count the index afterwards. ``embedded`` texts went through the model,
+    ``reused`` ones kept the vectors they had. ``seconds`` are by stage. ``notes`` are for the user.
+    """
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    chunks: int = 0
+    sentences: int = 0
+    mentions: int = 0
+    relations: int = 0
+    total_documents: int = 0
+    total_chunks: int = 0
+    total_entities: int = 0
+    embedder: str = ""
+    embedded: int = 0
+    reused: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def documents(self) -> int:
+        """The number of documents written by this run."""
+        return self.added + self.changed
+
+    @property
+    def failed(self) -> int:
+        """The number of sources that could not be indexed."""
+        return len(self.failures)
+
+    def __str__(self) -> str:
+        counts = [
+            f"{self.added} added",
+            f"{self.changed} changed",
+            f"{self.unchanged} unchanged",
+            f"{len(self.removed)} removed",
+            f"{self.failed} failed",
+        ]
+        totals = [
+            f"{self.total_documents} documents",
+            f"{self.total_chunks} chunks",
+            f"{self.total_entities} entities",
+        ]
+        texts = f"{self.embedded} texts embedded, {self.reused} reused"
+        lines = [
+            f"Documents: {', '.join(counts)}.",
+            f"Index: {', '.join(totals)}.",
+            f"Embedder: {self.embedder or 'none'} ({texts}).",
+        ]
+        lines += [f"Failed: {f.uri}: {f.message}" for f in self.failures]
+        lines += self.notes
+        return "\n".join(lines)
+
+
+class IndexingInterrupted(KeyboardInterrupt):
+    """The user stopped a run. Whatever ``report`` counts is committed; the same call continues.
+
+    It is a KeyboardInterrupt, so that code which stops on one goes on to do so.
+    """
+
+    def __init__(self, report: IndexReport) -> None:
+        written = report.documents + len(report.removed)
+        super().__init__(
+            f"Interrupted; {written} changes are kept. Run the same command again to continue."
+        )
+        self.report = report

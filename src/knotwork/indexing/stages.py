@@ -1,0 +1,73 @@
+"""The values that pass from stage to stage of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from knotwork.indexing.embedding import Embedding
+from knotwork.records import Chunk, Document, Extraction, Section
+from knotwork.transform.base import Extractor
+
+UNKNOWN_TIME_NS = -1
+"""The time of a source that has none: it is read to see whether it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something to index: what identifies it, what tells that it changed, and how to read it.
+
+    ``read`` raises LoadError when it cannot be read.
+    """
+
+    uri: str
+    read: Callable[[], Document]
+    root: str = ""
+    size: int = 0
+    modified_ns: int = UNKNOWN_TIME_NS
+
+
+def document_source(document: Document) -> Source:
+    """Return the source of a document that is in memory already."""
+    return Source(uri=document.uri, read=lambda: document, size=len(document.text))
+
+
+class Splits(Protocol):
+    """Cuts a document into its section tree and its chunks, leaves first."""
+
+    def __call__(self, document: Document) -> tuple[Sequence[Section], Sequence[Chunk]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What a run applies to each document; ``settings`` is the fingerprint of all of it."""
+
+    split: Splits
+    extractor: Extractor
+    embedding: Embedding
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that was read, split and extracted from, ready to be embedded and stored.
+
+    ``keys`` are the content keys of the leaf chunks, in order; empty without an embedder.
+    """
+
+    source: Source
+    document: Document
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    extractions: tuple[Extraction, ...]
+    keys: tuple[str, ...] = ()
+
+    @property
+    def leaves(self) -> list[Chunk]:
+        """The chunks that are searched."""
+        return [chunk for chunk in self.chunks if not chunk.is_parent]
+
+    @property
+    def sentence_count(self) -> int:
+        return sum(len(chunk.sentences) for chunk in self.leaves)

@@ -1,0 +1,108 @@
+"""The running counts of one run, from which its events and its report are made."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
+from knotwork.indexing.stages import Prepared
+from knotwork.stores.base import Store
+
+STAGES = ("discover", "load", "split", "extract", "embed", "store")
+NO_EMBEDDER_NOTE = (
+    "No embedder: this index answers from full text and the knowledge graph alone. "
+    "Install one with pip install 'knotwork[local]', then index again."
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what happened; ``total`` sources are expected."""
+
+    total: int = 0
+    chunks: int = 0
+    chunks_known: int = 0
+    sentences: int = 0
+    mentions: int = 0
+    relations: int = 0
+    removed: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    outcomes: Counter[EventKind] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    started: float = field(default_factory=time.perf_counter)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - start
+
+    def event(self, kind: EventKind, uri: str = "") -> IndexEvent:
+        """Count an outcome and return its event."""
+        if kind in OUTCOMES:
+            self.outcomes[kind] += 1
+        if kind is EventKind.REMOVED:
+            self.removed.append(uri)
+        return IndexEvent(
+            kind,
+            uri,
+            done=sum(self.outcomes.values()) - len(self.removed),
+            total=self.total,
+            chunks=self.chunks,
+            chunks_known=self.chunks_known,
+        )
+
+    def failure(self, failure: Failure) -> IndexEvent:
+        """Count a failure and return its event."""
+        self.failures.append(failure)
+        event = self.event(EventKind.FAILED, failure.uri)
+        return IndexEvent(
+            event.kind,
+            event.uri,
+            event.done,
+            event.total,
+            event.chunks,
+            event.chunks_known,
+            reason=failure.reason,
+            message=failure.message,
+        )
+
+    def stored(self, prepared: Prepared) -> None:
+        """Count what a committed document brought."""
+        self.sentences += prepared.sentence_count
+        self.mentions += sum(len(e.mentions) for e in prepared.extractions)
+        self.relations += sum(len(e.relations) for e in prepared.extractions)
+
+    def report(
+        self, store: Store, embedding: Embedding | None, *, interrupted: bool = False
+    ) -> IndexReport:
+        """Return the report of the run so far."""
+        total_s = time.perf_counter() - self.started
+        return IndexReport(
+            added=self.outcomes[EventKind.ADDED],
+            changed=self.outcomes[EventKind.CHANGED],
+            unchanged=self.outcomes[EventKind.UNCHANGED],
+            removed=tuple(self.removed),
+            failures=tuple(self.failures),
+            chunks=self.chunks,
+            sentences=self.sentences,
+            mentions=self.mentions,
+            relations=self.relations,
+            total_documents=store.documents.document_count(),
+            total_chunks=store.documents.chunk_count(),
+            total_entities=store.graph.entity_count(),
+            embedder=embedding.name if embedding is not None else "",
+            embedded=embedding.embedded if embedding is not None else 0,
+            reused=embedding.reused if embedding is not None else 0,
+            seconds={**self.seconds, "total": total_s},
+            notes=(NO_EMBEDDER_NOTE,) if embedding is not None and not embedding else (),
+            interrupted=interrupted,
+        )
