@@ -1,0 +1,67 @@
+"""The language of a text, from its script and its commonest words.
+
+Knotwork treats English and Chinese as equals and other languages as well as it can without rules of
+their own; it therefore only needs to tell these two from the rest. A few more languages are named
+because their commonest words, which tell them apart from English, do it for free.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+_SAMPLE_CHARACTERS = 20_000
+_FEWEST_WORDS = 20
+
+_HAN = re.compile("[\u3400-\u9fff\U00020000-\U0002ffff]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_LATIN_WORD = re.compile("[a-zß-öø-ÿœ]+")
+_OTHER_WORD = re.compile(r"[^\W\d_]+")
+
+_COMMON_WORDS: dict[str, frozenset[str]] = {
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "the of and to in is that it was for on with as by at from are be this which or not",
+        "de": "der die und das ist nicht mit den von ein eine auch auf dem sich für des zu wird im",
+        "fr": "le les des et est une dans du pour que qui sur pas au par avec sont la ce plus",
+        "es": "el los las y del una por con para que es se su como fue al lo más la en",
+        "it": "il di che è un una per con del della non sono si nel gli le alla dei anche da",
+        "pt": "o os as que do da em um uma para com não por dos se na no mais ao foi",
+        "nl": "de het een van en in is dat op te voor met niet zijn aan ook door werd bij naar",
+    }.items()
+}
+
+
+def detect_language(text: str) -> str:
+    """Return the ISO 639-1 code of the text's main language, or "" when it cannot be told.
+
+    A Chinese character weighs half a word. Text with few words is taken for English when it is
+    plain Latin text without a common word of another language, such as a heading or a list.
+    """
+    sample = text[:_SAMPLE_CHARACTERS].casefold()
+    han, kana, hangul = (len(p.findall(sample)) for p in (_HAN, _KANA, _HANGUL))
+    latin = _LATIN_WORD.findall(sample)
+    words = len(_OTHER_WORD.findall(_HAN.sub(" ", sample)))
+    if han + kana + hangul > max(words, 1):
+        if hangul > han + kana:
+            return "ko"
+        return "ja" if 5 * kana > han else "zh"
+    if 2 * len(latin) <= words:
+        return ""
+    return _latin_language(latin)
+
+
+def _latin_language(words: list[str]) -> str:
+    counts = Counter(words)
+    shares = {
+        language: sum(counts[word] for word in common) / len(words)
+        for language, common in _COMMON_WORDS.items()
+    }
+    # Ties go to English, which comes first.
+    best = max(shares, key=lambda language: shares[language])
+    if shares[best] >= 0.05:
+        return best
+    if len(words) < _FEWEST_WORDS and all(word.isascii() for word in words):
+        return "en" if best == "en" else ""
+    return ""
