@@ -283,11 +283,14 @@ def _lesser_boundary(text: str, low: int, high: int) -> int:
         ends = [match.end() for match in pattern.finditer(text, low, high)]
         if ends:
             return ends[-1]
-    return _between_characters(text, low, high)
+    return character_boundary(text, low, high)
 
 
-def _between_characters(text: str, low: int, high: int) -> int:
-    """Move a cut left, so that it does not part a letter from its accents or an emoji's parts."""
+def character_boundary(text: str, low: int, high: int) -> int:
+    """Return the cut nearest below ``high`` that parts no letter from its accents, and no emoji.
+
+    Where there is none above ``low``, ``high`` is returned.
+    """
     cut = high
     while cut > low and (
         unicodedata.category(text[cut])[0] == "M"

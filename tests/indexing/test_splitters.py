@@ -1,0 +1,284 @@
+import itertools
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.indexing.splitters import SPLITTERS, make_splitter
+from knotwork.records import Document, Heading, Span
+from knotwork.text.tokens import count_tokens
+
+NAMES = sorted(SPLITTERS)
+
+
+def markdown(text, *, uri="a.md", title="Guide"):
+    """Make a document of which each line that starts with # is a heading."""
+    headings, position = [], 0
+    for line in text.split("\n"):
+        marks = len(line) - len(line.lstrip("#"))
+        if marks and line[marks:].strip():
+            span = Span(position, position + len(line))
+            headings.append(Heading(marks, line[marks:].strip(), span))
+        position += len(line) + 1
+    return Document(uri=uri, text=text, title=title, headings=tuple(headings))
+
+
+def assert_sound(document, sections, chunks, *, overlap=False):
+    text = document.text
+    root, by_id = sections[0], {section.id: section for section in sections}
+    assert (root.level, root.parent_id, root.span) == (0, None, (0, len(text)))
+    assert len(by_id) == len(sections)
+    for section in sections[1:]:
+        parent = by_id[section.parent_id]
+        assert parent.span.start <= section.span.start < section.span.end <= parent.span.end
+        assert parent.level < section.level
+        assert parent.ordinal < section.ordinal
+    leaves = [chunk for chunk in chunks if not chunk.is_parent]
+    parents = {chunk.id: chunk for chunk in chunks if chunk.is_parent}
+    assert chunks == leaves + list(parents.values())
+    assert [chunk.ordinal for chunk in leaves] == list(range(len(leaves)))
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    for chunk in chunks:
+        assert chunk.text == text[chunk.span.start : chunk.span.end]
+        assert chunk.section_id in by_id
+        assert chunk.document_title == document.title
+        assert_sentences_fill(chunk)
+        if chunk.parent_id:
+            assert parents[chunk.parent_id].span.start <= chunk.span.start
+            assert chunk.span.end <= parents[chunk.parent_id].span.end
+    position = 0
+    for chunk in leaves:
+        if overlap:
+            assert not text[position : chunk.span.start].strip()
+        else:
+            assert chunk.span.start >= position
+            assert not text[position : chunk.span.start].strip()
+        assert chunk.span.end > position
+        position = chunk.span.end
+    assert not text[position:].strip()
+
+
+def assert_sentences_fill(chunk):
+    position = chunk.span.start
+    for start, end in chunk.sentences:
+        assert position <= start < end
+        assert not chunk.text[position - chunk.span.start : start - chunk.span.start].strip()
+        position = end
+    assert position == chunk.span.end
+
+
+HANDBOOK = """Preamble of the whole handbook that says what it is about in one sentence.
+
+# Travel
+
+## Booking
+
+Trips are booked by the travel office. Each trip needs an approval. Ask early.
+
+## Approval
+
+""" + " ".join(f"Rule {n} says that trip number {n} is approved by office {n}." for n in range(40))
+
+
+def test_chunks_follow_the_headings():
+    document = markdown(HANDBOOK)
+    sections, chunks = make_splitter("structure", chunk_tokens=100).split(document)
+    assert_sound(document, sections, chunks)
+    assert [(s.level, s.title) for s in sections] == [
+        (0, "Guide"),
+        (1, "Travel"),
+        (2, "Booking"),
+        (2, "Approval"),
+    ]
+    # The bare heading "Travel" is kept with the first section below it.
+    booking = next(chunk for chunk in chunks if "Ask early" in chunk.text)
+    assert booking.headings == ("Travel", "Booking")
+    assert booking.text.startswith("# Travel")
+    assert booking.context == "Guide. Travel. Booking"
+    approvals = [chunk for chunk in chunks if chunk.headings == ("Travel", "Approval")]
+    assert len(approvals) >= 4
+    assert approvals[0].text.startswith("## Approval")
+    assert all(60 <= count_tokens(chunk.text) <= 100 for chunk in approvals)
+
+
+def test_tiny_sections_are_joined_with_the_next_under_one_parent():
+    text = (
+        "# A\n\nOne.\n\n# B\n\nTwo.\n\n# C\n\n" + "A long sentence of ten words stands here. " * 10
+    )
+    document = markdown(text)
+    sections, chunks = make_splitter("structure", chunk_tokens=200).split(document)
+    assert_sound(document, sections, chunks)
+    assert len(chunks) == 1
+    assert chunks[0].section_id == sections[0].id
+    assert chunks[0].headings == ()
+
+
+def test_sections_that_are_large_enough_are_never_joined():
+    sentence = "This section has a sentence with quite a number of words in it. "
+    text = "\n\n".join(f"## Part {n}\n\n{sentence * 3}" for n in range(5))
+    document = markdown(text)
+    _, chunks = make_splitter("structure", chunk_tokens=200).split(document)
+    assert [chunk.headings for chunk in chunks] == [(f"Part {n}",) for n in range(5)]
+
+
+def test_no_heading_is_left_at_the_end_of_a_chunk():
+    text = "\n\n".join(f"## Part {n}\n\nA few words, number {n}." for n in range(60))
+    document = markdown(text)
+    sections, chunks = make_splitter("structure", chunk_tokens=60).split(document)
+    assert_sound(document, sections, chunks)
+    ends = [chunk.text.rsplit("\n", 1)[-1] for chunk in chunks]
+    assert not [end for end in ends if end.startswith("#")]
+
+
+def test_overlap_repeats_whole_sentences():
+    text = " ".join(f"Sentence number {n} has exactly these words." for n in range(60))
+    document = Document(uri="a.txt", text=text)
+    sections, chunks = make_splitter("structure", chunk_tokens=64, overlap_tokens=20).split(
+        document
+    )
+    assert_sound(document, sections, chunks, overlap=True)
+    for before, after in itertools.pairwise(chunks):
+        shared = set(before.sentences) & set(after.sentences)
+        assert shared
+        assert sum(count_tokens(text[s:e]) for s, e in shared) <= 20
+    assert all(count_tokens(chunk.text) <= 64 for chunk in chunks)
+
+
+@pytest.mark.parametrize("text", ["word" * 3000, "字" * 3000, "a, b " * 2000, "1 " * 4000])
+def test_text_without_sentences_is_cut_at_tokens(text):
+    document = Document(uri="a.txt", text=text)
+    sections, chunks = make_splitter("structure", chunk_tokens=50).split(document)
+    assert_sound(document, sections, chunks)
+    assert max(count_tokens(chunk.text) for chunk in chunks) <= 50
+
+
+def test_whole_makes_one_chunk():
+    document = markdown(HANDBOOK)
+    sections, chunks = make_splitter("whole").split(document)
+    assert_sound(document, sections, chunks)
+    assert [chunk.text for chunk in chunks] == [HANDBOOK]
+
+
+def test_children_lie_in_parents():
+    document = markdown(HANDBOOK)
+    splitter = make_splitter("parent-child", chunk_tokens=50, parent_tokens=200)
+    sections, chunks = splitter.split(document)
+    assert_sound(document, sections, chunks)
+    parents = [chunk for chunk in chunks if chunk.is_parent]
+    children = Counter(chunk.parent_id for chunk in chunks if not chunk.is_parent)
+    assert set(children) == {parent.id for parent in parents}
+    assert max(children.values()) >= 3
+    assert max(count_tokens(parent.text) for parent in parents) <= 200
+
+
+def test_windows_surround_their_sentences():
+    document = markdown(HANDBOOK)
+    sections, chunks = make_splitter("sentence-window", chunk_tokens=80).split(document)
+    assert_sound(document, sections, chunks)
+    windows = {chunk.id: chunk for chunk in chunks if chunk.is_parent}
+    leaves = [chunk for chunk in chunks if not chunk.is_parent]
+    assert all(len(windows[leaf.parent_id].text) >= len(leaf.text) for leaf in leaves)
+    assert all(count_tokens(leaf.text) <= 20 or len(leaf.sentences) == 1 for leaf in leaves)
+    wider = [leaf for leaf in leaves if len(windows[leaf.parent_id].text) > 2 * len(leaf.text)]
+    assert len(wider) > len(leaves) / 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_document_has_a_root_and_no_chunks(name):
+    for text in ("", " \n\t "):
+        sections, chunks = make_splitter(name).split(Document(uri="a", text=text, title="T"))
+        assert [section.title for section in sections] == ["T"]
+        assert chunks == []
+
+
+def test_ids_depend_on_document_place_and_text_alone():
+    first = make_splitter().split(markdown(HANDBOOK))
+    assert first == make_splitter().split(markdown(HANDBOOK))
+    other = make_splitter().split(markdown(HANDBOOK, uri="b.md"))
+    assert not {c.id for c in first[1]} & {c.id for c in other[1]}
+    assert not {s.id for s in first[0]} & {s.id for s in other[0]}
+
+
+def test_headings_outside_the_text_or_inside_each_other_are_left_out():
+    headings = (
+        Heading(1, "late", Span(50, 60)),
+        Heading(1, "b", Span(4, 7)),
+        Heading(2, "inside b", Span(5, 6)),
+        Heading(1, "a", Span(0, 3)),
+        Heading(1, "empty", Span(8, 8)),
+    )
+    document = Document(uri="a", text="aaa bbb ccc", headings=headings)
+    sections, chunks = make_splitter().split(document)
+    assert_sound(document, sections, chunks)
+    assert [section.title for section in sections] == ["", "a", "b"]
+
+
+def test_wrong_names_and_sizes_are_refused():
+    with pytest.raises(UnknownName, match="structure"):
+        make_splitter("structur")
+    with pytest.raises(ConfigError, match="overlap_tokens"):
+        make_splitter(chunk_tokens=10, overlap_tokens=10)
+    with pytest.raises(ConfigError, match="chunk_tokens"):
+        make_splitter(chunk_tokens=0)
+
+
+LINES = st.sampled_from(
+    [
+        *(
+            "# One",
+            "## Two",
+            "### Three",
+            "# 标题",
+            "",
+            "",
+            "A sentence. Another one.",
+            "第一句。第二句！",
+        ),
+        *(
+            "- item",
+            "| a | b |",
+            "no stop",
+            "x" * 300,
+            "字" * 150,
+            "\x00\x01",
+            "שלום עולם.",
+            "e\u0301" * 50,
+        ),
+        *("👩\u200d👩\u200d👧" * 20, "  ", "\u0301" * 30),
+    ]
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(LINES, max_size=30), st.sampled_from(NAMES), st.integers(2, 60), st.integers(0, 30))
+def test_every_character_is_in_a_chunk(lines, name, chunk_tokens, overlap_tokens):
+    document = markdown("\n".join(lines))
+    overlap = min(overlap_tokens, chunk_tokens - 1)
+    splitter = make_splitter(
+        name, chunk_tokens=chunk_tokens, overlap_tokens=overlap, parent_tokens=4 * chunk_tokens
+    )
+    assert_sound(document, *splitter.split(document), overlap=overlap > 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=800), st.sampled_from(NAMES), st.integers(1, 20))
+def test_any_text_is_split(text, name, chunk_tokens):
+    document = Document(uri="a", text=text)
+    splitter = make_splitter(name, chunk_tokens=chunk_tokens, parent_tokens=4 * chunk_tokens)
+    assert_sound(document, *splitter.split(document))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_large_flat_and_headed_documents(name):
+    line = "The office approves trips abroad, and it is asked for each of them. "
+    for text in (
+        (line * 8_000),
+        "\n\n".join(f"# H{n}\n\n{line}" for n in range(3_000)),
+        "# A\n" * 5_000,
+    ):
+        document = markdown(text)
+        sections, chunks = make_splitter(name).split(document)
+        assert len(sections) == 1 + text.count("#")
+        assert_sound(document, sections, chunks)
