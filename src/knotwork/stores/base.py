@@ -124,11 +124,11 @@ class GraphStore(Protocol):
     ) -> dict[str, list[Edge]]:
         """Return each node's edges, strongest first (weight descending, then the id of the other
         end, then type, then relation); at most ``fan`` *neighbours* are taken per node, with every
-        edge to each of them.
+        edge to each of them. An edge shows its first 16 supporting chunks, ordered by id.
         """
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Scan all edges, ordered by (type, source, target, relation)."""
+        """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""
 
     def explore(
         self,
@@ -159,7 +159,10 @@ class TextIndex(Protocol):
     def remove(self, ids: Collection[str]) -> None: ...
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best of the items that share a term with ``query``; among ``where``."""
+        """Return the ``k`` best of the items that share a term with ``query``; among ``where``.
+
+        Stop words of the query count only when it has no other words.
+        """
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return in how many items each term occurs; absent terms are absent."""

@@ -96,6 +96,11 @@ def content_terms(text: str) -> list[str]:
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
+def query_terms(query: str) -> list[str]:
+    """Return the distinct terms a search looks for: stop words only when there is nothing else."""
+    return list(dict.fromkeys(content_terms(query) or terms(query)))
+
+
 def _fold(text: str) -> str:
     if not text.isascii():
         text = simplify(unicodedata.normalize("NFKC", text))

@@ -1,0 +1,44 @@
+"""Writing the whole graph of a store to a file that other programs read.
+
+The bytes depend on the content of the index alone: equal indexes give equal files. All writers
+stream; memory holds one batch of nodes, the ids of the documents and one integer per entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from knotwork.errors import UnknownName
+from knotwork.stores.base import Store
+from knotwork.stores.export.cypher import write_cypher
+from knotwork.stores.export.documents import write_graphml, write_json
+from knotwork.stores.export.outline import ExportReport
+from knotwork.stores.export.tables import write_csv, write_parquet
+
+Writer = Callable[[Store, Path], ExportReport]
+
+FORMATS: Mapping[str, Writer] = {
+    "csv": write_csv,
+    "cypher": write_cypher,
+    "graphml": write_graphml,
+    "json": write_json,
+    "parquet": write_parquet,
+}
+"""The writers by format. `csv` and `parquet` write a folder of two files, the others one file."""
+
+FOLDER_FORMATS = frozenset({"csv", "parquet"})
+
+
+def export_graph(store: Store, output: Path, *, format: str) -> ExportReport:  # noqa: A002
+    """Write the graph of a store to ``output``, which is replaced as a whole or left as it was.
+
+    Raises UnknownName for a format that is not in `FORMATS`, MissingExtra for `parquet` without
+    its library, and OSError where the place cannot be written.
+    """
+    if format not in FORMATS:
+        raise UnknownName("export format", format, FORMATS)
+    return FORMATS[format](store, output)
+
+
+__all__ = ["FOLDER_FORMATS", "FORMATS", "ExportReport", "export_graph"]

@@ -1,0 +1,210 @@
+"""What every export format writes: the nodes with their properties, and the edges.
+
+The order is fixed: documents, then sections, then chunks by document id, then entities by id; the
+edges by type, source, target and relation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, TextIO, TypeVar
+
+from knotwork.errors import StoreBusy
+from knotwork.records import (
+    Document,
+    Edge,
+    EdgeType,
+    Label,
+    Node,
+    id_to_int,
+    int_to_id,
+)
+from knotwork.stores.base import Store
+from knotwork.stores.nodes import chunk_node, document_node, entity_node, section_node
+
+BATCH_SIZE = 1000
+
+Item = TypeVar("Item")
+
+Value = str | float | bool
+
+PROPERTIES: dict[str, type] = {
+    "name": str,
+    "document": str,
+    "uri": str,
+    "media_type": str,
+    "language": str,
+    "metadata": str,
+    "section": str,
+    "parent": str,
+    "ordinal": int,
+    "level": int,
+    "is_parent": bool,
+    "start": int,
+    "end": int,
+    "text": str,
+    "type": str,
+    "normal_form": str,
+    "chunk_count": int,
+}
+"""Every property that a node may have, in the order of the columns of tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedNode:
+    """A node with those of `PROPERTIES` that its label has."""
+
+    id: str
+    label: str
+    properties: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What was written where."""
+
+    nodes: int
+    edges: int
+    files: tuple[Path, ...]
+
+
+class Outline:
+    """The graph of one store in export order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._generation = store.generation()
+        self._document_ids = sorted(store.documents.document_ids())
+        self._documents = frozenset(self._document_ids)
+        self._entity_keys = sorted(self._find_entity_keys())
+        self._node_count = 0
+        self._edge_count = 0
+
+    def nodes(self) -> Iterator[ExportedNode]:
+        """Yield all nodes; a property without a value is left out."""
+        for node in self._read_nodes():
+            self._node_count += 1
+            yield node
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield all edges, ordered by type, source, target and relation.
+
+        Raises StoreBusy at the end when the index changed since this outline was made: what was
+        read would mix two states.
+        """
+        for edge in self._store.graph.edges():
+            self._edge_count += 1
+            yield edge
+        if self._store.generation() != self._generation:
+            raise StoreBusy(
+                "The index changed while it was being exported; nothing was written.",
+                fix="Export again when indexing has ended.",
+            )
+
+    def report(self, *files: Path) -> ExportReport:
+        """Return how many nodes and edges were taken from this outline."""
+        return ExportReport(self._node_count, self._edge_count, files)
+
+    def end_labels(self, edge: Edge) -> tuple[Label, Label]:
+        """Return the labels of an edge's source and target."""
+        match EdgeType(edge.type):
+            case EdgeType.HAS_SECTION:
+                source = Label.DOCUMENT if edge.source in self._documents else Label.SECTION
+                return source, Label.SECTION
+            case EdgeType.HAS_CHUNK:
+                return Label.SECTION, Label.CHUNK
+            case EdgeType.NEXT | EdgeType.HAS_CHILD:
+                return Label.CHUNK, Label.CHUNK
+            case EdgeType.MENTIONS:
+                return Label.CHUNK, Label.ENTITY
+            case EdgeType.ABOUT:
+                return Label.ENTITY, Label.CHUNK
+            case EdgeType.RELATES:
+                return Label.ENTITY, Label.ENTITY
+
+    def _read_nodes(self) -> Iterator[ExportedNode]:
+        documents = self._store.documents
+        for ids in split_batches(self._document_ids, BATCH_SIZE):
+            found = documents.documents(ids)
+            for document in (found[key] for key in ids if key in found):
+                yield _export(document_node(document), metadata=_pack_metadata(document))
+        for document_id in self._document_ids:
+            for section in documents.sections(document_id):
+                yield _export(section_node(section), parent=section.parent_id or "")
+        for document_id in self._document_ids:
+            for ids in split_batches(documents.chunk_ids(document_id), BATCH_SIZE):
+                chunks = documents.chunks(ids)
+                for chunk in (chunks[key] for key in ids if key in chunks):
+                    parent = chunk.parent_id or ""
+                    yield _export(chunk_node(chunk), parent=parent, is_parent=chunk.is_parent)
+        for keys in split_batches(self._entity_keys, BATCH_SIZE):
+            entities = self._store.graph.entities([int_to_id(key) for key in keys])
+            yield from (_export(entity_node(entities[key])) for key in sorted(entities))
+
+    def _find_entity_keys(self) -> set[int]:
+        """Every entity is mentioned somewhere, so the edges name them all."""
+        edges = self._store.graph.edges(types=[EdgeType.MENTIONS])
+        return {id_to_int(edge.target) for edge in edges}
+
+
+def split_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield lists of at most ``size`` items, in order."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+@contextmanager
+def replace_file(target: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of ``target`` once it is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        written = Path(file.name)
+        try:
+            yield file
+            file.flush()
+            written.chmod(0o666 & ~_umask())
+            written.replace(target)
+        except BaseException:
+            written.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def replace_text_file(target: Path) -> Iterator[TextIO]:
+    """Open a UTF-8 file that takes the place of ``target`` once it is complete.
+
+    A lone surrogate, which UTF-8 cannot hold, is written as the escape that JSON reads back.
+    """
+    with replace_file(target) as file:
+        text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
+
+
+def _umask() -> int:
+    """Return the mask of new files, which a temporary file disregards; it can only be swapped."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _export(node: Node, **more: Value) -> ExportedNode:
+    values = {"name": node.name, **node.properties, **more}
+    return ExportedNode(node.id, node.label, {k: v for k, v in values.items() if v != ""})
+
+
+def _pack_metadata(document: Document) -> str:
+    if not document.metadata:
+        return ""
+    return json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,63 @@
+"""What a memory store holds: plain dictionaries of immutable values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.records import Chunk, Document, Mention, Relation, Section
+from knotwork.stores.base import LedgerEntry
+
+MentionKey = tuple[str, str]
+"""Chunk id and entity id."""
+
+RelationKey = tuple[str, str, str, str]
+"""Chunk id, source, relation and target."""
+
+
+class KeyedMatrix(NamedTuple):
+    """The rows of one id and the key of the content they were computed from."""
+
+    key: str
+    rows: NDArray[np.floating[Any]]
+
+
+@dataclass(slots=True)
+class State:
+    """All data of a store at one moment. Copies share the values, which never change."""
+
+    documents: dict[str, Document] = field(default_factory=dict)
+    sections: dict[str, tuple[Section, ...]] = field(default_factory=dict)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
+    mentions: dict[MentionKey, Mention] = field(default_factory=dict)
+    relations: dict[RelationKey, Relation] = field(default_factory=dict)
+    texts: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
+    vectors: dict[str, dict[str, KeyedMatrix]] = field(default_factory=dict)
+    ledger: dict[str, LedgerEntry] = field(default_factory=dict)
+    meta: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(
+            dict(self.documents),
+            dict(self.sections),
+            dict(self.chunks),
+            dict(self.mentions),
+            dict(self.relations),
+            {name: dict(items) for name, items in self.texts.items()},
+            {name: dict(items) for name, items in self.vectors.items()},
+            dict(self.ledger),
+            dict(self.meta),
+        )
+
+
+class Access(NamedTuple):
+    """How the parts of a memory store reach the state: to read, and inside a transaction."""
+
+    state: Callable[[], State]
+    transaction: Callable[[], AbstractContextManager[None]]

@@ -1,0 +1,86 @@
+"""The memory store itself: its parts, and transactions that publish a copy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from knotwork.stores.base import Capability
+from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
+from knotwork.stores.memory.graph import MemoryGraph
+from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
+from knotwork.stores.memory.state import Access, State
+from knotwork.stores.removal import remove_documents
+
+
+class MemoryStore:
+    """A store that lives in this process alone.
+
+    A transaction works on a copy that only its thread sees, and publishes it at the end.
+    """
+
+    capabilities = frozenset({Capability.TEXT, Capability.VECTORS, Capability.GRAPH})
+
+    def __init__(self) -> None:
+        self.url = "memory:"
+        self._published = State()
+        self._generation = 0
+        self._writer = threading.RLock()
+        self._own = threading.local()
+        access = Access(self._state, self.transaction)
+        self._access = access
+        self.documents = MemoryDocuments(access)
+        self.graph = MemoryGraph(access)
+        self.ledger = MemoryLedger(access)
+
+    def texts(self, name: str) -> MemoryTexts:
+        """Return the text index of this name."""
+        return MemoryTexts(self._access, name)
+
+    def vectors(self, name: str) -> MemoryVectors:
+        """Return the vector index of this name."""
+        return MemoryVectors(self._access, name)
+
+    def meta(self) -> Mapping[str, str]:
+        """Return all settings stored with the index."""
+        return MappingProxyType(dict(sorted(self._state().meta.items())))
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Add or replace settings."""
+        with self.transaction():
+            self._state().meta.update(values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Open the one write transaction; nested use joins it."""
+        if self._working() is not None:
+            yield
+            return
+        with self._writer:
+            self._own.working = self._published.copy()
+            try:
+                yield
+                self._published = self._own.working
+                self._generation += 1
+            finally:
+                self._own.working = None
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """Remove documents with all that only they supported, from every part of the store."""
+        remove_documents(self, document_ids)
+
+    def generation(self) -> int:
+        """Return a number that changes with every committed write."""
+        return self._generation
+
+    def close(self) -> None:
+        """Do nothing: the memory goes with the object."""
+
+    def _working(self) -> State | None:
+        working: State | None = getattr(self._own, "working", None)
+        return working
+
+    def _state(self) -> State:
+        return self._working() or self._published

@@ -1,0 +1,35 @@
+"""Removing documents from every part of a store, with all that only they supported."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from knotwork.stores.base import Store
+
+
+def remove_documents(store: Store, document_ids: Collection[str]) -> None:
+    """Remove documents from documents, ledger, graph, texts and vectors in one transaction.
+
+    An entity that no other chunk mentions goes too, with its texts and vectors.
+    """
+    with store.transaction():
+        sources = [document.uri for document in store.documents.documents(document_ids).values()]
+        chunks = [
+            chunk
+            for document_id in document_ids
+            for chunk in store.documents.chunk_ids(document_id)
+        ]
+        mentioned = {
+            mention.entity_id
+            for mentions in store.graph.mentions(chunks).values()
+            for mention in mentions
+        }
+        store.documents.remove(document_ids)
+        store.ledger.remove(sources)
+        store.graph.remove_chunks(chunks)
+        store.texts("chunk").remove(chunks)
+        store.vectors("chunk").remove(chunks)
+        store.vectors("sentence").remove(chunks)
+        vanished = mentioned - store.graph.entities(mentioned).keys()
+        store.texts("entity").remove(vanished)
+        store.vectors("entity").remove(vanished)
