@@ -33,11 +33,14 @@ class PassageVectors:
 
 class Embedder(Protocol):
     """Turns text into unit vectors. ``name`` identifies model and settings: equal names mean
-    comparable vectors.
+    comparable vectors. Neither is asked of a model before it is needed, so making one is cheap.
     """
 
-    name: str
-    dimension: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
         """Return unit rows of shape (len(texts), dimension), for questions and names."""

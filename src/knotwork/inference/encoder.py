@@ -1,0 +1,174 @@
+"""The encoder: a sentence-transformers model seen as tokens in, token vectors out."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from knotwork.errors import ModelError
+from knotwork.inference.base import FloatMatrix
+from knotwork.inference.windows import Tokens
+
+_log = logging.getLogger("knotwork.inference")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_DEFAULT_MAX_TOKENS = 512
+_SAME_COSINE = 0.9999
+
+
+class Encoder:
+    """A loaded model. ``gives_tokens`` tells whether its own vector of a text is the plain mean of
+    its token vectors, so that parts of a text can be pooled from one pass over the whole.
+    """
+
+    def __init__(self, source: str, *, download: bool) -> None:
+        with _quiet():
+            self._model = _load(source, download=download)
+        self._tokenizer = self._model.tokenizer
+        self._tokenizer_lock = threading.Lock()
+        self.max_tokens = int(self._model.max_seq_length or _DEFAULT_MAX_TOKENS)
+        prompts = self._model.prompts or {}
+        self.question_prompt: str = prompts.get("query") or ""
+        self.passage_prompt: str = prompts.get("document") or ""
+        self.dimension, self.gives_tokens = self._probe()
+
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """Return the tokens of texts of any length."""
+        # A lone surrogate is no text to the tokenizer; its stand-in keeps all offsets.
+        clean = [_LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text) for text in texts]
+        if not clean:
+            return []
+        with self._tokenizer_lock:  # the tokenizer holds the options of the call as its state
+            encoded = self._tokenizer(
+                clean,
+                return_offsets_mapping=True,
+                return_special_tokens_mask=True,
+                return_attention_mask=False,
+                padding=False,
+                truncation=False,
+                verbose=False,
+            )
+        rows = zip(
+            encoded["input_ids"],
+            encoded["offset_mapping"],
+            encoded["special_tokens_mask"],
+            strict=True,
+        )
+        return [_to_tokens(ids, offsets, special) for ids, offsets, special in rows]
+
+    def encode_tokens(self, sequences: Sequence[Sequence[int]]) -> list[FloatMatrix]:
+        """Return the token vectors of each sequence, of shape (its length, dimension)."""
+        states = self._forward(sequences)["token_embeddings"].float().cpu().numpy()
+        return [row[: len(ids)] for row, ids in zip(states, sequences, strict=True)]
+
+    def encode_sequences(self, sequences: Sequence[Sequence[int]]) -> FloatMatrix:
+        """Return one vector a sequence, pooled as the model does it."""
+        pooled: FloatMatrix = self._forward(sequences)["sentence_embedding"].float().cpu().numpy()
+        return pooled
+
+    def _forward(self, sequences: Sequence[Sequence[int]]) -> dict[str, Any]:
+        import torch
+
+        width = max(len(ids) for ids in sequences)
+        padding = self._tokenizer.pad_token_id or 0
+        ids = np.full((len(sequences), width), padding, dtype=np.int64)
+        mask = np.zeros((len(sequences), width), dtype=np.int64)
+        for row, sequence in enumerate(sequences):
+            ids[row, : len(sequence)] = sequence
+            mask[row, : len(sequence)] = 1
+        device = self._model.device
+        features = {
+            "input_ids": torch.from_numpy(ids).to(device),
+            "attention_mask": torch.from_numpy(mask).to(device),
+        }
+        with torch.inference_mode():
+            return dict(self._model(features))
+
+    def _probe(self) -> tuple[int, bool]:
+        """Return the dimension, and whether token vectors average to the model's own vector."""
+        (tokens,) = self.tokenise(["Two words, and a few more of them."])
+        features = self._forward([(*tokens.head, *tokens.ids, *tokens.tail)])
+        own = features["sentence_embedding"].float().cpu().numpy()[0]
+        states = features.get("token_embeddings")
+        if states is None or states.shape[-1] != len(own):
+            return len(own), False
+        mean = states.float().cpu().numpy()[0].mean(axis=0)
+        cosine = float(own @ mean) / float(np.linalg.norm(own) * np.linalg.norm(mean))
+        return len(own), cosine > _SAME_COSINE
+
+
+def _load(source: str, *, download: bool) -> Any:  # noqa: ANN401  untyped library
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    # Hyperthreads count as cores to the system but not to torch, which leaves them idle by default.
+    torch.set_num_threads(_available_cores())
+    try:
+        model = SentenceTransformer(source, local_files_only=not download)
+    except (OSError, ValueError, RuntimeError) as error:
+        if Path(source).is_dir():
+            raise ModelError(
+                f"The model in `{source}` cannot be loaded: {_first_line(error)}",
+                fix="Name a folder that sentence-transformers has saved.",
+            ) from error
+        raise ModelError(
+            f"The model `{source}` is not on this machine, or cannot be loaded: "
+            f"{_first_line(error)}",
+            fix="Name a folder, or allow the download: embedding.download = true",
+        ) from error
+    if not getattr(model.tokenizer, "is_fast", False):
+        raise ModelError(
+            f"The tokenizer of `{source}` tells no character offsets, which Knotwork needs.",
+            fix="Choose a model with a fast tokenizer.",
+        )
+    return model.eval()
+
+
+def _to_tokens(
+    ids: Sequence[int], offsets: Sequence[tuple[int, int]], special: Sequence[int]
+) -> Tokens:
+    head = 0
+    while head < len(ids) and special[head]:
+        head += 1
+    end = len(ids)
+    while end > head and special[end - 1]:
+        end -= 1
+    starts = [start for start, _ in offsets[head:end]]
+    return Tokens(tuple(ids[:head]), ids[head:end], starts, tuple(ids[end:]))
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep progress bars, notices and warnings of the libraries off the user's terminal."""
+    from transformers.utils import logging as transformers_logging
+
+    verbosity = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,73 @@
+"""The registry of embedders: "SCHEME:MODEL" names one; each is imported when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from knotwork.config import EmbeddingSettings
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.inference.base import Embedder
+
+NO_EMBEDDER = "none"
+Factory = Callable[[str, EmbeddingSettings], Embedder]
+
+
+def open_embedder(spec: str, settings: EmbeddingSettings | None = None) -> Embedder | None:
+    """Return the embedder that ``spec`` names, or None for "none"; ``settings.model`` is not read.
+
+    Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
+    """
+    if spec == NO_EMBEDDER:
+        return None
+    scheme, _, model = spec.partition(":")
+    factory = EMBEDDERS.get(scheme)
+    if factory is None:
+        raise UnknownName("embedding model", spec, [NO_EMBEDDER, *(f"{s}:…" for s in EMBEDDERS)])
+    if not model:
+        raise ConfigError(
+            f"The embedding model `{spec}` names no model.",
+            fix=f"Write the model after the colon: {scheme}:NAME",
+        )
+    return factory(model, settings or EmbeddingSettings())
+
+
+def _open_local(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork.inference.local import LocalEmbedder
+
+    return LocalEmbedder(model, batch_tokens=settings.batch_tokens, download=settings.download)
+
+
+def _open_openai(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork.inference.http import ModelServer
+    from knotwork.inference.openai import OpenAIEmbedder
+
+    server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    return OpenAIEmbedder(
+        model,
+        server,
+        dimension=settings.dimension,
+        batch_tokens=settings.batch_tokens,
+        concurrency=settings.concurrency,
+        embeds_sentences=settings.sentences,
+    )
+
+
+def _open_hashing(model: str, settings: EmbeddingSettings) -> Embedder:
+    """Open the fake of `knotwork.testing`: for trials without a model, "hashing:256"."""
+    from knotwork.testing.embedders import HashingEmbedder
+
+    if not model.isdecimal() or not 1 <= int(model) <= 65_536:
+        raise ConfigError(
+            f"The embedding model `hashing:{model}` must name its dimension.",
+            fix="For example: hashing:256",
+        )
+    del settings
+    return HashingEmbedder(int(model))
+
+
+EMBEDDERS: dict[str, Factory] = {
+    "hashing": _open_hashing,
+    "local": _open_local,
+    "openai": _open_openai,
+}

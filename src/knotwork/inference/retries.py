@@ -1,0 +1,45 @@
+"""Retries: calls that fail in a way that may pass are made again, after a growing wait."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from knotwork.errors import ModelUnavailable
+
+_log = logging.getLogger("knotwork.inference")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often to call, and how long to wait between calls.
+
+    The wait doubles from ``first_wait_s`` to ``longest_wait_s``; a server that asks for a longer
+    one gets it up to ``patience_s``, and beyond that the error is raised at once.
+    """
+
+    attempts: int = 6
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 30.0
+    patience_s: float = 120.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Return what ``action`` returns; raise its last ModelUnavailable, or any other error."""
+        wait_s = self.first_wait_s
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return action()
+            except ModelUnavailable as error:
+                asked_s = error.retry_after_s or 0.0
+                if attempt == self.attempts or asked_s > self.patience_s:
+                    raise
+                pause_s = max(wait_s, asked_s)
+                _log.info("attempt %d failed, next in %.1f s: %s", attempt, pause_s, error.message)
+                self.sleep(pause_s)
+                wait_s = min(wait_s * 2, self.longest_wait_s)
+        raise ValueError("`attempts` must be at least 1")
