@@ -76,7 +76,7 @@ def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collect
 def _stamp(store: Store, embedding: Embedding) -> None:
     """Note whose vectors the index holds, with the first of them."""
     if embedding and store.meta().get(EMBEDDER_META) != embedding.name:
-        dimension = str(embedding.embedder.dimension)
+        dimension = str(embedding.dimension)
         store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
 
 

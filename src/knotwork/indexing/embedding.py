@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.errors import SchemaMismatch
 from knotwork.inference.base import Embedder, Passage, PassageVectors
+from knotwork.inference.keys import embedding_key
 from knotwork.records import Chunk, Span, content_id
 from knotwork.stores.base import Store
 
@@ -21,33 +22,33 @@ DIMENSION_META = "dimension"
 
 @dataclass(slots=True)
 class Embedding:
-    """An embedder as the pipeline uses it, opened on first use; ``name`` is empty without one.
+    """An embedder as a run uses it, or none; ``embedded`` and ``reused`` count its texts."""
 
-    ``embedded`` and ``reused`` count texts (passages and names).
-    """
-
-    name: str = ""
-    open_embedder: Callable[[], Embedder] | None = None
+    embedder: Embedder | None = None
     embedded: int = 0
     reused: int = 0
-    _embedder: Embedder | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        return bool(self.name)
+        return self.embedder is not None
 
     @property
-    def embedder(self) -> Embedder:
-        """The embedder itself; the first use may load a model."""
-        if self._embedder is None:
-            assert self.open_embedder is not None
-            self._embedder = self.open_embedder()
-        return self._embedder
+    def name(self) -> str:
+        """The embedder's name; empty without one."""
+        return self.embedder.name if self.embedder else ""
+
+    @property
+    def dimension(self) -> int:
+        """The length of its vectors; the first use may load a model."""
+        return self._model.dimension
+
+    @property
+    def _model(self) -> Embedder:
+        assert self.embedder is not None, "an index without vectors asks for none"
+        return self.embedder
 
     def chunk_key(self, chunk: Chunk) -> str:
         """Return the key of all that decides a chunk's vectors."""
-        start = chunk.span.start
-        spans = " ".join(f"{s.start - start}-{s.end - start}" for s in chunk.sentences)
-        return content_id("passage", self.name, chunk.context, chunk.text, spans)
+        return embedding_key(self.name, _passage(chunk))
 
     def name_key(self, name: str) -> str:
         """Return the key of a name's vector."""
@@ -56,12 +57,12 @@ class Embedding:
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
         """Return the vectors of chunks, in order."""
         self.embedded += len(chunks)
-        return self.embedder.embed_passages([_passage(chunk) for chunk in chunks])
+        return self._model.embed_passages([_passage(chunk) for chunk in chunks])
 
     def embed_names(self, names: Sequence[str]) -> FloatMatrix:
         """Return one unit row for each name."""
         self.embedded += len(names)
-        return self.embedder.embed(names)
+        return self._model.embed(names)
 
 
 def known_vectors(store: Store, keys: Collection[str]) -> dict[str, PassageVectors]:

@@ -22,9 +22,13 @@ FloatMatrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EntityState:
-    """The entities that a write may touch, as they were before it."""
+    """The entities that a write may touch, as they were before it.
+
+    Those of ``removed`` chunks may vanish and come back within the write.
+    """
 
     ids: frozenset[str]
+    removed: frozenset[str]
     entities: Mapping[str, Entity]
     vectors: Mapping[str, FloatMatrix]
 
@@ -36,7 +40,8 @@ def entities_before(store: Store, removed_from: Collection[str], added: set[str]
         for mentions in store.graph.mentions(removed_from).values():
             old.update(mention.entity_id for mention in mentions)
     ids = frozenset(old | added)
-    return EntityState(ids, store.graph.entities(ids), store.vectors("entity").get(old))
+    vectors = store.vectors("entity").get(old)
+    return EntityState(ids, frozenset(old), store.graph.entities(ids), vectors)
 
 
 def refresh_entities(store: Store, before: EntityState, embedding: Embedding | None) -> None:
@@ -50,7 +55,9 @@ def refresh_entities(store: Store, before: EntityState, embedding: Embedding | N
     store.texts("entity").add(
         (entity.id, entity.name)
         for entity in after.values()
-        if entity.id not in before.entities or before.entities[entity.id].name != entity.name
+        if entity.id in before.removed
+        or entity.id not in before.entities
+        or entity.name != before.entities[entity.id].name
     )
     store.vectors("entity").remove(gone)
     if embedding:

@@ -1,0 +1,45 @@
+"""All that an index holds, read through the protocols, to compare one index with another."""
+
+from dataclasses import replace
+
+from knotwork.records import Label
+from knotwork.stores.base import Store
+
+QUERIES = ("ada", "meets", "room 7", "helps cleo in room", "GUS warns", "travel office")
+
+
+def snapshot(store: Store, *, times: bool = False) -> dict[str, object]:
+    """Return the contents of a store as plain values; ``times`` keeps when files were changed."""
+    document_ids = store.documents.document_ids()
+    chunk_ids = [c for d in document_ids for c in store.documents.chunk_ids(d)]
+    entities = store.graph.find(label=Label.ENTITY, limit=10_000_000)
+    entity_ids = [node.id for node in entities]
+    ids = {"chunk": chunk_ids, "sentence": chunk_ids, "entity": entity_ids}
+    return {
+        "documents": store.documents.documents(document_ids),
+        "sections": {d: store.documents.sections(d) for d in document_ids},
+        "chunk ids": {d: store.documents.chunk_ids(d) for d in document_ids},
+        "chunks": store.documents.chunks(chunk_ids),
+        "counts": (store.documents.document_count(), store.documents.chunk_count()),
+        "mentions": store.graph.mentions(chunk_ids),
+        "entities": store.graph.entities(entity_ids),
+        "nodes": entities,
+        "edges": list(store.graph.edges()),
+        "about": store.graph.about(entity_ids, fan=1_000),
+        "schema": store.graph.schema(),
+        "vectors": {
+            name: {i: matrix.tobytes() for i, matrix in store.vectors(name).get(known).items()}
+            for name, known in ids.items()
+        },
+        "vector counts": {name: store.vectors(name).count() for name in ids},
+        "text counts": {name: store.texts(name).count() for name in ("chunk", "entity")},
+        "found": {
+            (name, query): store.texts(name).search(query, k=1_000)
+            for name in ("chunk", "entity")
+            for query in QUERIES
+        },
+        "ledger": [
+            entry if times else replace(entry, modified_ns=0) for entry in store.ledger.entries()
+        ],
+        "meta": {key: store.meta().get(key) for key in ("embedder", "dimension")},
+    }

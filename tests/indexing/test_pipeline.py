@@ -1,0 +1,310 @@
+"""What a run does, step by step, on a small corpus."""
+
+import random
+
+import pytest
+from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_text, text_source
+from tests.indexing.snapshots import snapshot
+
+from knotwork.errors import ModelUnavailable, SchemaMismatch
+from knotwork.indexing import pipeline as pipeline_module
+from knotwork.indexing.pipeline import Pipeline
+from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexingInterrupted
+from knotwork.stores.memory import MemoryStore
+from knotwork.testing.embedders import HashingEmbedder
+
+
+def everything(entry):
+    return True
+
+
+def corpus(count, *, seed=0):
+    random_ = random.Random(seed)
+    return {f"d{i:02}.txt": make_text(random_) for i in range(count)}
+
+
+def index(store, texts, *, embedder=None, covers=everything, settings="s1", **options):
+    """Index texts by uri, and return the report with the events before it."""
+    stages = make_stages(embedder, settings=settings)
+    sources = [text_source(uri, text) for uri, text in texts.items()]
+    events = list(Pipeline(store, stages).run(sources, covers=covers, **options))
+    assert events[-1].kind is EventKind.FINISHED
+    return events[-1].report, events[:-1]
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+@pytest.fixture
+def embedder():
+    return CountingEmbedder(HashingEmbedder())
+
+
+def test_a_first_run_adds_every_document(store, embedder):
+    report, events = index(store, corpus(5), embedder=embedder)
+
+    assert (report.added, report.changed, report.unchanged, report.failed) == (5, 0, 0, 0)
+    assert report.total_documents == 5
+    assert report.chunks == report.total_chunks == embedder.passages == 15
+    assert report.embedder == embedder.name
+    assert report.notes == ()
+    assert [e.uri for e in events if e.kind is EventKind.ADDED] == sorted(corpus(5))
+    assert set(report.seconds) >= {"load", "split", "extract", "embed", "store", "total"}
+
+
+def test_every_source_has_one_outcome_and_progress_only_grows(store, embedder):
+    texts = corpus(6) | {"x.txt": "BROKEN"}
+    _, events = index(store, texts, embedder=embedder, failures=[Failure("big", "size", "too big")])
+
+    outcomes = [event for event in events if event.kind in OUTCOMES]
+    assert sorted(event.uri for event in outcomes) == sorted([*texts, "big"])
+    done = [event.done for event in events]
+    assert done == sorted(done)
+    assert done[-1] == events[-1].total == 8
+    chunks = [event.chunks for event in events]
+    assert chunks == sorted(chunks)
+    assert all(event.chunks <= event.chunks_known for event in events)
+
+
+def test_a_second_run_reads_nothing_and_writes_nothing(store, embedder):
+    texts = corpus(5)
+    index(store, texts, embedder=embedder)
+    generation, passages, names = store.generation(), embedder.passages, embedder.texts
+
+    def refuse():
+        raise AssertionError("an unchanged source was read")
+
+    sources = [text_source(uri, text) for uri, text in texts.items()]
+    unread = [
+        type(source)(source.uri, refuse, source.root, source.size, source.modified_ns)
+        for source in sources
+    ]
+    *_, last = Pipeline(store, make_stages(embedder)).run(unread, covers=everything)
+
+    assert last.report.unchanged == 5
+    assert (embedder.passages, embedder.texts) == (passages, names)
+    assert store.generation() == generation
+
+
+def test_a_file_written_anew_with_the_same_content_is_read_but_not_indexed(store, embedder):
+    texts = corpus(2)
+    index(store, texts, embedder=embedder)
+    before, passages = snapshot(store), embedder.passages
+    sources = [text_source(uri, text) for uri, text in texts.items()]
+    touched = [type(s)(s.uri, s.read, s.root, s.size, s.modified_ns + 1) for s in sources]
+
+    for _ in range(2):
+        *_, last = Pipeline(store, make_stages(embedder)).run(touched)
+        assert last.report.unchanged == 2
+
+    assert embedder.passages == passages
+    assert snapshot(store) == before
+    assert {e.modified_ns for e in store.ledger.entries()} == {s.modified_ns for s in touched}
+
+
+def test_only_changed_chunks_are_embedded_again(store, embedder):
+    texts = corpus(3)
+    index(store, texts, embedder=embedder)
+    passages = embedder.passages
+    texts["d01.txt"] += "\n\nAda meets Bo in the new hall"
+    report, _ = index(store, texts, embedder=embedder)
+
+    assert (report.changed, report.unchanged) == (1, 2)
+    assert embedder.passages - passages == 1
+    assert report.reused >= 3
+
+
+def test_equal_chunks_of_one_run_are_embedded_once(store, embedder):
+    def source(uri):
+        inner = text_source(uri, "Ada meets Bo\n\nAda meets Bo")
+        document = inner.read()
+        same_title = type(document)(uri, document.text, title="One title")
+        return type(inner)(uri, lambda: same_title)
+
+    report = list(Pipeline(store, make_stages(embedder)).run([source("a"), source("b")]))[-1].report
+
+    assert report.chunks == 4
+    assert embedder.passages == 1
+    assert store.vectors("chunk").count() == store.vectors("sentence").count() == 4
+
+
+def test_what_is_gone_is_removed_only_where_the_run_covers_it(store, embedder):
+    texts = corpus(4)
+    index(store, texts, embedder=embedder)
+    rest = {uri: text for uri, text in texts.items() if uri != "d02.txt"}
+    report, _ = index(store, rest, embedder=embedder, covers=lambda entry: False)
+    assert report.removed == ()
+    assert store.documents.document_count() == 4
+
+    report, _ = index(store, rest, embedder=embedder)
+    assert report.removed == ("d02.txt",)
+    fresh = MemoryStore()
+    index(fresh, rest, embedder=HashingEmbedder())
+    assert snapshot(store) == snapshot(fresh)
+
+
+def test_other_settings_index_everything_again(store, embedder):
+    texts = corpus(3)
+    index(store, texts, embedder=embedder)
+    report, _ = index(store, texts, embedder=embedder, settings="s2")
+    assert report.changed == 3
+    assert {entry.settings for entry in store.ledger.entries()} == {"s2"}
+
+
+def test_a_failure_is_recorded_and_tried_again_only_when_asked(store):
+    texts = corpus(1) | {"bad.txt": "BROKEN"}
+    report, events = index(store, texts)
+    assert report.added == 1
+    assert [(f.uri, f.reason, f.kept) for f in report.failures] == [("bad.txt", "broken", False)]
+    assert any(e.kind is EventKind.STARTED and e.uri == "bad.txt" for e in events)
+
+    report, events = index(store, texts)
+    assert [f.uri for f in report.failures] == ["bad.txt"]
+    assert not any(e.kind is EventKind.STARTED for e in events)
+
+    report, events = index(store, texts, retry=True)
+    assert any(e.kind is EventKind.STARTED and e.uri == "bad.txt" for e in events)
+
+    report, _ = index(store, texts | {"bad.txt": "Ada is well again"})
+    assert (report.added, report.failed) == (1, 0)
+
+
+def test_a_file_that_became_unreadable_keeps_its_content_and_is_named(store):
+    texts = corpus(2)
+    index(store, texts)
+    before = snapshot(store)
+    report, _ = index(store, texts | {"d00.txt": "BROKEN"})
+    assert [(f.uri, f.kept) for f in report.failures] == [("d00.txt", True)]
+    after = snapshot(store)
+    assert {**before, "ledger": ()} == {**after, "ledger": ()}
+
+    report, _ = index(store, texts)
+    assert report.changed == 1
+    assert snapshot(store) == before
+
+    index(store, texts | {"d00.txt": "BROKEN"})
+    report, _ = index(store, {"d01.txt": texts["d01.txt"]})
+    assert report.removed == ("d00.txt",)
+    assert store.documents.document_count() == 1
+
+
+def test_a_fault_in_one_document_is_reported_and_the_run_goes_on(store, caplog):
+    class Faulty(type(make_stages(None).extractor)):
+        def extract(self, document, chunks):
+            if document.uri == "d01.txt":
+                raise ZeroDivisionError("oh")
+            return super().extract(document, chunks)
+
+    stages = make_stages(None)
+    stages = type(stages)(stages.split, Faulty(), stages.embedding, stages.settings)
+    sources = [text_source(uri, text) for uri, text in corpus(3).items()]
+    *_, last = Pipeline(store, stages).run(sources)
+
+    assert last.report.added == 2
+    assert [(f.uri, f.reason, f.message) for f in last.report.failures] == [
+        ("d01.txt", "fault", "ZeroDivisionError: oh")
+    ]
+    assert "cannot index d01.txt" in caplog.text
+
+
+def test_without_embedder_it_works_and_says_so(store):
+    report, _ = index(store, corpus(3))
+    assert report.embedder == ""
+    assert "No embedder" in report.notes[0]
+    assert store.vectors("chunk").count() == 0
+    assert store.texts("chunk").search("meets", k=3)
+
+
+def test_an_embedder_that_comes_later_embeds_everything(store, embedder):
+    texts = corpus(4)
+    index(store, texts)
+    report, _ = index(store, texts, embedder=embedder, settings="with vectors")
+    assert report.changed == 4
+    fresh = MemoryStore()
+    index(fresh, texts, embedder=embedder, settings="with vectors")
+    assert snapshot(store) == snapshot(fresh)
+
+
+@pytest.mark.parametrize("other", [None, HashingEmbedder(dimension=16)])
+def test_another_embedder_is_refused_before_anything_is_written(store, embedder, other):
+    index(store, corpus(2), embedder=embedder)
+    generation = store.generation()
+    with pytest.raises(SchemaMismatch, match=embedder.name):
+        index(store, corpus(3), embedder=other)
+    assert store.generation() == generation
+
+
+def test_context_is_part_of_the_full_text(store):
+    index(store, {"handbook": "Nothing here names it"})
+    [hit] = store.texts("chunk").search("handbook", k=5)
+    assert store.documents.chunks([hit.id])[hit.id].text == "Nothing here names it"
+
+
+@pytest.mark.parametrize("batch", [1, 4, 7, 1_000])
+def test_batches_do_not_shape_the_result(monkeypatch, batch):
+    texts = corpus(6)
+    expected = MemoryStore()
+    index(expected, texts, embedder=HashingEmbedder())
+    monkeypatch.setattr(pipeline_module, "BATCH_CHUNKS", batch)
+    monkeypatch.setattr(pipeline_module, "EMBEDDING_CHUNKS", max(1, batch // 2))
+    store = MemoryStore()
+    report, _ = index(store, texts, embedder=HashingEmbedder())
+    assert report.added == 6
+    assert snapshot(store) == snapshot(expected)
+
+
+class Stopping(CountingEmbedder):
+    """Raise something after so many passages."""
+
+    def __init__(self, error, after):
+        super().__init__(HashingEmbedder())
+        self.error, self.after = error, after
+
+    def embed_passages(self, passages):
+        if self.passages >= self.after:
+            raise self.error
+        return super().embed_passages(passages)
+
+
+@pytest.mark.parametrize("after", [0, 3, 4, 8])
+def test_ctrl_c_keeps_the_finished_documents_and_the_next_run_continues(store, monkeypatch, after):
+    monkeypatch.setattr(pipeline_module, "EMBEDDING_CHUNKS", 1)
+    monkeypatch.setattr(pipeline_module, "BATCH_CHUNKS", 6)
+    texts = corpus(4)
+    with pytest.raises(KeyboardInterrupt, match="Run the same command again") as caught:
+        index(store, texts, embedder=Stopping(KeyboardInterrupt(), after))
+    assert isinstance(caught.value, IndexingInterrupted)
+    report = caught.value.report
+    assert report.interrupted
+    assert report.added == report.total_documents == after // 3
+
+    report, _ = index(store, texts, embedder=HashingEmbedder())
+    assert (report.unchanged, report.added) == (after // 3, 4 - after // 3)
+    fresh = MemoryStore()
+    index(fresh, texts, embedder=HashingEmbedder())
+    assert snapshot(store) == snapshot(fresh)
+
+
+def test_a_model_that_fails_stops_the_run_after_keeping_the_finished(store, monkeypatch):
+    monkeypatch.setattr(pipeline_module, "EMBEDDING_CHUNKS", 1)
+    with pytest.raises(ModelUnavailable):
+        index(store, corpus(4), embedder=Stopping(ModelUnavailable("down"), 7))
+    assert store.documents.document_count() == 2
+
+
+def test_a_consumer_that_stops_listening_loses_nothing_finished(store):
+    sources = [text_source(uri, text) for uri, text in corpus(4).items()]
+    events = Pipeline(store, make_stages(HashingEmbedder())).run(sources)
+    for event in events:
+        if event.kind is EventKind.EMBEDDED:
+            break
+    events.close()
+    assert store.documents.document_count() == 4
+
+
+def test_a_source_offered_twice_counts_once(store):
+    source = text_source("a", "Ada meets Bo")
+    *_, last = Pipeline(store, make_stages(None)).run([source, source])
+    assert (last.report.added, last.total) == (1, 1)
