@@ -89,7 +89,7 @@ class Outline:
         self._edge_count = 0
 
     def nodes(self) -> Iterator[ExportedNode]:
-        """Yield all nodes; a property without a value is left out."""
+        """Yield all nodes; a property without a value is left out, but for the name."""
         for node in self._read_nodes():
             self._node_count += 1
             yield node
@@ -200,8 +200,8 @@ def _umask() -> int:
 
 
 def _export(node: Node, **more: Value) -> ExportedNode:
-    values = {"name": node.name, **node.properties, **more}
-    return ExportedNode(node.id, node.label, {k: v for k, v in values.items() if v != ""})
+    values = {k: v for k, v in {**node.properties, **more}.items() if v != ""}
+    return ExportedNode(node.id, node.label, {"name": node.name, **values})
 
 
 def _pack_metadata(document: Document) -> str:
