@@ -99,6 +99,8 @@ def test_line_breaks_end_blocks_but_wrapping_does_not():
 def test_lines_that_stand_for_themselves_are_sentences():
     lines = ["Name: Ada Lovelace", "Born: 10 December 1815", "Field: Mathematics"]
     assert sentences("\n".join(lines)) == lines
+    rows = ["name: Ada; born: 1815", "name: Alan; born: 1912; field: logic", "name: Kurt"]
+    assert sentences("\n".join(rows)) == rows
 
 
 def test_wrapped_chinese_lines_are_joined():

@@ -35,6 +35,7 @@ _ITEM = re.compile(
     r"|[一二三四五六七八九十]{1,3}、|[a-zA-Z][.)]\s|#{1,6}\s|\||>|```|~~~|={3,}|-{3,}|\+-|第.{1,4}[章节節条條回篇])"
 )
 _WHOLE_LINE = re.compile(r"[ \t\u3000]*(?:#{1,6}\s|\||={3,}\s*$|-{3,}\s*$|```|~~~|[^\t\n]+\t)")
+_KEY = re.compile(r"[ \t]*[^\W_][\w .()/%-]{0,40}[:：]\s")
 _NEXT_WORD = re.compile(r"[\s\"'“‘«(\[「『（]*+([^\W_]*)")
 _LOST_STOP = re.compile(
     r"(?<=[\w%\"'”’)\]])[ \u00a0]{2,}(?=[\"'“‘(\[]?[^\W_a-z])"
@@ -154,6 +155,8 @@ def _wrapping_width(lines: list[str]) -> float:
 
 def _is_wrapped(line: str, following: str, width: float) -> bool:
     if _ITEM.match(following) or _WHOLE_LINE.match(line):
+        return False
+    if _KEY.match(line) and _KEY.match(following):
         return False
     first_word = following.lstrip().split(None, 1)
     if not first_word:
