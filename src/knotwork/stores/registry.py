@@ -34,7 +34,7 @@ def open_store(url: str, *, read_only: bool = False, create: bool = False) -> St
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Split an address into scheme and rest; a path, also one like ``C:\\x``, is of ``file``."""
+    """Split an address into scheme and rest; any path is of ``file``, one with a drive too."""
     match = _SCHEME.fullmatch(url)
     if match is None:
         return "file", url

@@ -1,0 +1,155 @@
+"""The edges at a node, by type and direction, as `Link`s between integer keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import apsw
+
+from knotwork.records import Direction, EdgeType
+from knotwork.stores.traversal import Link, strongest
+
+_Side = tuple[str, bool]
+"""An edge type, and whether it is followed from source to target."""
+
+STRUCTURE: dict[_Side, str] = {
+    (EdgeType.HAS_SECTION, True): (
+        "SELECT id, 1.0 FROM section WHERE document = ?1 AND parent IS NULL"
+        " UNION ALL SELECT id, 1.0 FROM section WHERE parent = ?1"
+    ),
+    (
+        EdgeType.HAS_SECTION,
+        False,
+    ): "SELECT coalesce(parent, document), 1.0 FROM section WHERE id = ?",
+    (EdgeType.HAS_CHUNK, True): "SELECT id, 1.0 FROM chunk WHERE section = ?",
+    (EdgeType.HAS_CHUNK, False): "SELECT section, 1.0 FROM chunk WHERE id = ?",
+    (EdgeType.HAS_CHILD, True): "SELECT id, 1.0 FROM chunk WHERE parent = ?",
+    (EdgeType.HAS_CHILD, False): (
+        "SELECT parent, 1.0 FROM chunk WHERE id = ? AND parent IS NOT NULL"
+    ),
+    (EdgeType.NEXT, True): (
+        "SELECT b.id, 1.0 FROM chunk a JOIN chunk b ON b.document = a.document AND b.is_parent = 0"
+        " AND (b.ordinal, b.id) > (a.ordinal, a.id)"
+        " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal, b.id LIMIT 1"
+    ),
+    (EdgeType.NEXT, False): (
+        "SELECT b.id, 1.0 FROM chunk a JOIN chunk b ON b.document = a.document AND b.is_parent = 0"
+        " AND (b.ordinal, b.id) < (a.ordinal, a.id)"
+        " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal DESC, b.id DESC LIMIT 1"
+    ),
+    (EdgeType.MENTIONS, True): "SELECT entity, times FROM mention WHERE chunk = ?",
+    (EdgeType.MENTIONS, False): "SELECT chunk, times FROM mention WHERE entity = ?",
+    (EdgeType.ABOUT, True): "SELECT entity, about FROM mention WHERE chunk = ? AND about > 0",
+    (EdgeType.ABOUT, False): "SELECT chunk, about FROM mention WHERE entity = ? AND about > 0",
+}
+"""For every type but RELATES, a query for the other ends and weights of the edges at a node."""
+
+_RELATES = {
+    True: (
+        "SELECT e.weight, e.target, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+        " WHERE e.source = ? ORDER BY e.weight DESC, e.target LIMIT ?"
+    ),
+    False: (
+        "SELECT e.weight, e.source, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+        " WHERE e.target = ? ORDER BY e.weight DESC, e.source LIMIT ?"
+    ),
+}
+_RELATES_BETWEEN = (
+    "SELECT e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+    " WHERE e.source = ? AND e.target = ?"
+)
+_ALL = -1
+_SPARE_EDGES = 24
+_GROWTH = 8
+
+
+class Adjacency:
+    """Finds the links of nodes in one direction (or both), of some types, cut to a fan.
+
+    The RELATES edges of a node with many are read only as far as the fan needs.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        *,
+        direction: Direction,
+        types: Collection[str] | None,
+        fan: int | None,
+    ) -> None:
+        self._execute: Callable[..., Any] = connection.execute
+        self._fan = fan
+        self._sides = [out for out in (True, False) if direction in ("both", _NAMES[out])]
+        self._relates = types is None or EdgeType.RELATES in types
+        self._structure = [
+            (type_, out, sql)
+            for (type_, out), sql in STRUCTURE.items()
+            if out in self._sides and (types is None or type_ in types)
+        ]
+
+    def __call__(self, nodes: Sequence[int]) -> Iterator[list[Link[int]]]:
+        """Yield the links of each node, strongest first."""
+        for node in nodes:
+            links = self._relates_links(node) if self._relates else []
+            for type_, out, sql in self._structure:
+                links += [
+                    _link(node, other, out=out, type_=type_, weight=weight)
+                    for other, weight in self._execute(sql, (node,))
+                ]
+            yield strongest(links, self._fan)
+
+    def _relates_links(self, node: int) -> list[Link[int]]:
+        """Return at least the links to the strongest neighbours, all of them to each.
+
+        A neighbour of the merged best is among the best of one direction, so the first rows of
+        each direction name them all; weak links to them are then looked up one by one.
+        """
+        links: list[Link[int]] = []
+        cut: list[bool] = []
+        for out in self._sides:
+            rows, complete = self._first_rows(node, out=out)
+            links += [
+                _link(node, other, out=out, type_=EdgeType.RELATES, weight=weight, relation=name)
+                for weight, other, name in rows
+            ]
+            if not complete:
+                cut.append(out)
+        if cut:
+            others = dict.fromkeys(link.other for link in strongest(links, self._fan))
+            for out in cut:
+                links += self._links_between(node, others, out=out)
+        return links
+
+    def _first_rows(self, node: int, *, out: bool) -> tuple[list[tuple[int, int, str]], bool]:
+        sql = _RELATES[out]
+        if self._fan is None:
+            return self._execute(sql, (node, _ALL)).fetchall(), True
+        size = 2 * self._fan + _SPARE_EDGES
+        while True:
+            rows = self._execute(sql, (node, size)).fetchall()
+            if len(rows) < size:
+                return rows, True
+            if len({other for _, other, _ in rows}) > self._fan:
+                return rows, False
+            size *= _GROWTH
+
+    def _links_between(
+        self, node: int, others: Collection[int], *, out: bool
+    ) -> Iterator[Link[int]]:
+        for other in others:
+            ends = (node, other) if out else (other, node)
+            for weight, name in self._execute(_RELATES_BETWEEN, ends):
+                yield _link(
+                    node, other, out=out, type_=EdgeType.RELATES, weight=weight, relation=name
+                )
+
+
+_NAMES = {True: "out", False: "in"}
+
+
+def _link(
+    node: int, other: int, *, out: bool, type_: str, weight: float, relation: str = ""
+) -> Link[int]:
+    source, target = (node, other) if out else (other, node)
+    return Link(other, type_, relation, float(weight), source, target)

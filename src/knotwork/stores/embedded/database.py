@@ -1,0 +1,262 @@
+"""Connections to the index file: one a thread, one writer at a time, errors in our own words."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from knotwork.errors import (
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreNotFound,
+    StoreReadOnly,
+)
+from knotwork.stores.embedded.schema import MIGRATIONS, Migration, check, is_empty, migrate
+
+Bindings = Sequence[int | float | str | bytes | None]
+Row = tuple[Any, ...]
+
+_CACHE_KIB = 32_768
+_CHECKPOINT_PAGES = 4_000
+_WAL_LIMIT_BYTES = 64 * 1024 * 1024
+_PAGE_BYTES = 8_192
+
+
+class _Thread(threading.local):
+    """What one thread holds: its connection, and whether it is inside a transaction."""
+
+    connection: apsw.Connection | None = None
+    writing: bool = False
+
+
+class Database:
+    """An index file that is open. Threads and processes may use it side by side."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool,
+        create: bool,
+        busy_timeout_s: float,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._busy_timeout_s = busy_timeout_s
+        self._closed = False
+        self._process = os.getpid()
+        self._thread = _Thread()
+        self._opened: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._of_parent_process: list[object] = []
+        _require_file(path, create=create and not read_only)
+        self._prepare(migrations, create=create)
+
+    def connection(self) -> apsw.Connection:
+        """Return this thread's connection, opened on first use.
+
+        Connections must not cross a fork: a child opens its own and leaves its parent's alone.
+        """
+        if self._process != os.getpid():
+            self._of_parent_process += [self._thread, *self._opened]
+            self._thread, self._process = _Thread(), os.getpid()
+            self._opened = weakref.WeakSet()
+        connection = self._thread.connection
+        if connection is None:
+            if self._closed:
+                raise StoreError(f"The index `{self.path}` was closed.", fix="Open it again.")
+            connection = self._thread.connection = self._connect()
+            self._opened.add(connection)
+        return connection
+
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+        with self._own_words():
+            return self.connection().execute(sql, bindings).fetchall()
+
+    def row(self, sql: str, bindings: Bindings = ()) -> Row | None:
+        """Run a query and return its first row, if any."""
+        found = self.rows(sql, bindings)
+        return found[0] if found else None
+
+    def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows; use inside `reading` or `transaction`."""
+        return self.connection().execute(sql, bindings).fetchall()
+
+    def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
+        """Run a query once for each key, its one parameter; use inside `reading`."""
+        execute = self.connection().execute
+        for key in keys:
+            yield execute(sql, (key,)).fetchall()
+
+    def write(self, sql: str, bindings: Bindings = ()) -> None:
+        """Run a statement inside the open transaction."""
+        self.connection().execute(sql, bindings)
+
+    def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
+        """Run a statement for each of many rows inside the open transaction."""
+        self.connection().executemany(sql, rows)
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return self._thread.writing
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """See one state of the index throughout, also while others write."""
+        connection = self.connection()
+        if connection.in_transaction:
+            with self._own_words():
+                yield connection
+            return
+        with self._own_words():
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all or nothing; nested use joins the outer one.
+
+        Raises StoreBusy when another writer does not finish in time, StoreReadOnly when the index
+        was opened for reading.
+        """
+        if self._thread.writing:
+            yield
+            return
+        if self.read_only:
+            raise StoreReadOnly(
+                f"The index `{self.path}` was opened for reading only.",
+                fix="Open it without `read_only` to change it.",
+            )
+        connection = self.connection()
+        with self._own_words():
+            connection.execute("BEGIN IMMEDIATE")
+            thread = self._thread
+            thread.writing = True
+            before = connection.total_changes()
+            try:
+                yield
+                if connection.total_changes() != before:
+                    connection.execute("UPDATE state SET generation = generation + 1")
+                connection.execute("COMMIT")
+            finally:
+                thread.writing = False
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def generation(self) -> int:
+        """Return the number of committed writes."""
+        ((generation,),) = self.rows("SELECT generation FROM state")
+        return int(generation)
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        self._closed = True
+        if self._process == os.getpid():
+            for connection in list(self._opened):
+                connection.close()
+        self._thread = _Thread()
+
+    def _prepare(self, migrations: Sequence[Migration], *, create: bool) -> None:
+        connection = self.connection()
+        try:
+            with self._own_words():
+                missing = self._missing(connection, migrations, create=create)
+                if not self.read_only:
+                    connection.pragma("journal_mode", "wal")
+                if missing:
+                    migrate(connection, migrations)
+        except BaseException:
+            self.close()
+            raise
+
+    def _missing(
+        self, connection: apsw.Connection, migrations: Sequence[Migration], *, create: bool
+    ) -> list[str]:
+        if create and not self.read_only and is_empty(connection):
+            return [migration.name for migration in migrations]
+        missing = check(connection, str(self.path), migrations)
+        if missing and self.read_only:
+            raise SchemaMismatch(
+                f"`{self.path}` was written by an earlier version of Knotwork.",
+                fix="Open it once for writing to bring it up to date.",
+            )
+        return missing
+
+    def _connect(self) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+        if not self.read_only and not self.path.exists():
+            flags |= apsw.SQLITE_OPEN_CREATE
+        with self._own_words():
+            connection = apsw.Connection(str(self.path), flags=flags)
+            connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
+            connection.pragma("cache_size", -_CACHE_KIB)
+            connection.pragma("temp_store", "memory")
+            if not self.read_only:
+                connection.pragma("page_size", _PAGE_BYTES)
+                connection.pragma("synchronous", "normal")
+                connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
+                connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+            return connection
+
+    @contextmanager
+    def _own_words(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            raise self._in_own_words(error) from error
+
+    def _in_own_words(self, error: apsw.Error) -> StoreError:
+        path = self.path
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return StoreBusy(
+                f"Another process is writing to `{path}` "
+                f"(waited {self._busy_timeout_s:g} s for it).",
+                fix="Wait until it is done, or stop it, then try again.",
+            )
+        if isinstance(error, apsw.FullError):
+            return StoreError(
+                f"There is no room left to write to `{path}`; nothing of this step was kept.",
+                fix="Free some disk space, then try again.",
+            )
+        if isinstance(error, apsw.NotADBError):
+            return SchemaMismatch(
+                f"`{path}` is not an index of Knotwork.", fix="Name another file for the index."
+            )
+        if isinstance(error, apsw.CorruptError):
+            return StoreError(
+                f"The index `{path}` is damaged ({error}).",
+                fix="Restore it from a copy, or build it anew from the documents.",
+            )
+        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+            return StoreReadOnly(
+                f"`{path}` may not be written ({error}).", fix="Check who may write the file."
+            )
+        return StoreError(f"The index `{path}` cannot be used: {error}.")
+
+
+def _require_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise SchemaMismatch(
+            f"`{path}` is a folder, not an index file.", fix="Name a file, such as `index.knot`."
+        )
+    if not path.exists() and not create:
+        raise StoreNotFound(
+            f"There is no index at `{path}`.", fix="Check the path, or index documents into it."
+        )
+    if create and not path.parent.is_dir():
+        raise StoreNotFound(
+            f"There is no folder `{path.parent}` for the index.", fix="Create the folder first."
+        )

@@ -1,0 +1,221 @@
+"""Reading the graph: entities, nodes, neighbours and walks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from knotwork.records import (
+    Direction,
+    Edge,
+    EdgeType,
+    Entity,
+    GraphSchema,
+    Label,
+    Mention,
+    Node,
+    Relation,
+    Subgraph,
+    entity_id,
+    int_to_id,
+)
+from knotwork.stores.base import Scored
+from knotwork.stores.embedded.adjacency import Adjacency
+from knotwork.stores.embedded.contributions import (
+    relation_key,
+    remove_contributions,
+    write_contributions,
+)
+from knotwork.stores.embedded.database import Database
+from knotwork.stores.embedded.nodes import find_keys, read_nodes
+from knotwork.stores.embedded.packing import keys_of, unpack_spans
+from knotwork.stores.embedded.scans import scan
+from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
+
+_ENTITY = "SELECT name, normal_form, type, chunk_count FROM entity WHERE id = ?"
+_MENTIONS = (
+    "SELECT m.entity, e.normal_form, m.name, m.type, m.spans, m.about"
+    " FROM mention m JOIN entity e ON e.id = m.entity WHERE m.chunk = ? ORDER BY m.entity"
+)
+_ABOUT = (
+    "SELECT chunk, about FROM mention WHERE entity = ? AND about > ?"
+    " ORDER BY about DESC, chunk LIMIT ?"
+)
+_SUPPORT = (
+    "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ?"
+    " ORDER BY chunk LIMIT ?"
+)
+_LABEL_COUNTS = (
+    "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"
+    " (SELECT count(*) FROM chunk), (SELECT count(*) FROM entity)"
+)
+_EDGE_COUNTS = (
+    "SELECT (SELECT count(*) FROM section), (SELECT count(*) FROM chunk),"
+    " (SELECT count(*) FROM chunk WHERE parent IS NOT NULL),"
+    " (SELECT count(*) - count(DISTINCT document) FROM chunk WHERE is_parent = 0),"
+    " (SELECT count(*) FROM mention), (SELECT count(*) FROM mention WHERE about > 0),"
+    " (SELECT coalesce(sum(edges), 0) FROM relation)"
+)
+
+
+class EmbeddedGraph:
+    """The `GraphStore` of the embedded store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def upsert(
+        self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
+    ) -> None:
+        """Add contributions; one with the key of an earlier one replaces it."""
+        with self._database.transaction():
+            write_contributions(self._database, mentions, relations)
+
+    def remove_chunks(self, chunk_ids: Collection[str]) -> None:
+        """Remove all contributions of these chunks, and what is then supported by none."""
+        with self._database.transaction():
+            remove_contributions(self._database, [key for _, key in keys_of(chunk_ids)])
+
+    def entities(self, ids: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these ids."""
+        keys = dict(keys_of(ids))
+        with self._database.reading():
+            found = self._database.rows_of_each(_ENTITY, keys.values())
+            return {i: Entity(i, *rows[0]) for i, rows in zip(keys, found, strict=True) if rows}
+
+    def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these normal forms, by normal form."""
+        found = self.entities([entity_id(form) for form in normal_forms])
+        return {entity.normal_form: entity for entity in found.values()}
+
+    def entity_count(self) -> int:
+        """Return the number of entities."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM entity")
+        return int(count)
+
+    def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
+        """Return each chunk's mentions, ordered by entity id."""
+        keys = dict(keys_of(chunk_ids))
+        with self._database.reading():
+            found = self._database.rows_of_each(_MENTIONS, keys.values())
+            return {
+                chunk: [
+                    Mention(chunk, normal_form, name, type_, unpack_spans(spans), about)
+                    for _, normal_form, name, type_, spans, about in rows
+                ]
+                for chunk, rows in zip(keys, found, strict=True)
+                if rows
+            }
+
+    def about(
+        self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
+    ) -> dict[str, list[Scored]]:
+        """Return, for each entity, the ``fan`` chunks most about it (more than ``minimum``)."""
+        ranked: dict[str, list[Scored]] = {}
+        with self._database.reading():
+            for entity, key in keys_of(entity_ids):
+                rows = self._database.fetch(_ABOUT, (key, minimum, max(fan, 0)))
+                if rows:
+                    ranked[entity] = [Scored(int_to_id(chunk), about) for chunk, about in rows]
+        return ranked
+
+    def nodes(self, ids: Collection[str]) -> dict[str, Node]:
+        """Return nodes of any label."""
+        keys = dict(keys_of(ids))
+        with self._database.reading() as connection:
+            found = read_nodes(connection, keys.values())
+        return {identifier: found[key] for identifier, key in keys.items() if key in found}
+
+    def find(
+        self, *, label: str | None = None, name: str | None = None, limit: int = 100
+    ) -> list[Node]:
+        """Return nodes by label and/or exact name (entities: by normal form too), by id."""
+        with self._database.reading() as connection:
+            keys = find_keys(connection, label=label, name=name, limit=max(limit, 0))
+            found = read_nodes(connection, keys)
+        return [found[key] for key in keys]
+
+    def neighbours(
+        self,
+        ids: Collection[str],
+        *,
+        direction: Direction = "both",
+        types: Collection[str] | None = None,
+        fan: int | None = None,
+    ) -> dict[str, list[Edge]]:
+        """Return each node's edges, strongest first, to at most ``fan`` neighbours a node."""
+        keys = dict(keys_of(ids))
+        with self._database.reading() as connection:
+            adjacent = Adjacency(connection, direction=direction, types=types, fan=fan)
+            found = zip(keys, adjacent(list(keys.values())), strict=True)
+            return {i: [self._edge(link) for link in links] for i, links in found if links}
+
+    def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
+        """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""
+        for type_ in sorted(EdgeType):
+            if types is None or type_ in types:
+                yield from scan(self._database, type_)
+
+    def explore(
+        self,
+        seeds: Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+        types: Collection[str] | None = None,
+    ) -> Subgraph:
+        """Walk breadth first from ``seeds``; see `GraphStore.explore`."""
+        followed = EXPLORED_TYPES if types is None else types
+        with self._database.reading() as connection:
+            keys = [key for _, key in keys_of(seeds)]
+            known = read_nodes(connection, keys)
+            adjacent = Adjacency(connection, direction=direction, types=followed, fan=fan)
+            start = [key for key in keys if key in known]
+            reached = walk(adjacent, start, depth=depth, limit=limit)
+            nodes = read_nodes(connection, reached.nodes)
+            return Subgraph(
+                tuple(nodes[key] for key in reached.nodes),
+                tuple(self._edge(link) for link in reached.links),
+            )
+
+    def schema(self) -> GraphSchema:
+        """Count nodes by label, edges by type and RELATES edges by relation."""
+        with self._database.reading():
+            ((document, section, chunk, entity),) = self._database.rows(_LABEL_COUNTS)
+            (counts,) = self._database.rows(_EDGE_COUNTS)
+            relations = self._database.rows(
+                "SELECT name, edges FROM relation ORDER BY edges DESC, name"
+            )
+        labels = (
+            (Label.CHUNK, chunk),
+            (Label.DOCUMENT, document),
+            (Label.ENTITY, entity),
+            (Label.SECTION, section),
+        )
+        types = (
+            EdgeType.HAS_SECTION,
+            EdgeType.HAS_CHUNK,
+            EdgeType.HAS_CHILD,
+            EdgeType.NEXT,
+            EdgeType.MENTIONS,
+            EdgeType.ABOUT,
+            EdgeType.RELATES,
+        )
+        edge_types = sorted(zip(types, counts, strict=True))
+        return GraphSchema(
+            {label: count for label, count in labels if count},
+            {type_: count for type_, count in edge_types if count},
+            dict(relations),
+        )
+
+    def _edge(self, link: Link[int]) -> Edge:
+        source, target = int_to_id(link.source), int_to_id(link.target)
+        chunks: tuple[str, ...] = ()
+        if link.type == EdgeType.RELATES:
+            key = (link.source, link.target, relation_key(link.relation))
+            rows = self._database.fetch(_SUPPORT, (*key, EDGE_CHUNKS))
+            chunks = tuple(int_to_id(chunk) for (chunk,) in rows)
+        elif link.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
+            chunks = (source,)
+        return Edge(source, link.type, target, link.weight, link.relation, chunks)

@@ -1,0 +1,121 @@
+"""Rows of any table as nodes of the property graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import apsw
+
+from knotwork.records import Entity, Label, Node, content_id, entity_id, id_to_int, int_to_id
+from knotwork.stores.nodes import document_name, entity_node
+
+_ENTITY = "SELECT name, normal_form, type, chunk_count FROM entity WHERE id = ?"
+_CHUNK = 'SELECT name, document, section, ordinal, start, "end", text FROM chunk WHERE id = ?'
+_SECTION = 'SELECT title, document, level, ordinal, start, "end" FROM section WHERE id = ?'
+_DOCUMENT = "SELECT uri, title, media_type, language FROM document WHERE id = ?"
+
+_TABLES = {
+    Label.DOCUMENT: "document",
+    Label.SECTION: "section",
+    Label.CHUNK: "chunk",
+    Label.ENTITY: "entity",
+}
+_BY_NAME = {
+    Label.DOCUMENT: "SELECT id FROM document WHERE title = ?1 OR (id = ?2 AND title = '')",
+    Label.SECTION: "SELECT id FROM section WHERE title = ?1",
+    Label.CHUNK: "SELECT id FROM chunk WHERE name = ?1",
+    Label.ENTITY: "SELECT id FROM entity WHERE name = ?1 OR id = ?2",
+}
+
+
+def read_nodes(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, Node]:
+    """Return the nodes with these keys, whatever their label."""
+    execute = connection.execute
+    found: dict[int, Node] = {}
+    for key in keys:
+        for sql, node_of in _READERS:
+            rows = execute(sql, (key,)).fetchall()
+            if rows:
+                found[key] = node_of(int_to_id(key), *rows[0])
+                break
+    return found
+
+
+def find_keys(
+    connection: apsw.Connection, *, label: str | None, name: str | None, limit: int
+) -> list[int]:
+    """Return the keys of the nodes with this label and exact name, ascending."""
+    keys: list[int] = []
+    for known, table in _TABLES.items():
+        if label not in (None, known):
+            continue
+        if name is None:
+            sql = f"SELECT id FROM {table} ORDER BY id LIMIT ?"  # noqa: S608
+            rows = connection.execute(sql, (limit,))
+        else:
+            sql = f"{_BY_NAME[known]} ORDER BY id LIMIT ?3"
+            rows = connection.execute(sql, (name, _key_by_name(known, name), limit))
+        keys += [key for (key,) in rows]
+    return sorted(keys)[:limit]
+
+
+def _key_by_name(label: Label, name: str) -> int:
+    """Return the key of what is identified by ``name`` itself: a normal form or an address."""
+    named = entity_id(name) if label == Label.ENTITY else content_id("document", name)
+    return id_to_int(named)
+
+
+def _entity(identifier: str, *columns: Any) -> Node:  # noqa: ANN401  a row
+    return entity_node(Entity(identifier, *columns))
+
+
+def _chunk(
+    identifier: str,
+    name: str,
+    document: int,
+    section: int,
+    ordinal: int,
+    start: int,
+    end: int,
+    text: str,
+) -> Node:
+    properties: dict[str, str | int | float] = {
+        "document": int_to_id(document),
+        "section": int_to_id(section),
+        "ordinal": ordinal,
+        "start": start,
+        "end": end,
+        "text": text,
+    }
+    return Node(identifier, Label.CHUNK, name, properties)
+
+
+def _section(
+    identifier: str, title: str, document: int, level: int, ordinal: int, start: int, end: int
+) -> Node:
+    properties: dict[str, str | int | float] = {
+        "document": int_to_id(document),
+        "level": level,
+        "ordinal": ordinal,
+        "start": start,
+        "end": end,
+    }
+    return Node(identifier, Label.SECTION, title, properties)
+
+
+def _document(identifier: str, uri: str, title: str, media_type: str, language: str) -> Node:
+    properties: dict[str, str | int | float] = {
+        "uri": uri,
+        "media_type": media_type,
+        "language": language,
+    }
+    return Node(identifier, Label.DOCUMENT, document_name(uri, title), properties)
+
+
+_READERS: tuple[tuple[str, Callable[..., Node]], ...] = (
+    (_ENTITY, _entity),
+    (_CHUNK, _chunk),
+    (_SECTION, _section),
+    (_DOCUMENT, _document),
+)

@@ -1,0 +1,164 @@
+"""The tables of an index file, and the migrations that lead to them.
+
+Ids are stored as the integers they stand for. Spans are pairs of little-endian int32 in a blob.
+Aggregates (`entity`, `entity_form`, `edge`, `relation`) are kept beside the contributions they sum
+up (`mention`, `contribution`), so that a document costs what it holds, however large the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import apsw
+
+from knotwork.errors import SchemaMismatch
+
+APPLICATION_ID = 0x4B4E4F54
+"""``KNOT``: marks a SQLite file as an index of Knotwork."""
+
+
+class Migration(NamedTuple):
+    """A named step to the schema of today; never changed once released."""
+
+    name: str
+    statements: str
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "0001-first-tables",
+        """
+        CREATE TABLE state (generation INTEGER NOT NULL);
+        INSERT INTO state VALUES (0);
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE ledger (
+            uri TEXT PRIMARY KEY, document_id TEXT NOT NULL, root TEXT NOT NULL,
+            revision TEXT NOT NULL, settings TEXT NOT NULL, size INTEGER NOT NULL,
+            modified_ns INTEGER NOT NULL, chunks INTEGER NOT NULL,
+            error_reason TEXT NOT NULL, error TEXT NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE document (
+            id INTEGER PRIMARY KEY, uri TEXT NOT NULL, title TEXT NOT NULL,
+            media_type TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL,
+            outline BLOB NOT NULL, text BLOB NOT NULL
+        );
+        CREATE INDEX document_by_title ON document (title);
+        CREATE TABLE section (
+            id INTEGER PRIMARY KEY, document INTEGER NOT NULL, parent INTEGER,
+            ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
+            start INTEGER NOT NULL, "end" INTEGER NOT NULL, title TEXT NOT NULL
+        );
+        CREATE INDEX section_by_document ON section (document);
+        CREATE INDEX section_by_parent ON section (parent) WHERE parent IS NOT NULL;
+        CREATE INDEX section_by_title ON section (title);
+        CREATE TABLE chunk (
+            id INTEGER PRIMARY KEY, document INTEGER NOT NULL, section INTEGER NOT NULL,
+            parent INTEGER, is_parent INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+            start INTEGER NOT NULL, "end" INTEGER NOT NULL, name TEXT NOT NULL,
+            document_title TEXT NOT NULL, headings TEXT NOT NULL, sentences BLOB NOT NULL,
+            text TEXT NOT NULL
+        );
+        CREATE INDEX chunk_by_document ON chunk (document, is_parent, ordinal);
+        CREATE INDEX chunk_by_section ON chunk (section);
+        CREATE INDEX chunk_by_parent ON chunk (parent) WHERE parent IS NOT NULL;
+        CREATE INDEX chunk_by_name ON chunk (name);
+
+        CREATE TABLE mention (
+            chunk INTEGER NOT NULL, entity INTEGER NOT NULL, times INTEGER NOT NULL,
+            about REAL NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, spans BLOB NOT NULL,
+            PRIMARY KEY (chunk, entity)
+        ) WITHOUT ROWID;
+        CREATE INDEX mention_by_entity ON mention (entity, about DESC, chunk, times);
+        CREATE TABLE entity (
+            id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
+            type TEXT NOT NULL, normal_form TEXT NOT NULL
+        );
+        CREATE INDEX entity_by_name ON entity (name);
+        CREATE TABLE entity_form (
+            entity INTEGER NOT NULL, is_type INTEGER NOT NULL, value TEXT NOT NULL,
+            times INTEGER NOT NULL, PRIMARY KEY (entity, is_type, value)
+        ) WITHOUT ROWID;
+
+        CREATE TABLE contribution (
+            chunk INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
+            relation INTEGER NOT NULL, weight INTEGER NOT NULL,
+            start INTEGER, "end" INTEGER, description TEXT NOT NULL,
+            PRIMARY KEY (chunk, source, target, relation)
+        ) WITHOUT ROWID;
+        CREATE INDEX contribution_by_edge ON contribution (source, target, relation, chunk);
+        CREATE TABLE relation (
+            id INTEGER PRIMARY KEY, edges INTEGER NOT NULL, name TEXT NOT NULL
+        );
+        CREATE TABLE edge (
+            source INTEGER NOT NULL, target INTEGER NOT NULL, relation INTEGER NOT NULL,
+            weight INTEGER NOT NULL, supports INTEGER NOT NULL,
+            PRIMARY KEY (source, target, relation)
+        ) WITHOUT ROWID;
+        CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
+        CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
+
+        CREATE TABLE text_index (name TEXT PRIMARY KEY) WITHOUT ROWID;
+        CREATE TABLE vector_index (
+            name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
+            matrices INTEGER NOT NULL, version INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        """,
+    ),
+)
+
+
+def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Bring an index up to ``migrations``, each whole or not at all; return those applied."""
+    applied: list[str] = []
+    for migration in migrations:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
+            )
+            if migration.name not in _recorded(connection):
+                connection.execute(migration.statements)
+                connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
+                connection.pragma("application_id", APPLICATION_ID)
+                applied.append(migration.name)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    return applied
+
+
+def check(
+    connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS
+) -> list[str]:
+    """Return the names of the migrations that an index still lacks.
+
+    Raises SchemaMismatch when the file is another application's, or of a later version.
+    """
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise SchemaMismatch(
+            f"`{path}` is a database, but not an index of Knotwork.",
+            fix="Name another file for the index.",
+        )
+    recorded = _recorded(connection)
+    known = [migration.name for migration in migrations]
+    later = [name for name in recorded if name not in known]
+    if later:
+        raise SchemaMismatch(
+            f"`{path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
+            f"this version knows up to `{known[-1]}`).",
+            fix="Upgrade Knotwork, or build the index anew in another file.",
+        )
+    return [name for name in known if name not in recorded]
+
+
+def is_empty(connection: apsw.Connection) -> bool:
+    """Tell whether a database holds nothing yet."""
+    return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
+
+
+def _recorded(connection: apsw.Connection) -> list[str]:
+    rows = connection.execute("SELECT name FROM migration ORDER BY position")
+    return [name for (name,) in rows]

@@ -1,0 +1,97 @@
+"""The embedded store itself: one file, its parts and its transactions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from os import PathLike
+from pathlib import Path
+
+from knotwork.stores.base import Capability
+from knotwork.stores.embedded.database import Database
+from knotwork.stores.embedded.documents import EmbeddedDocuments
+from knotwork.stores.embedded.graph import EmbeddedGraph
+from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
+from knotwork.stores.embedded.schema import MIGRATIONS, Migration
+from knotwork.stores.embedded.texts import EmbeddedTexts
+from knotwork.stores.embedded.vectors import EmbeddedVectors
+from knotwork.stores.removal import remove_documents
+
+
+class EmbeddedStore:
+    """A store in one SQLite file. Any number of threads and processes may read it while one writes.
+
+    Open it with `EmbeddedStore.open`.
+    """
+
+    capabilities = frozenset({Capability.TEXT, Capability.VECTORS, Capability.GRAPH})
+
+    def __init__(self, database: Database) -> None:
+        self.url = str(database.path)
+        self._database = database
+        self._vectors: dict[str, EmbeddedVectors] = {}
+        self._making = threading.Lock()
+        self.documents = EmbeddedDocuments(database)
+        self.graph = EmbeddedGraph(database)
+        self.ledger = EmbeddedLedger(database)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        read_only: bool = False,
+        create: bool = False,
+        busy_timeout_s: float = 10.0,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> EmbeddedStore:
+        """Open the index file at ``path``, bringing its tables up to date.
+
+        Raises StoreNotFound when there is none and ``create`` is off, SchemaMismatch when the file
+        is something else or of a later version, StoreBusy when a writer stays longer than
+        ``busy_timeout_s``.
+        """
+        database = Database(
+            Path(path),
+            read_only=read_only,
+            create=create,
+            busy_timeout_s=busy_timeout_s,
+            migrations=migrations,
+        )
+        return cls(database)
+
+    def texts(self, name: str) -> EmbeddedTexts:
+        """Return the text index of this name, made on first use."""
+        return EmbeddedTexts(self._database, name)
+
+    def vectors(self, name: str) -> EmbeddedVectors:
+        """Return the vector index of this name, made on first use."""
+        with self._making:
+            if name not in self._vectors:
+                self._vectors[name] = EmbeddedVectors(self._database, name)
+            return self._vectors[name]
+
+    def meta(self) -> Mapping[str, str]:
+        """Return all settings stored with the index."""
+        return read_meta(self._database)
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Add or replace settings."""
+        write_meta(self._database, values)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Open the one write transaction; nested use joins it."""
+        return self._database.transaction()
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """Remove documents with all that only they supported, from every part of the store."""
+        remove_documents(self, document_ids)
+
+    def generation(self) -> int:
+        """Return a number that changes with every committed write, by any process."""
+        return self._database.generation()
+
+    def close(self) -> None:
+        """Close the file; the store cannot be used afterwards."""
+        self._database.close()

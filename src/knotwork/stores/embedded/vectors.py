@@ -1,0 +1,212 @@
+"""Vectors as blobs in tables, searched through a matrix in memory that follows them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.records import id_to_int, int_to_id
+from knotwork.stores.base import FloatMatrix, Scored
+from knotwork.stores.embedded.database import Database
+from knotwork.stores.embedded.matrix import Matrix
+from knotwork.stores.embedded.packing import keys_of
+from knotwork.stores.embedded.texts import check_name
+from knotwork.stores.scoring import as_query, as_rows, refuse_matrices, stored_type
+
+
+class _Table(NamedTuple):
+    """What `vector_index` says of a table; ``matrices`` counts items of not just one row."""
+
+    dimension: int
+    items: int
+    matrices: int
+    version: int
+
+
+class EmbeddedVectors:
+    """The `VectorIndex` of the embedded store.
+
+    Every row carries the generation that wrote it, so that the matrix in memory, which may be
+    older, catches up by reading what changed. Losing the matrix loses nothing.
+    """
+
+    def __init__(self, database: Database, name: str) -> None:
+        check_name(name)
+        self._database = database
+        self._name = name
+        self._table = f"vector_{name}"
+        self._stored = np.dtype(stored_type(name)).newbyteorder("<")
+        self._matrix: Matrix | None = None
+        self._following = threading.Lock()
+
+    def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
+        """Add (id, content key, matrix) triples; an id that exists is replaced."""
+        with self._database.transaction():
+            table = self._read_table()
+            dimension = table.dimension if table else None
+            new: dict[int, tuple[str, bytes]] = {}
+            for identifier, key, matrix in items:
+                rows = as_rows(matrix, dimension)
+                dimension = rows.shape[1]
+                new[id_to_int(identifier)] = (key, rows.astype(self._stored).tobytes())
+            if dimension is None or not new:
+                return
+            if table is None:
+                self._create()
+                table = _Table(dimension, 0, 0, 0)
+            version = self._database.generation() + 1
+            sizes = self._sizes(new)
+            self._database.write_many(
+                f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?, ?)",  # noqa: S608
+                ((key, version, *content) for key, content in new.items()),
+            )
+            one = dimension * self._stored.itemsize
+            added = sum(len(data) != one for _, data in new.values())
+            removed = sum(size != one for size in sizes)
+            items_now = table.items + len(new) - len(sizes)
+            self._write_table(
+                _Table(dimension, items_now, table.matrices + added - removed, version)
+            )
+
+    def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
+        """Return matrices by id."""
+        keys = dict(keys_of(ids))
+        sql = f"SELECT data FROM {self._table} WHERE id = ?"  # noqa: S608
+        return self._read(sql, keys)
+
+    def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
+        """Return matrices by content key; of several the one with the smallest id."""
+        sql = f"SELECT data FROM {self._table} WHERE key = ? ORDER BY id LIMIT 1"  # noqa: S608
+        return self._read(sql, {key: key for key in keys})
+
+    def remove(self, ids: Collection[str]) -> None:
+        """Remove matrices."""
+        with self._database.transaction():
+            table = self._read_table()
+            if table is None:
+                return
+            keys = [key for _, key in keys_of(ids)]
+            sizes = self._sizes(keys)
+            if not sizes:
+                return
+            self._database.write_many(
+                f"DELETE FROM {self._table} WHERE id = ?",  # noqa: S608
+                ((key,) for key in keys),
+            )
+            one = table.dimension * self._stored.itemsize
+            matrices = table.matrices - sum(size != one for size in sizes)
+            version = self._database.generation() + 1
+            self._write_table(_Table(table.dimension, table.items - len(sizes), matrices, version))
+
+    def search(
+        self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
+    ) -> list[Scored]:
+        """Return the ``k`` ids with the largest dot product with ``vector``, exactly."""
+        with self._database.reading():
+            table = self._read_table()
+            if table is None:
+                return []
+            if table.matrices:
+                raise refuse_matrices(self._name)
+            query = as_query(vector, table.dimension)
+            among = None if where is None else [key for _, key in keys_of(where)]
+            if self._database.writing:
+                with self._following:  # what is not committed yet stays out of the shared matrix
+                    found = self._follow(table).search(query, k=k, where=among)
+            else:
+                found = self._current(table).search(query, k=k, where=among)
+        return [Scored(int_to_id(key), score) for key, score in found]
+
+    def count(self) -> int:
+        """Return the number of ids."""
+        with self._database.reading():
+            table = self._read_table()
+        return table.items if table else 0
+
+    def _current(self, table: _Table) -> Matrix:
+        """Return the shared matrix, first made to match the state that this thread sees."""
+        matrix = self._matrix
+        if matrix is None or not matrix.matches(table.version, table.dimension):
+            with self._following:
+                matrix = self._matrix
+                if matrix is None or not matrix.matches(table.version, table.dimension):
+                    newer = self._follow(table)
+                    if matrix is None or newer.version > matrix.version:
+                        self._matrix = newer
+                    matrix = newer
+        return matrix
+
+    def _follow(self, table: _Table) -> Matrix:
+        """Return a matrix of what this thread sees, from the shared one where that is older."""
+        old = self._matrix
+        behind = old is None or old.version > table.version or old.dimension != table.dimension
+        if old is None or behind or self._changed_since(old.version) * 2 > table.items:
+            return Matrix.load(
+                self._database.connection().execute(f"SELECT id, data FROM {self._table}"),  # noqa: S608
+                items=table.items,
+                dimension=table.dimension,
+                stored=self._stored,
+                version=table.version,
+            )
+        changed = self._database.connection().execute(
+            f"SELECT id, data FROM {self._table} WHERE version > ?",  # noqa: S608
+            (old.version,),
+        )
+        newer = old.changed(changed, stored=self._stored, version=table.version)
+        if newer.items != table.items:
+            sql = f"SELECT id FROM {self._table} INDEXED BY {self._table}_version"  # noqa: S608
+            rows = self._database.fetch(sql)
+            newer = newer.restricted(np.fromiter((key for (key,) in rows), np.int64, len(rows)))
+        return newer
+
+    def _changed_since(self, version: int) -> int:
+        sql = f"SELECT count(*) FROM {self._table} WHERE version > ?"  # noqa: S608
+        ((count,),) = self._database.rows(sql, (version,))
+        return int(count)
+
+    def _read(self, sql: str, keys: dict[str, Any]) -> dict[str, FloatMatrix]:
+        with self._database.reading():
+            table = self._read_table()
+            if table is None:
+                return {}
+            found = self._database.rows_of_each(sql, keys.values())
+            return {
+                identifier: self._unpack(rows[0][0], table.dimension)
+                for identifier, rows in zip(keys, found, strict=True)
+                if rows
+            }
+
+    def _unpack(self, data: bytes, dimension: int) -> FloatMatrix:
+        rows: NDArray[Any] = np.frombuffer(data, self._stored).reshape(-1, dimension)
+        return rows.astype(np.float32)
+
+    def _sizes(self, keys: Iterable[int]) -> list[int]:
+        """Return the sizes in bytes of those that exist."""
+        sql = f"SELECT length(data) FROM {self._table} WHERE id = ?"  # noqa: S608
+        return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
+
+    def _read_table(self) -> _Table | None:
+        sql = "SELECT dimension, items, matrices, version FROM vector_index WHERE name = ?"
+        row = self._database.row(sql, (self._name,))
+        return _Table(*row) if row else None
+
+    def _write_table(self, table: _Table) -> None:
+        """Record the state of the table; an empty one is forgotten with its dimension."""
+        if table.items:
+            sql = "INSERT OR REPLACE INTO vector_index VALUES (?, ?, ?, ?, ?)"
+            self._database.write(sql, (self._name, *table))
+        else:
+            self._database.write("DELETE FROM vector_index WHERE name = ?", (self._name,))
+
+    def _create(self) -> None:
+        name = self._table
+        self._database.write(
+            f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY,"
+            " version INTEGER NOT NULL, key TEXT NOT NULL, data BLOB NOT NULL)"
+        )
+        self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_version ON {name} (version)")
+        self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_key ON {name} (key)")
