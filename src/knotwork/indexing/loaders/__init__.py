@@ -1,0 +1,20 @@
+"""From the bytes of a file to a document: text, title, headings, pages and metadata."""
+
+from knotwork.indexing.loaders.base import Content, Loader, Source, TextBuilder
+from knotwork.indexing.loaders.registry import (
+    LOADERS,
+    load_document,
+    load_file,
+    supported_suffixes,
+)
+
+__all__ = [
+    "LOADERS",
+    "Content",
+    "Loader",
+    "Source",
+    "TextBuilder",
+    "load_document",
+    "load_file",
+    "supported_suffixes",
+]

@@ -1,0 +1,78 @@
+"""Files that are ZIP archives inside: opened only when what they unfold to is bounded."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from knotwork.errors import LoadError
+from knotwork.indexing.loaders.base import MEGABYTE, Source, broken
+
+ZIP_SIGNATURE = b"PK\x03\x04"
+OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+MOST_MEMBERS = 50_000
+MEDIA_FACTOR = 4
+"""Pictures and the like may unfold to this many times what text may."""
+_MARKUP = (".xml", ".rels", ".html", ".xhtml", ".htm", ".opf", ".ncx", ".vml")
+
+
+@contextmanager
+def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
+    """Open a ZIP archive that is safe to read.
+
+    The sizes it declares bound what is read, for `zipfile` never reads past them.
+
+    Raises LoadError when it is encrypted ("password"), unfolds to too much ("too_large") or is no
+    archive ("broken").
+    """
+    if source.data.startswith(OLE_SIGNATURE):
+        raise _old_or_encrypted(source)
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(source.data))
+    except zipfile.BadZipFile as error:
+        raise broken(source, f"it is not a whole ZIP archive ({error})") from error
+    with archive:
+        members = archive.infolist()
+        if any(member.flag_bits & 1 for member in members):
+            raise needs_password(source)
+        total = sum(member.file_size for member in members)
+        markup = sum(m.file_size for m in members if m.filename.lower().endswith(_MARKUP))
+        if (
+            len(members) > MOST_MEMBERS
+            or markup > source.max_bytes
+            or total > MEDIA_FACTOR * source.max_bytes
+        ):
+            raise LoadError(
+                "too_large",
+                f"`{source.uri}` unfolds to {total / MEGABYTE:,.0f} MB in {len(members):,} parts; "
+                f"the limit is {source.max_bytes / MEGABYTE:,.0f} MB of text.",
+                fix="Raise `index.max_file_mb` if you trust it.",
+            )
+        yield archive
+
+
+def check_archive(source: Source) -> None:
+    """Raise LoadError where `open_archive` would."""
+    with open_archive(source):
+        pass
+
+
+def needs_password(source: Source) -> LoadError:
+    """Return the error of a file that is encrypted."""
+    return LoadError(
+        "password",
+        f"`{source.uri}` is protected by a password.",
+        fix="Save a copy without the password.",
+    )
+
+
+def _old_or_encrypted(source: Source) -> LoadError:
+    if "EncryptedPackage".encode("utf-16-le") in source.data:
+        return needs_password(source)
+    return LoadError(
+        "unsupported",
+        f"`{source.uri}` is in the binary Office format of before 2007.",
+        fix="Save it as .docx, .pptx or .xlsx.",
+    )

@@ -1,0 +1,153 @@
+"""The protocol of loaders, and the text they build with its headings and pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from knotwork.errors import LoadError
+from knotwork.records import Heading, Page, Span
+
+MEGABYTE = 1_000_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of a file and how far a loader may go with them.
+
+    ``max_bytes`` bounds what a packed file may unfold to, as it bounds the file itself.
+    """
+
+    uri: str
+    data: bytes
+    max_bytes: int = 100 * MEGABYTE
+    password: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.uri.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        return "." + self.name.rpartition(".")[2].lower() if "." in self.name else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a loader found in a file; the headings and pages are offsets into ``text``."""
+
+    text: str
+    media_type: str
+    title: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[Page, ...] = ()
+
+
+class Loader(Protocol):
+    """Reads one format. ``signatures`` are first bytes that tell the format whatever the name."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+
+    @property
+    def signatures(self) -> tuple[bytes, ...]: ...
+
+    def load(self, source: Source) -> Content:
+        """Return the text of a file.
+
+        Raises LoadError where the reason is known; any other exception is taken to mean that the
+        file is broken.
+        """
+
+
+def clean_text(text: str) -> str:
+    """Return text with one kind of line end, without NULs and halves of surrogate pairs.
+
+    All other characters are kept as they are.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\x00", "").removeprefix("\ufeff")
+    return _SURROGATE.sub("\ufffd", text)
+
+
+class TextBuilder:
+    """Puts a text together from blocks, and notes where its headings and pages begin."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self.headings: list[Heading] = []
+        self.pages: list[Page] = []
+
+    def add(self, text: str, *, gap: str = "\n\n") -> Span:
+        """Append a block after ``gap``, and return its span; blank text adds nothing."""
+        block = _LINE_END_SPACE.sub("", clean_text(text)).strip()
+        if not block:
+            return Span(self._length, self._length)
+        if self._parts:
+            self._append(gap)
+        start = self._length
+        self._append(block)
+        return Span(start, self._length)
+
+    def heading(self, level: int, title: str) -> None:
+        """Append a heading."""
+        line = " ".join(title.split())
+        span = self.add(line)
+        if span.end > span.start:
+            self.headings.append(Heading(max(1, level), clean_text(line).strip(), span))
+
+    def page(self, label: str, *, gap: int = 2) -> None:
+        """Begin a page, slide or sheet with the block that comes next."""
+        self.pages.append(Page(label, self._length + (gap if self._parts else 0)))
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    @property
+    def tail(self) -> str:
+        """The block that was appended last."""
+        return self._parts[-1] if self._parts else ""
+
+    def content(
+        self, media_type: str, *, title: str = "", metadata: Mapping[str, str] | None = None
+    ) -> Content:
+        """Return all that was put together."""
+        pages = tuple(page for page in self.pages if page.start < max(1, self._length))
+        return Content(
+            text=self.text,
+            media_type=media_type,
+            title=title,
+            metadata=metadata or {},
+            headings=tuple(self.headings),
+            pages=pages,
+        )
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def broken(source: Source, reason: str) -> LoadError:
+    """Return the error of a file that its format's reader cannot make sense of."""
+    return LoadError(
+        "broken",
+        f"`{source.uri}` is broken: {reason}.",
+        fix="Open it in its own program and save it again.",
+    )
+
+
+def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
+    """Return the entries that say something, as one-line strings."""
+    flat = {key: " ".join(clean_text(str(value)).split()) for key, value in pairs.items() if value}
+    return {key: value for key, value in flat.items() if value}

@@ -1,0 +1,243 @@
+"""Web pages: the text that a reader came for, without scripts and navigation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
+from knotwork.indexing.loaders.decoding import decode_text
+from knotwork.indexing.loaders.rows import row_lines
+
+_DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
+
+
+def _names(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_LEFT_OUT = _names(
+    "script style noscript template svg math canvas iframe object nav aside head button "
+    "select input textarea audio video dialog"
+)
+_BLOCKS = _names(
+    "address article blockquote body center dd details div dl dt fieldset figcaption figure "
+    "footer form header hr html legend li main ol p pre section summary table tbody td tfoot "
+    "th thead tr ul caption h1 h2 h3 h4 h5 h6"
+)
+_HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
+_SHORTEST_MAIN = 200
+_META = {
+    "author": "author", "date": "date", "dc.date": "date", "article:published_time": "date",
+    "description": "description", "og:description": "description", "keywords": "keywords",
+    "og:title": "og:title", "dc.creator": "author",
+}  # fmt: skip
+
+
+class HtmlLoader:
+    """Reads HTML and XHTML; tables become rows, list items lines, headings headings."""
+
+    name = "html"
+    suffixes = (".html", ".htm", ".xhtml")
+    signatures = (b"<!doctype html", b"<html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<HTML")
+
+    def load(self, source: Source) -> Content:
+        declared = _DECLARED.search(source.data[:4_096])
+        text = decode_text(source, declared=declared.group(1).decode("ascii") if declared else "")
+        root = parse_html(text)
+        if root is None:
+            return Content("", "text/html")
+        builder = TextBuilder()
+        add_html(builder, _main_part(root))
+        metadata = _metadata(root)
+        title = _first_text(root, ".//head/title") or metadata.pop("og:title", "")
+        metadata.pop("og:title", None)
+        return builder.content("text/html", title=title, metadata=metadata)
+
+
+def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has no public type
+    """Return the root element of a page, None when there is none."""
+    from lxml import etree
+
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    if not text.strip():
+        return None
+    return etree.fromstring(clean_text(text).encode("utf-8"), parser)
+
+
+def add_html(builder: TextBuilder, root: Any) -> None:  # noqa: ANN401
+    """Append the text below an element to a builder."""
+    _Walk(builder).walk(root)
+
+
+class _Walk:
+    """One walk over a tree of elements, gathering running text into blocks."""
+
+    def __init__(self, builder: TextBuilder) -> None:
+        self._builder = builder
+        self._running: list[str] = []
+        self._preformatted = 0
+        self._lists: list[int | None] = []
+        self._item = ""
+        self._after_item = False
+
+    def walk(self, root: Any) -> None:  # noqa: ANN401
+        from lxml import etree
+
+        events = etree.iterwalk(root, events=("start", "end"))
+        for event, element in events:
+            tag = element.tag if isinstance(element.tag, str) else ""
+            name = tag.rpartition("}")[2].lower()
+            if event == "start":
+                if element is not root and _is_left_out(element, name):
+                    events.skip_subtree()
+                elif name == "table" and not _is_layout(element):
+                    self._flush()
+                    self._add_table(element)
+                    events.skip_subtree()
+                else:
+                    self._begin(element, name)
+            else:
+                if not _is_left_out(element, name) and not (
+                    name == "table" and not _is_layout(element)
+                ):
+                    self._finish(name)
+                if element is not root and element.tail:
+                    self._running.append(self._space(element.tail))
+        self._flush()
+
+    def _begin(self, element: Any, name: str) -> None:  # noqa: ANN401
+        if name in _BLOCKS:
+            self._flush()
+        if name == "br":
+            self._running.append("\n")
+        elif name == "pre":
+            self._preformatted += 1
+        elif name in ("ul", "ol"):
+            self._lists.append(0 if name == "ol" else None)
+        elif name == "li":
+            self._item = self._bullet()
+        if element.text:
+            self._running.append(self._space(element.text))
+
+    def _finish(self, name: str) -> None:
+        if len(name) == 2 and name[0] == "h" and name[1] in "123456":
+            title = "".join(self._running)
+            self._running.clear()
+            self._builder.heading(int(name[1]), title)
+            self._after_item = False
+            return
+        if name in _BLOCKS:
+            self._flush()
+        if name == "pre":
+            self._preformatted -= 1
+        elif name == "li":
+            self._item = ""  # an item without text must not mark what follows
+        elif name in ("ul", "ol") and self._lists:
+            self._lists.pop()
+            self._after_item = False if not self._lists else self._after_item
+
+    def _bullet(self) -> str:
+        if not self._lists or self._lists[-1] is None:
+            return "- "
+        self._lists[-1] += 1
+        return f"{self._lists[-1]}. "
+
+    def _space(self, text: str) -> str:
+        return text if self._preformatted else re.sub(r"[ \t\n\r\f\v]+", " ", text)
+
+    def _flush(self) -> None:
+        text = "".join(self._running)
+        self._running.clear()
+        if not text.strip():
+            return
+        if not self._preformatted:
+            text = re.sub(r" *\n *", "\n", re.sub(r" {2,}", " ", text))
+        is_item = bool(self._item)
+        gap = "\n" if is_item and self._after_item else "\n\n"
+        self._builder.add(self._item + text.strip() if is_item else text, gap=gap)
+        self._after_item = is_item
+        self._item = ""
+
+    def _add_table(self, table: Any) -> None:  # noqa: ANN401
+        rows: list[list[str]] = []
+        header = None
+        for caption in table.iter("{*}caption"):
+            self._builder.add(_text_of(caption))
+        for row in table.iter("{*}tr"):
+            cells = [cell for cell in row if _name_of(cell) in ("td", "th")]
+            if not rows and cells:
+                # In a table with row headings, only the first cell of the others is a heading.
+                header = True if all(_name_of(cell) == "th" for cell in cells) else None
+            rows.append([_text_of(cell) for cell in cells])
+        for number, line in enumerate(row_lines(rows, header=header)):
+            self._builder.add(line, gap="\n\n" if number == 0 else "\n")
+        self._after_item = False
+
+
+def _name_of(element: Any) -> str:  # noqa: ANN401
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def _text_of(element: Any) -> str:  # noqa: ANN401
+    from lxml import etree
+
+    parts: list[str] = []
+    events = etree.iterwalk(element, events=("start", "end"))
+    for event, inner in events:
+        name = _name_of(inner)
+        if event == "start":
+            if name in ("script", "style"):
+                events.skip_subtree()
+                continue
+            parts.append(" " if name in _BLOCKS or name == "br" else "")
+            parts.append(inner.text or "")
+        elif inner is not element:
+            parts.append(inner.tail or "")
+    return " ".join("".join(parts).split())
+
+
+def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
+    if not name or name in _LEFT_OUT or element.get("hidden") is not None:
+        return True
+    if element.get("aria-hidden") == "true" or element.get("role") in _HIDDEN_ROLES:
+        return True
+    if name in ("header", "footer"):
+        # A page's own; those of an article hold its title and its notes.
+        return _name_of(element.getparent()) == "body" and not any(True for _ in element.iter("h1"))
+    style = element.get("style")
+    return bool(style) and "display:none" in style.replace(" ", "").lower()
+
+
+def _is_layout(table: Any) -> bool:  # noqa: ANN401
+    """Tell whether a table only arranges the page: it holds tables or headings."""
+    inside = (_name_of(element) for element in table.iterdescendants())
+    return any(name in ("table", "h1", "h2", "h3", "h4", "ul", "ol", "pre") for name in inside)
+
+
+def _main_part(root: Any) -> Any:  # noqa: ANN401
+    """Return the element that the page marks as its main one, if it holds real text."""
+    for path in (".//main", ".//*[@role='main']", ".//article"):
+        found = root.findall(path)
+        if len(found) == 1 and len("".join(found[0].itertext()).strip()) >= _SHORTEST_MAIN:
+            return found[0]
+    body = root.find(".//body")
+    return body if body is not None else root
+
+
+def _first_text(root: Any, path: str) -> str:  # noqa: ANN401
+    found = root.find(path)
+    return _text_of(found) if found is not None else ""
+
+
+def _metadata(root: Any) -> dict[str, str]:  # noqa: ANN401
+    found: dict[str, object] = {}
+    for meta in root.iterfind(".//meta"):
+        name = (meta.get("name") or meta.get("property") or "").lower()
+        if name in _META and meta.get("content"):
+            found.setdefault(_META[name], meta.get("content"))
+    if root.get("lang"):
+        found["language"] = root.get("lang")
+    return flat_metadata(found)

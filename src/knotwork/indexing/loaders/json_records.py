@@ -1,0 +1,157 @@
+"""JSON and JSON lines: every record as readable lines, its title as a heading.
+
+A file is one document whatever the number of its records, so that it can be replaced and removed as
+a whole; a record with a title becomes a section of its own, and so never shares a chunk with
+another unless both are tiny.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from knotwork.indexing.loaders.base import (
+    Content,
+    Source,
+    TextBuilder,
+    broken,
+    clean_text,
+    flat_metadata,
+)
+from knotwork.indexing.loaders.decoding import decode_text
+from knotwork.indexing.loaders.titles import readable_name
+
+_TITLE_KEYS = ("title", "heading", "headline", "subject", "name", "question", "标题", "名称")
+_TEXT_KEYS = (
+    *("text", "content", "body", "page_content", "passage", "paragraph", "abstract"),
+    *("summary", "description", "answer", "context", "正文", "内容"),
+)
+_LONGEST_TITLE = 200
+
+
+class JsonLoader:
+    """Reads .json and .jsonl."""
+
+    name = "json"
+    suffixes = (".json", ".jsonl", ".ndjson")
+    signatures: tuple[bytes, ...] = ()
+
+    def load(self, source: Source) -> Content:
+        text = decode_text(source)
+        is_lines = source.suffix != ".json"
+        value = _parse_lines(source, text) if is_lines else _parse(source, text)
+        media_type = "application/jsonl" if is_lines else "application/json"
+        builder = TextBuilder()
+        if isinstance(value, Mapping) and _text_key(value):
+            return _single_record(builder, value, media_type)
+        for record in _records(value):
+            _add_record(builder, record)
+        return builder.content(media_type, title=readable_name(source.name))
+
+
+def _parse(source: Source, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if len(text.strip().splitlines()) > 1 and text.lstrip().startswith("{"):
+            try:
+                return [json.loads(line) for line in text.splitlines() if line.strip()]
+            except json.JSONDecodeError:
+                pass  # it is no JSON lines either: say what is wrong with it as JSON
+        raise broken(source, f"it is no valid JSON ({error})") from error
+
+
+def _parse_lines(source: Source, text: str) -> list[Any]:
+    values = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            values.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise broken(source, f"line {number} is no valid JSON ({error.msg})") from error
+    return values
+
+
+def _records(value: Any) -> list[Any]:  # noqa: ANN401
+    """Return the records of a file: its items, or the items of its one list of objects."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, Mapping):
+        lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
+        scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
+        if len(lists) == 1 and len(scalars) + 1 == len(value):
+            return [*([scalars] if scalars else []), *lists[0]]
+    return [value]
+
+
+def _key(record: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the record's own spelling of the first of ``keys`` that holds text."""
+    spelled = {str(key).lower(): str(key) for key in record}
+    for key in keys:
+        value = record.get(spelled.get(key, ""))
+        if isinstance(value, str) and value.strip():
+            return spelled[key]
+    return ""
+
+
+def _text_key(record: Mapping[str, Any]) -> str:
+    return _key(record, _TEXT_KEYS)
+
+
+def _title_key(record: Mapping[str, Any]) -> str:
+    key = _key(record, _TITLE_KEYS)
+    return key if key and len(record[key]) <= _LONGEST_TITLE else ""
+
+
+def _single_record(builder: TextBuilder, record: Mapping[str, Any], media_type: str) -> Content:
+    title_key, text_key = _title_key(record), _text_key(record)
+    if title_key:
+        builder.heading(1, record[title_key])
+    builder.add(record[text_key])
+    rest = {k: v for k, v in record.items() if k not in (title_key, text_key)}
+    for line in _lines(rest):
+        builder.add(line, gap="\n")
+    metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
+    return builder.content(
+        media_type,
+        title=" ".join(clean_text(record[title_key]).split()) if title_key else "",
+        metadata=flat_metadata(metadata),
+    )
+
+
+def _add_record(builder: TextBuilder, record: Any) -> None:  # noqa: ANN401
+    if not isinstance(record, Mapping):
+        for number, line in enumerate(_lines(record)):
+            builder.add(line, gap="\n" if number else "\n\n")
+        return
+    title_key, text_key = _title_key(record), _text_key(record)
+    if title_key:
+        builder.heading(1, record[title_key])
+    if text_key:
+        builder.add(record[text_key])
+    rest = {k: v for k, v in record.items() if k not in (title_key, text_key)}
+    for number, line in enumerate(_lines(rest)):
+        builder.add(line, gap="\n" if number or text_key else "\n\n")
+
+
+def _lines(value: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
+    """Yield ``path: value`` for every value that says something."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _lines(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        if all(not isinstance(item, list | dict) for item in value):
+            yield from _lines(", ".join(_scalar(item) for item in value if item is not None), path)
+        else:
+            for item in value:
+                yield from _lines(item, path)
+    elif value is not None and value != "":
+        yield f"{path}: {_scalar(value)}" if path else _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

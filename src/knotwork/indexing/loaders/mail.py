@@ -1,0 +1,55 @@
+"""Electronic mail: who wrote to whom and when, and what."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+from email.message import EmailMessage
+
+from knotwork.indexing.loaders.base import Content, Source, TextBuilder, broken, flat_metadata
+from knotwork.indexing.loaders.decoding import decode_text
+from knotwork.indexing.loaders.html import add_html, parse_html
+
+_FIELDS = ("From", "To", "Cc", "Date")
+
+
+class MailLoader:
+    """Reads .eml; of the attachments, only the names."""
+
+    name = "eml"
+    suffixes = (".eml",)
+    signatures: tuple[bytes, ...] = ()
+
+    def load(self, source: Source) -> Content:
+        message = email.message_from_bytes(source.data, policy=email.policy.default)
+        assert isinstance(message, EmailMessage)
+        fields = {name: str(message[name]) for name in _FIELDS if message[name]}
+        subject = str(message["Subject"] or "")
+        if not fields and not subject:
+            raise broken(source, "it has none of the fields of a mail")
+        builder = TextBuilder()
+        builder.heading(1, subject)
+        for number, (name, value) in enumerate(fields.items()):
+            builder.add(f"{name}: {value}", gap="\n" if number else "\n\n")
+        _add_body(builder, source, message)
+        names = [part.get_filename() or "" for part in message.iter_attachments()]
+        if any(names):
+            builder.add(f"Attachments: {', '.join(filter(None, names))}")
+        metadata = {"author": fields.get("From", ""), "date": fields.get("Date", "")}
+        return builder.content("message/rfc822", title=subject, metadata=flat_metadata(metadata))
+
+
+def _add_body(builder: TextBuilder, source: Source, message: EmailMessage) -> None:
+    body = message.get_body(preferencelist=("plain", "html"))
+    if body is None:
+        return
+    payload = body.get_payload(decode=True)
+    if not isinstance(payload, bytes) or not payload.strip():
+        return
+    text = decode_text(Source(source.uri, payload), declared=str(body.get_content_charset() or ""))
+    if body.get_content_type() == "text/html":
+        root = parse_html(text)
+        if root is not None:
+            add_html(builder, root)
+    else:
+        builder.add(text)
