@@ -103,6 +103,23 @@ def test_lines_that_stand_for_themselves_are_sentences():
     assert sentences("\n".join(rows)) == rows
 
 
+def test_wrapped_prose_may_go_on_with_a_name_or_a_number():
+    text = (
+        "The year in brief\nSales rose by 9 percent to 14.2 million crowns. We delivered 31 buoys "
+        "and 118\nKestrel probes. All work at sea was stopped after the storm in winter until "
+        "March\n2024. At the end of the year 64 people worked at the company, which is more than\n"
+        "ever before. We are proud."
+    )
+    assert sentences(text) == [
+        "The year in brief",
+        "Sales rose by 9 percent to 14.2 million crowns.",
+        "We delivered 31 buoys and 118\nKestrel probes.",
+        "All work at sea was stopped after the storm in winter until March\n2024.",
+        "At the end of the year 64 people worked at the company, which is more than\never before.",
+        "We are proud.",
+    ]
+
+
 def test_wrapped_chinese_lines_are_joined():
     text = (
         "这是一个被编辑器按固定宽度折行的中文段落它没有在行末\n"

@@ -150,7 +150,9 @@ def _wrapping_width(lines: list[str]) -> float:
         if following[:1].islower()
         or (_is_wide(following[:1]) and _is_wide(line.rstrip()[-1:]) and len(line) >= 20)
     )
-    return width if going_on * 3 >= len(lines) - 1 else 0
+    # Prose in long lines may have few of them: names and numbers begin lines too.
+    is_long = width >= 60 or (width >= 20 and 2 * sum(map(_is_wide, lines[0])) > len(lines[0]))
+    return width if going_on * 3 >= len(lines) - 1 or (going_on and is_long) else 0
 
 
 def _is_wrapped(line: str, following: str, width: float) -> bool:

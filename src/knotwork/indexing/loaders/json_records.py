@@ -28,6 +28,7 @@ _TEXT_KEYS = (
     *("summary", "description", "answer", "context", "正文", "内容"),
 )
 _LONGEST_TITLE = 200
+_LONGEST_ROW = 400
 
 
 class JsonLoader:
@@ -111,8 +112,7 @@ def _single_record(builder: TextBuilder, record: Mapping[str, Any], media_type: 
         builder.heading(1, record[title_key])
     builder.add(record[text_key])
     rest = {k: v for k, v in record.items() if k not in (title_key, text_key)}
-    for line in _lines(rest):
-        builder.add(line, gap="\n")
+    _add_fields(builder, rest)
     metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
     return builder.content(
         media_type,
@@ -123,17 +123,31 @@ def _single_record(builder: TextBuilder, record: Mapping[str, Any], media_type: 
 
 def _add_record(builder: TextBuilder, record: Any) -> None:  # noqa: ANN401
     if not isinstance(record, Mapping):
-        for number, line in enumerate(_lines(record)):
-            builder.add(line, gap="\n" if number else "\n\n")
+        _add_fields(builder, record)
         return
     title_key, text_key = _title_key(record), _text_key(record)
     if title_key:
         builder.heading(1, record[title_key])
     if text_key:
         builder.add(record[text_key])
-    rest = {k: v for k, v in record.items() if k not in (title_key, text_key)}
-    for number, line in enumerate(_lines(rest)):
-        builder.add(line, gap="\n" if number or text_key else "\n\n")
+    _add_fields(builder, {k: v for k, v in record.items() if k not in (title_key, text_key)})
+
+
+def _add_fields(builder: TextBuilder, value: Any) -> None:  # noqa: ANN401
+    """Append the fields of a record: small ones on one line, which can then be read on its own."""
+    row: list[str] = []
+    room = _LONGEST_ROW
+    for line in _lines(value):
+        is_small = "\n" not in line and len(line) <= _LONGEST_ROW // 2
+        if row and (not is_small or len(line) > room):
+            builder.add("; ".join(row))
+            row, room = [], _LONGEST_ROW
+        if is_small:
+            row.append(line)
+            room -= len(line) + 2
+        else:
+            builder.add(line)
+    builder.add("; ".join(row))
 
 
 def _lines(value: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
