@@ -59,6 +59,11 @@ _RELATES_BETWEEN = (
     "SELECT e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
     " WHERE e.source = ? AND e.target = ?"
 )
+_PRESENT = (
+    "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
+    " UNION ALL SELECT 1 FROM section WHERE id = ?1 UNION ALL SELECT 1 FROM document WHERE id = ?1"
+    " LIMIT 1"
+)
 _ALL = -1
 _SPARE_EDGES = 24
 _GROWTH = 8
@@ -67,7 +72,9 @@ _GROWTH = 8
 class Adjacency:
     """Finds the links of nodes in one direction (or both), of some types, cut to a fan.
 
-    The RELATES edges of a node with many are read only as far as the fan needs.
+    The RELATES edges of a node with many are read only as far as the fan needs. ``present_only``
+    leaves out links to what is not stored (a chunk may be mentioned before its document is put);
+    the ends of RELATES edges always are.
     """
 
     def __init__(
@@ -77,9 +84,11 @@ class Adjacency:
         direction: Direction,
         types: Collection[str] | None,
         fan: int | None,
+        present_only: bool = False,
     ) -> None:
         self._execute: Callable[..., Any] = connection.execute
         self._fan = fan
+        self._present_only = present_only
         self._sides = [out for out in (True, False) if direction in ("both", _NAMES[out])]
         self._relates = types is None or EdgeType.RELATES in types
         self._structure = [
@@ -95,9 +104,13 @@ class Adjacency:
             for type_, out, sql in self._structure:
                 links += [
                     _link(node, other, out=out, type_=type_, weight=weight)
-                    for other, weight in self._execute(sql, (node,))
+                    for other, weight in self._execute(sql, (node,)).fetchall()
+                    if not self._present_only or self._is_present(other)
                 ]
             yield strongest(links, self._fan)
+
+    def _is_present(self, node: int) -> bool:
+        return bool(self._execute(_PRESENT, (node,)).fetchall())
 
     def _relates_links(self, node: int) -> list[Link[int]]:
         """Return at least the links to the strongest neighbours, all of them to each.

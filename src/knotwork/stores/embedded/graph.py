@@ -170,7 +170,9 @@ class EmbeddedGraph:
         with self._database.reading() as connection:
             keys = [key for _, key in keys_of(seeds)]
             known = read_nodes(connection, keys)
-            adjacent = Adjacency(connection, direction=direction, types=followed, fan=fan)
+            adjacent = Adjacency(
+                connection, direction=direction, types=followed, fan=fan, present_only=True
+            )
             start = [key for key in keys if key in known]
             reached = walk(adjacent, start, depth=depth, limit=limit)
             nodes = read_nodes(connection, reached.nodes)

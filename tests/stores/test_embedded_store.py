@@ -1,0 +1,45 @@
+"""The embedded store keeps every contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from knotwork.stores.base import Store
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
+from knotwork.testing.store_contract import StoreContract
+from knotwork.testing.text_contract import TextIndexContract
+from knotwork.testing.vector_contract import VectorIndexContract
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = EmbeddedStore.open(tmp_path / "store.knot", create=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def other_store(tmp_path: Path) -> Iterator[Store]:
+    opened = EmbeddedStore.open(tmp_path / "other_store.knot", create=True)
+    yield opened
+    opened.close()
+
+
+class TestStore(StoreContract):
+    pass
+
+
+class TestGraph(GraphStoreContract, ExplorationContract):
+    pass
+
+
+class TestTexts(TextIndexContract):
+    pass
+
+
+class TestVectors(VectorIndexContract):
+    pass

@@ -1,0 +1,38 @@
+"""The memory store keeps every contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from knotwork.stores.base import Store
+from knotwork.stores.memory import MemoryStore
+from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
+from knotwork.testing.store_contract import StoreContract
+from knotwork.testing.text_contract import TextIndexContract
+from knotwork.testing.vector_contract import VectorIndexContract
+
+
+@pytest.fixture
+def store() -> Store:
+    return MemoryStore()
+
+
+@pytest.fixture
+def other_store() -> Store:
+    return MemoryStore()
+
+
+class TestStore(StoreContract):
+    pass
+
+
+class TestGraph(GraphStoreContract, ExplorationContract):
+    pass
+
+
+class TestTexts(TextIndexContract):
+    pass
+
+
+class TestVectors(VectorIndexContract):
+    pass
