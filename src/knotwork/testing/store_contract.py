@@ -169,7 +169,8 @@ class StoreContract(DocumentStoreContract, LedgerContract):
                 assert snapshot(store) != before
                 raise _Interruption
 
-        pytest.raises(_Interruption, fail)
+        with pytest.raises(_Interruption):
+            fail()
         assert snapshot(store) == before
         assert store.generation() == generation
         add_document(store, "b.md", ["Bob"])
@@ -182,7 +183,8 @@ class StoreContract(DocumentStoreContract, LedgerContract):
                     store.set_meta({"a": "1"})
                 raise _Interruption
 
-        pytest.raises(_Interruption, fail)
+        with pytest.raises(_Interruption):
+            fail()
         assert dict(store.meta()) == {}
 
     def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:

@@ -1,0 +1,200 @@
+"""The embedded store shows the same as the memory store after any sequence of operations."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knotwork.records import Mention, Span, content_id, entity_id
+from knotwork.stores.base import Store
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.memory import MemoryStore
+from knotwork.testing.samples import sample_document, sample_mention, sample_relation
+from knotwork.testing.store_contract import add_document, snapshot
+
+Operation = Callable[[Store], object]
+
+NAMES = ["Ada", "ADA", "Bob", "Cy", "Dee", "北京", "Hub"]
+WORDS = ["fox", "dog", "the", "北京大学", "3.5", "run", "running"]
+URIS = [f"{n}.md" for n in range(4)]
+CHUNKS = [content_id("loose", n) for n in range(5)] + [
+    chunk.id for uri in URIS for chunk in sample_document(uri, ["", ""])[2]
+]
+SEEDS = [entity_id(name.lower()) for name in NAMES]
+
+chunk_ids = st.sampled_from(CHUNKS)
+texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+
+
+@st.composite
+def upserts(draw: st.DrawFn) -> Operation:
+    chunk = draw(chunk_ids)
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))
+    mentions = [
+        sample_mention(
+            chunk,
+            name,
+            type_=draw(st.sampled_from(["", "person", "place"])),
+            times=draw(st.integers(0, 3)),
+            about=draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])),
+        )
+        for name in names
+    ]
+    forms = st.sampled_from([mention.normal_form for mention in mentions])
+    relations = [
+        sample_relation(chunk, source, relation, target, weight=weight)
+        for source, relation, target, weight in draw(
+            st.lists(
+                st.tuples(forms, st.sampled_from(["r", "s", "因为"]), forms, st.integers(1, 5)),
+                max_size=5,
+            )
+        )
+    ]
+    return lambda store: store.graph.upsert(mentions=mentions, relations=relations)
+
+
+@st.composite
+def additions(draw: st.DrawFn) -> Operation:
+    uri = draw(st.sampled_from(URIS))
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique_by=str.lower))
+    link = draw(st.booleans()) and "Hub" not in names
+    return lambda store: add_document(store, uri, names, link=link)
+
+
+@st.composite
+def index_changes(draw: st.DrawFn) -> Operation:
+    items = draw(st.lists(st.tuples(chunk_ids, texts), max_size=4))
+    gone = draw(st.lists(chunk_ids, max_size=2))
+    rows = np.array(draw(st.lists(st.integers(-2, 2), min_size=4, max_size=4)), dtype=np.float32)
+
+    def change(store: Store) -> None:
+        store.texts("chunk").add(items)
+        store.vectors("chunk").put((key, text, rows + len(text)) for key, text in items)
+        store.texts("chunk").remove(gone)
+        store.vectors("chunk").remove(gone)
+
+    return change
+
+
+def removals() -> st.SearchStrategy[Operation]:
+    documents = st.lists(st.sampled_from(URIS), max_size=2).map(
+        lambda uris: [content_id("document", uri) for uri in uris]
+    )
+    return st.one_of(
+        documents.map(lambda ids: lambda store: store.remove_documents(ids)),
+        st.lists(chunk_ids, max_size=3).map(
+            lambda ids: lambda store: store.graph.remove_chunks(ids)
+        ),
+    )
+
+
+operations = st.one_of(upserts(), upserts(), additions(), index_changes(), removals())
+explorations = st.fixed_dictionaries(
+    {
+        "direction": st.sampled_from(["both", "in", "out"]),
+        "depth": st.integers(0, 3),
+        "fan": st.integers(1, 3),
+        "limit": st.integers(0, 9),
+        "types": st.sampled_from([None, ["MENTIONS"], ["RELATES", "ABOUT", "NEXT", "HAS_CHUNK"]]),
+    }
+)
+
+
+@contextmanager
+def both_stores() -> Iterator[tuple[Store, Store]]:
+    with tempfile.TemporaryDirectory() as folder:
+        embedded = EmbeddedStore.open(Path(folder) / "index.knot", create=True)
+        try:
+            yield MemoryStore(), embedded
+        finally:
+            embedded.close()
+
+
+def compare(memory: Store, embedded: Store, options: dict[str, object], query: str) -> None:
+    expected, found = snapshot(memory), snapshot(embedded)
+    for part, value in expected.items():
+        if part != "texts":
+            assert found[part] == value, part
+    for name in ("chunk", "entity"):
+        scored = embedded.texts(name).search(query, k=5)
+        oracle = memory.texts(name).search(query, k=5)
+        assert [s.id for s in scored] == [s.id for s in oracle]
+        assert [s.score for s in scored] == pytest.approx([s.score for s in oracle], abs=1e-9)
+        words = [*query.lower().split(), "run"]
+        frequencies = memory.texts(name).document_frequencies(words)
+        assert embedded.texts(name).document_frequencies(words) == frequencies
+    assert embedded.graph.explore(SEEDS[::2], **options) == memory.graph.explore(
+        SEEDS[::2], **options
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(operations, max_size=12), explorations, texts)
+def test_after_any_operations(
+    steps: list[Operation], options: dict[str, object], query: str
+) -> None:
+    with both_stores() as (memory, embedded):
+        for step in steps:
+            step(memory)
+            step(embedded)
+        compare(memory, embedded, options, query)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(operations, max_size=5), st.lists(operations, min_size=1, max_size=5), explorations)
+def test_a_rollback_leaves_what_was(
+    before: list[Operation], abandoned: list[Operation], options: dict[str, object]
+) -> None:
+    with both_stores() as (memory, embedded):
+        for step in before:
+            step(memory)
+            step(embedded)
+        with embedded.transaction():
+            for step in before:
+                step(memory)
+                step(embedded)
+            compare(memory, embedded, options, "fox run")
+        with pytest.raises(ZeroDivisionError), embedded.transaction():
+            _abandon(embedded, abandoned)
+        compare(memory, embedded, options, "dog 北京")
+
+
+def _abandon(store: Store, steps: list[Operation]) -> None:
+    for step in steps:
+        step(store)
+    raise ZeroDivisionError
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.permutations(URIS), st.sets(st.sampled_from(URIS)))
+def test_order_and_removal_do_not_matter(order: list[str], gone: set[str]) -> None:
+    names = {uri: [NAMES[n], NAMES[n + 1]] for n, uri in enumerate(URIS, start=1)}
+    with both_stores() as (memory, embedded):
+        for uri in order:
+            add_document(embedded, uri, names[uri], link=True)
+        embedded.remove_documents([content_id("document", uri) for uri in gone])
+        for uri in URIS:
+            if uri not in gone:
+                add_document(memory, uri, names[uri], link=True)
+        compare(memory, embedded, {}, "About Ada")
+
+
+def test_a_hub_is_counted_exactly() -> None:
+    chunks = [content_id("hub", n) for n in range(300)]
+    with both_stores() as (memory, embedded):
+        for store in (memory, embedded):
+            for n, chunk in enumerate(chunks):
+                spans = tuple(Span(m, m + 1) for m in range(n % 5))
+                name = ("Hub", "HUB", "hub")[n % 3]
+                store.graph.upsert(mentions=[Mention(chunk, "hub", name, "t" * (n % 2), spans)])
+            store.graph.remove_chunks(chunks[::3])
+        expected = memory.graph.lookup(["hub"])
+        assert embedded.graph.lookup(["hub"]) == expected
+        assert expected["hub"].chunk_count == 200
