@@ -176,7 +176,8 @@ def _parse_vector(value: object, place: int) -> FloatMatrix:
         raise ModelUnavailable(f"The server's vector {place} cannot be read: {error}.") from error
     if row.dtype.kind not in "if" or row.ndim != 1:
         raise ModelUnavailable(f"The server's vector {place} is no list of numbers.")
-    row = row.astype(np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        row = row.astype(np.float32)
     if not np.isfinite(row).all() or not row.any():
         raise ModelUnavailable(f"The server's vector {place} is empty, zero or not finite.")
     return row
