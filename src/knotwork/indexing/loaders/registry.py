@@ -64,6 +64,8 @@ def load_file(path: Path, *, uri: str, max_file_mb: float = 100.0, password: str
     """
     try:
         status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            next(path.iterdir(), None)  # raises where the folder cannot be listed
         if not stat.S_ISREG(status.st_mode):
             raise LoadError(
                 "not_a_file", f"`{uri}` is no regular file.", fix="Leave it out with `exclude`."

@@ -1,0 +1,230 @@
+"""Which files to index: folders, globs and single files, less what is ignored."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from knotwork.errors import IndexingError
+
+IGNORE_FILES = (".gitignore", ".knotignore")
+"""Read in every folder, the later one deciding; deeper ones decide over those above."""
+UNKNOWN_TIME_NS = -1
+_SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "$RECYCLE.BIN"])
+_SKIPPED_FILES = GitIgnoreSpec.from_lines(
+    ["~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to index. ``uri`` does not depend on where on the disk ``root`` lies.
+
+    ``size`` is in bytes. A file that cannot be looked at has size 0 and ``UNKNOWN_TIME_NS``: it is
+    offered all the same, so that loading it tells why.
+    """
+
+    uri: str
+    path: Path
+    root: str
+    size: int
+    modified_ns: int
+
+
+class _Rules(NamedTuple):
+    """The ignore files of a folder, ``depth`` levels below the root."""
+
+    depth: int
+    spec: GitIgnoreSpec
+
+
+class _Folder(NamedTuple):
+    """A folder on the way down, with the rules of all folders above it, the deepest first."""
+
+    path: Path
+    parts: tuple[str, ...]
+    rules: tuple[_Rules, ...]
+
+
+def discover(
+    paths: Iterable[str | Path], *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> Iterator[SourceFile]:
+    """Yield the files below ``paths`` (files, folders or globs), in a fixed order.
+
+    ``include`` and ``exclude`` are patterns as in a .gitignore, from the folder that was named;
+    with ``include``, only files that match are taken. A file named itself is always taken. Hidden
+    files and the folders of version control, virtual environments and packages are left out, and
+    links are not followed to where the walk comes by anyway.
+
+    The uri of ``old.md`` in the folder ``docs`` is ``docs/old.md``; that of a file named itself is
+    its name.
+
+    Raises IndexingError when a path does not exist, or two files would have the same uri.
+    """
+    seen: dict[str, Path] = {}
+    for path in paths:
+        for source in _discover_one(str(path), tuple(include), tuple(exclude)):
+            place = Path(os.path.realpath(source.path))
+            earlier = seen.setdefault(source.uri, place)
+            if earlier != place:
+                raise IndexingError(
+                    f"`{earlier}` and `{place}` would both be called `{source.uri}`.",
+                    fix="Index the folder that holds both, or rename one.",
+                )
+            if earlier is place:
+                yield source
+
+
+def _discover_one(
+    named: str, include: tuple[str, ...], exclude: tuple[str, ...]
+) -> Iterator[SourceFile]:
+    path = Path(named).expanduser()
+    if path.is_dir():
+        yield from _Walk(path, include, exclude).sources()
+    elif os.path.lexists(path):
+        yield _source(_uri("", [path.name]), path, root=_absolute(path))
+    elif glob.has_magic(named):
+        matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - it may be absolute
+        if not matches:
+            raise IndexingError(
+                f"Nothing matches `{named}`.", fix="Quote the pattern, and check the folder."
+            )
+        yield from _matched(path, matches, include, exclude)
+    else:
+        raise IndexingError(f"`{named}` does not exist.", fix="Check the spelling of the path.")
+
+
+def _matched(
+    pattern: Path, matches: Iterable[str], include: tuple[str, ...], exclude: tuple[str, ...]
+) -> Iterator[SourceFile]:
+    """Yield what a glob matched; uris begin with the last folder before its first wildcard."""
+    fixed = takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1])
+    taken = {_absolute(Path(match)) for match in matches}
+    for source in _Walk(Path(*fixed), include, exclude).sources():
+        if source.path in taken or any(parent in taken for parent in source.path.parents):
+            yield source
+
+
+class _Walk:
+    """One walk down a folder, in the order of the names."""
+
+    def __init__(self, root: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+        self._root = _absolute(root)
+        self._include = GitIgnoreSpec.from_lines(include) if include else None
+        self._exclude = GitIgnoreSpec.from_lines(exclude)
+        self._real_root = os.path.realpath(root)
+        self._entered = {self._real_root}
+
+    def sources(self) -> Iterator[SourceFile]:
+        waiting: list[_Folder | SourceFile] = [_Folder(self._root, (), ())]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, SourceFile):
+                yield item
+            else:
+                waiting.extend(reversed(self._open(item)))
+
+    def _open(self, folder: _Folder) -> list[_Folder | SourceFile]:
+        try:
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            # Offered like a file, so that loading it tells why it cannot be opened.
+            return [self._source(folder.parts, folder.path)]
+        rules = (*_ignore_rules(folder, entries), *folder.rules)
+        found: list[_Folder | SourceFile] = []
+        for entry in entries:
+            parts = (*folder.parts, entry.name)
+            path = folder.path / entry.name
+            is_folder = _is_folder(entry)
+            skipped = _skips_folder(path) if is_folder else _skips_file(entry.name)
+            if skipped or self._is_ignored(parts, rules, is_folder=is_folder):
+                continue
+            if not is_folder:
+                if self._include is None or self._include.match_file("/".join(parts)):
+                    found.append(self._source(parts, path))
+            elif not entry.is_symlink() or self._enters_link(path):
+                found.append(_Folder(path, parts, rules))
+        return found
+
+    def _source(self, parts: Sequence[str], path: Path) -> SourceFile:
+        return _source(_uri(self._root.name, parts), path, root=self._root)
+
+    def _enters_link(self, path: Path) -> bool:
+        """Tell whether a linked folder leads to where the walk does not come by otherwise."""
+        real = os.path.realpath(path)
+        inside = real.startswith(self._real_root.rstrip(os.sep) + os.sep)
+        if inside or real in self._entered:
+            return False
+        self._entered.add(real)
+        return True
+
+    def _is_ignored(
+        self, parts: Sequence[str], rules: Sequence[_Rules], *, is_folder: bool
+    ) -> bool:
+        end = "/" if is_folder else ""
+        if self._exclude.match_file("/".join(parts) + end):
+            return True
+        for depth, spec in rules:
+            decided = spec.check_file("/".join(parts[depth:]) + end).include
+            if decided is not None:
+                return decided
+        return False
+
+
+def _absolute(path: Path) -> Path:
+    """Return an absolute path without `..`, links left as they are: their names are the user's."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
+
+
+def _uri(name: str, parts: Sequence[str]) -> str:
+    text = "/".join([name, *parts] if name else parts)
+    # A name that is no valid text in the file system's encoding must still be storable.
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
+def _source(uri: str, path: Path, *, root: Path) -> SourceFile:
+    try:
+        status = path.stat()
+    except OSError:
+        return SourceFile(uri, path, str(root), 0, UNKNOWN_TIME_NS)
+    if not stat.S_ISREG(status.st_mode):
+        return SourceFile(uri, path, str(root), 0, UNKNOWN_TIME_NS)
+    return SourceFile(uri, path, str(root), status.st_size, status.st_mtime_ns)
+
+
+def _ignore_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[_Rules]:
+    present = {entry.name for entry in entries}
+    lines: list[str] = []
+    for name in IGNORE_FILES:
+        if name in present:
+            try:
+                text = (folder.path / name).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue  # unreadable, or a folder of that name: no rules
+            lines.extend(text.splitlines())
+    return [_Rules(len(folder.parts), GitIgnoreSpec.from_lines(lines))] if lines else []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _skips_folder(path: Path) -> bool:
+    hidden = path.name.startswith(".") or path.name in _SKIPPED_FOLDERS
+    return hidden or (path / "pyvenv.cfg").exists()
+
+
+def _skips_file(name: str) -> bool:
+    return name.startswith(".") or _SKIPPED_FILES.match_file(name)
