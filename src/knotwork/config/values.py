@@ -43,12 +43,21 @@ def check_value(entry: SettingField, value: object, origin: str) -> object:
 
 
 def parse_variable(entry: SettingField, text: str, origin: str) -> object:
-    """Return the typed value of an environment variable's text; lists are split at commas.
+    """Return the typed value of an environment variable's text, as `parse_text` does.
 
     The variable of a secret holds the secret, so that its value is a reference to that variable.
     """
     if entry.kind == _SECRET_KIND:
         return SecretRef(entry.variable) if text.strip() else None
+    return parse_text(entry, text, origin)
+
+
+def parse_text(entry: SettingField, text: str, origin: str) -> object:
+    """Return the typed value of a text; lists are split at commas, and a secret is given by the
+    name of its variable. Raises ConfigError as `check_value` does.
+    """
+    if entry.kind == _SECRET_KIND:
+        return check_value(entry, {"env": text.strip()}, origin)
     raw: object = text
     if entry.kind is bool:
         word = text.strip().lower()

@@ -55,8 +55,8 @@ def _open_openai(model: str, settings: EmbeddingSettings) -> Embedder:
 
 
 def _open_hashing(model: str, settings: EmbeddingSettings) -> Embedder:
-    """Open the fake of `knotwork.testing`: for trials without a model, "hashing:256"."""
-    from knotwork.testing.embedders import HashingEmbedder
+    """Open the embedder without a model, "hashing:256": for trials and tests."""
+    from knotwork.inference.hashing import HashingEmbedder
 
     if not model.isdecimal() or not 1 <= int(model) <= 65_536:
         raise ConfigError(
