@@ -1,0 +1,162 @@
+"""Small files of every format, made on the spot."""
+
+import email.message
+import io
+import json
+import zipfile
+
+import docx
+import openpyxl
+import pptx
+from pypdf import PdfReader, PdfWriter
+
+
+def make_pdf(pages, *, title="", password="", bookmarks=(), algorithm="AES-256"):
+    """Make a PDF of text pages, each a list of lines; bookmarks are (title, page, level)."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>"]
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    for number, lines in enumerate(pages):
+        shown = " T* ".join(
+            "(" + line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") + ") Tj"
+            for line in lines
+        )
+        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET"
+        objects.append(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R "
+            f">> >> /Contents {5 + 2 * number} 0 R >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    data = b"%PDF-1.4\n"
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
+    table = len(data)
+    data += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    data += b"".join(f"{offset:010d} 00000 n \n".encode() for offset in offsets)
+    data += (
+        f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF".encode()
+    )
+    if not (title or password or bookmarks):
+        return data
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
+    if title:
+        writer.add_metadata({"/Title": title, "/Author": "Ada", "/CreationDate": "D:20240131"})
+    above = {}
+    for name, page, level in bookmarks:
+        above[level] = writer.add_outline_item(
+            title=name, page_number=page, parent=above.get(level - 1)
+        )
+    if password:
+        writer.encrypt(password, algorithm=algorithm)
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def make_docx(build, **properties):
+    document = docx.Document()
+    build(document)
+    for name, value in properties.items():
+        setattr(document.core_properties, name, value)
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def simple_docx():
+    return make_docx(lambda document: document.add_paragraph("A plain paragraph. With two."))
+
+
+def make_pptx(slides, **properties):
+    """Make a presentation of (title, bullet lines, notes) slides."""
+    presentation = pptx.Presentation()
+    for title, bullets, notes in slides:
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = "\n".join(bullets)
+        if notes:
+            slide.notes_slide.notes_text_frame.text = notes
+    for name, value in properties.items():
+        setattr(presentation.core_properties, name, value)
+    out = io.BytesIO()
+    presentation.save(out)
+    return out.getvalue()
+
+
+def make_xlsx(sheets, **properties):
+    """Make a workbook of {sheet name: rows}."""
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.active)
+    for name, rows in sheets.items():
+        sheet = workbook.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    for name, value in properties.items():
+        setattr(workbook.properties, name, value)
+    out = io.BytesIO()
+    workbook.save(out)
+    return out.getvalue()
+
+
+def make_epub(chapters, *, title="A Book", extra=None):
+    """Make a book of XHTML bodies."""
+    items = "".join(f'<item id="c{n}" href="text/c{n}.xhtml"/>' for n in range(len(chapters)))
+    spine = "".join(f'<itemref idref="c{n}"/>' for n in range(len(chapters)))
+    package = (
+        '<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf"><metadata '
+        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title><dc:creator>Jane '
+        "Doe</dc:creator><dc:creator>John Roe</dc:creator><dc:language>en</dc:language></metadata>"
+        f"<manifest>{items}</manifest><spine>{spine}</spine></package>"
+    )
+    container = (
+        '<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'
+    )
+    files = {"META-INF/container.xml": container, "OEBPS/book.opf": package}
+    for number, body in enumerate(chapters):
+        page = (
+            f"<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title></head>{body}</html>"
+        )
+        files[f"OEBPS/text/c{number}.xhtml"] = page
+    return make_zip({"mimetype": "application/epub+zip", **files, **(extra or {})})
+
+
+def make_zip(files):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def make_eml():
+    message = email.message.EmailMessage()
+    message["From"], message["To"] = "Ada <ada@example.org>", "alan@example.org"
+    message["Subject"], message["Date"] = "Travel in März", "Wed, 31 Jan 2024 10:00:00 +0000"
+    message.set_content("Dear Alan,\n\nthe trip is approved.\n")
+    message.add_attachment(b"x", maintype="application", subtype="pdf", filename="ticket.pdf")
+    return bytes(message)
+
+
+def one_of_each():
+    """Return a small sound file of each format, by file name."""
+    return {
+        "a.txt": b"A title line\n\nSome text. More text.",
+        "a.md": b"---\ntitle: T\n---\n# One\n\nText.\n",
+        "a.rst": b"One\n===\n\nText.\n",
+        "a.log": b"2024-01-31 10:00 started\n2024-01-31 10:01 stopped\n",
+        "a.html": b"<html><body><h1>One</h1><p>Text.</p></body></html>",
+        "a.pdf": make_pdf([["Hello world."]]),
+        "a.docx": simple_docx(),
+        "a.pptx": make_pptx([("Title", ["one", "two"], "note")]),
+        "a.xlsx": make_xlsx({"Data": [["name", "age"], ["Ada", 36]]}),
+        "a.csv": b"name,age\nAda,36\nAlan,41\n",
+        "a.tsv": b"name\tage\nAda\t36\n",
+        "a.json": json.dumps({"title": "One", "text": "Text."}).encode(),
+        "a.jsonl": b'{"title": "One", "text": "Text."}\n{"title": "Two", "text": "More."}\n',
+        "a.epub": make_epub(["<body><h1>One</h1><p>Text.</p></body>"]),
+        "a.eml": make_eml(),
+    }

@@ -1,0 +1,347 @@
+import datetime as dt
+import json
+
+import pytest
+from tests.indexing.office_files import (
+    make_docx,
+    make_eml,
+    make_epub,
+    make_pdf,
+    make_pptx,
+    make_xlsx,
+    one_of_each,
+)
+
+from knotwork.errors import LoadError
+from knotwork.indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
+
+
+def load(name, data, **options):
+    document = load_document(
+        data if isinstance(data, bytes) else data.encode(), uri=f"docs/{name}", **options
+    )
+    assert_offsets(document)
+    return document
+
+
+def assert_offsets(document):
+    text = document.text
+    position = 0
+    for heading in document.headings:
+        start, end = heading.span
+        assert position <= start < end <= len(text)
+        assert text[start:end].strip() == text[start:end]
+        position = end
+    starts = [page.start for page in document.pages]
+    assert starts == sorted(starts)
+    assert all(0 <= start < len(text) for start in starts)
+    assert "\r" not in text
+    assert "\x00" not in text
+    text.encode("utf-8")
+
+
+def outline(document):
+    return [(heading.level, heading.title) for heading in document.headings]
+
+
+def page_text(document, label):
+    starts = [page.start for page in document.pages] + [len(document.text)]
+    number = [page.label for page in document.pages].index(label)
+    return document.text[starts[number] : starts[number + 1]].strip()
+
+
+def test_every_format_is_read():
+    files = one_of_each()
+    read = {name: load(name, data) for name, data in files.items()}
+    assert all(document.text.strip() and document.title for document in read.values())
+    suffixes = {name[1:] for name in files}
+    for loader in LOADERS:
+        assert suffixes & set(loader.suffixes), loader.name
+    assert set(supported_suffixes()) >= suffixes
+
+
+def test_text_takes_its_title_from_the_first_line_or_the_name():
+    assert load("a.txt", "Bram Ostrand\n\nHe is the head.").title == "Bram Ostrand"
+    assert load("a.txt", "温青岚\n\n她是主任。").title == "温青岚"
+    assert load("travel_policy-2024.txt", "This is a sentence. Another.").title == (
+        "travel policy 2024"
+    )
+    assert load("notes.txt", "- an item\n- another").title == "notes"
+
+
+def test_text_finds_chapters():
+    text = "A Book\n\nCHAPTER I. The Start\n\nText.\n\nChapter 2\n\nMore.\n\nPart of a sentence.\n"
+    assert outline(load("a.txt", text)) == [(1, "CHAPTER I. The Start"), (1, "Chapter 2")]
+    text = "书名\n\n第一章 开始\n\n正文。\n\n第二节 经过\n\n正文。\n\n第三方说了话。\n"
+    assert outline(load("a.txt", text)) == [(1, "第一章 开始"), (2, "第二节 经过")]
+
+
+def test_rst_ranks_underlines_by_first_use():
+    text = "Top\n===\n\nText.\n\nSub\n---\n\nText\n\nNot\n--\n\nOther\n=====\n"
+    assert outline(load("a.rst", text)) == [(1, "Top"), (2, "Sub"), (1, "Other")]
+
+
+MARKDOWN = """---
+title: "Travel: the rules"
+author: Ada
+date: 2024-01-31
+tags: [travel, money]
+nested: {a: 1}
+---
+Intro.
+
+# One *thing* `here` ##
+
+```python
+# not a heading
+```
+
+    # nor this
+
+Setext
+------
+
+### [Three](http://x.y) #
+
+#hash is no heading
+"""
+
+
+def test_markdown_keeps_its_source_and_finds_its_headings():
+    document = load("a.md", MARKDOWN)
+    assert document.text == MARKDOWN
+    assert document.title == "Travel: the rules"
+    assert document.metadata == {"author": "Ada", "date": "2024-01-31", "tags": "travel, money"}
+    assert outline(document) == [(1, "One thing here"), (2, "Setext"), (3, "Three")]
+    shown = [document.text[slice(*heading.span)] for heading in document.headings]
+    assert shown[:2] == ["# One *thing* `here` ##", "Setext\n------"]
+
+
+@pytest.mark.parametrize(
+    "front", ["---\n: [broken\n---\n", "---\n- a\n- b\n---\n", "---\nno end\n"]
+)
+def test_markdown_with_odd_front_matter_is_still_read(front):
+    assert load("my_notes.md", front + "# Title\n\nText.").metadata == {}
+
+
+HTML = (
+    """<!doctype html><html lang="en"><head><title>Page &amp; title</title>
+<meta name="author" content="Ada"><meta property="article:published_time" content="2024-01-31">
+<script>var x = "no";</script><style>p {}</style></head><body>
+<header><nav><a href="/">Home</a></nav></header>
+<div role="navigation">Menu</div><div style="display: none">secret</div>
+<main><h1>Heading <em>one</em></h1><p>First   paragraph with a <a href="/x">link text</a>.<br>New
+line.</p><ul><li>apples</li><li>pears<ol><li>big</li><li>small</li></ol></li></ul>
+<h2>Table</h2><table><tr><th>Name</th><th>Age</th></tr><tr><td>Ada</td><td>36</td></tr></table>
+<pre>code  keeps
+  its space</pre><p>After. """
+    + "Words to be long enough. " * 8
+    + """</p></main>
+<aside>Related</aside><footer>Copyright</footer></body></html>"""
+)
+
+
+def test_html_keeps_the_main_text():
+    document = load("a.html", HTML)
+    assert document.title == "Page & title"
+    assert document.metadata == {"author": "Ada", "date": "2024-01-31", "language": "en"}
+    assert outline(document) == [(1, "Heading one"), (2, "Table")]
+    assert document.text.startswith(
+        "Heading one\n\nFirst paragraph with a link text.\nNew line.\n\n- apples\n- pears\n1. big\n"
+        "2. small\n\nTable\n\nName: Ada; Age: 36\n\ncode  keeps\n  its space\n\nAfter. Words"
+    )
+    for word in ("var x", "Home", "Menu", "secret", "Related", "Copyright", "p {}"):
+        assert word not in document.text
+
+
+def test_html_declares_its_encoding():
+    page = "<html><head><meta charset='gb2312'></head><body><p>中文网页，很好。</p></body></html>"
+    assert load("a.html", page.encode("gb2312")).text == "中文网页，很好。"
+
+
+def test_layout_tables_are_read_as_text():
+    page = "<table><tr><td><h2>Part</h2><p>One.</p></td><td><p>Two.</p></td></tr></table>"
+    assert load("a.html", page).text == "Part\n\nOne.\n\nTwo."
+
+
+PAGES = [
+    [
+        "Running head",
+        "Introduction",
+        "The first sentence is short. The exam-",
+        "ple is hyphenated and",
+    ],
+    ["Running head", "goes on here. Another.", "2"],
+    ["Running head", "Methods", "Third page text.", "3"],
+    ["Running head", "Fourth page.", "4"],
+]
+
+
+def test_pdf_pages_outline_and_running_heads():
+    bookmarks = [("Introduction", 0, 1), ("Methods", 2, 2), ("Not in the text", 3, 1)]
+    document = load("a.pdf", make_pdf(PAGES, title="A Report", bookmarks=bookmarks))
+    assert document.title == "A Report"
+    assert document.metadata == {"author": "Ada", "date": "2024-01-31", "pages": "4"}
+    assert [page.label for page in document.pages] == ["1", "2", "3", "4"]
+    assert "Running head" not in document.text
+    assert "The example is hyphenated and\ngoes on here." in document.text
+    assert page_text(document, "2").startswith("goes on here.")
+    assert page_text(document, "4").startswith("Fourth page.")
+    assert outline(document) == [(1, "Introduction"), (2, "Methods")]
+
+
+def test_pdf_with_a_password():
+    data = make_pdf([["Secret text."]], password="open")
+    with pytest.raises(LoadError) as caught:
+        load("a.pdf", data)
+    assert caught.value.reason == "password"
+    assert "docs/a.pdf" in str(caught.value)
+    assert load("a.pdf", data, password="open").text == "Secret text."
+
+
+def test_pdf_without_text_is_a_scan():
+    with pytest.raises(LoadError) as caught:
+        load("a.pdf", make_pdf([[], []]))
+    assert caught.value.reason == "no_text"
+
+
+def test_docx_headings_lists_tables_and_properties():
+    def build(document):
+        document.add_heading("Travel policy", 0)
+        document.add_heading("Approval", 1)
+        document.add_paragraph("Trips are approved. Ask early.")
+        document.add_paragraph("by train", style="List Bullet")
+        document.add_paragraph("by car", style="List Bullet")
+        document.add_heading("Cost", 2)
+        table = document.add_table(rows=2, cols=2)
+        for cell, text in zip(
+            table._cells, ["City", "Hotel", "Corvane", "140 crowns"], strict=True
+        ):
+            cell.text = text
+
+    data = make_docx(build, title="Policy 7", author="Ada", subject="trips")
+    document = load("a.docx", data)
+    assert document.title == "Policy 7"
+    assert document.metadata["author"] == "Ada"
+    assert document.metadata["subject"] == "trips"
+    assert outline(document) == [(1, "Travel policy"), (1, "Approval"), (2, "Cost")]
+    assert document.text == (
+        "Travel policy\n\nApproval\n\nTrips are approved. Ask early.\n\n- by train\n- by car\n\n"
+        "Cost\n\nCity: Corvane; Hotel: 140 crowns"
+    )
+
+
+def test_pptx_slides_are_pages():
+    slides = [("Start", ["one", "two"], "Say hello."), ("结束", ["谢谢大家。"], "")]
+    document = load("a.pptx", make_pptx(slides, title="Talk"))
+    assert document.title == "Talk"
+    assert outline(document) == [(1, "Start"), (1, "结束")]
+    assert page_text(document, "1") == "Start\n\n- one\n- two\n\nSay hello."
+    assert page_text(document, "2") == "结束\n\n谢谢大家。"
+
+
+def test_xlsx_rows_can_be_read_on_their_own():
+    rows = [
+        ["name", "born", "salary", None, "active"],
+        ["Ada", dt.date(1815, 12, 10), 3.0, None, True],
+        [None] * 5,
+        ["Alan", None, 2.5, "odd", False],
+    ]
+    data = make_xlsx({"Staff": rows, "Sheet2": [["only text"]]})
+    document = load("staff_list.xlsx", data)
+    assert document.title == "staff list"
+    assert page_text(document, "Staff").splitlines()[2:] == [
+        "name: Ada; born: 1815-12-10; salary: 3; active: yes",
+        "name: Alan; salary: 2.5; odd; active: no",
+    ]
+    assert page_text(document, "Sheet2") == "only text"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", 'name,note\nAda,"a, b\nand c"\nAlan,\n'),
+        ("a.csv", 'name;note\nAda;"a, b\nand c"\nAlan;\n'),
+        ("a.tsv", 'name\tnote\nAda\t"a, b\nand c"\nAlan\t\n'),
+        ("a.csv", 'name|note\nAda|"a, b\nand c"\nAlan|\n'),
+    ],
+)
+def test_delimited_text(name, data):
+    assert load(name, data).text == "name: Ada; note: a, b and c\nname: Alan"
+
+
+def test_a_table_without_column_names():
+    assert load("a.csv", "1,2\n3,4\n").text == "1 | 2\n3 | 4"
+
+
+def test_json_record_and_records():
+    record = {"title": "A  title", "text": "The text.", "author": "Ada", "tags": ["x", "y"]}
+    document = load("a.json", json.dumps(record))
+    assert (document.title, document.metadata) == ("A title", {"author": "Ada"})
+    assert document.text == "A title\n\nThe text.\n\nauthor: Ada; tags: x, y"
+    lines = "\n".join(
+        json.dumps({"Title": f"T{n}", "body": f"Body {n}.", "n": n}) for n in range(3)
+    )
+    document = load("my-records.jsonl", lines)
+    assert document.title == "my records"
+    assert outline(document) == [(1, "T0"), (1, "T1"), (1, "T2")]
+    assert document.text.startswith("T0\n\nBody 0.\n\nn: 0\n\nT1")
+    assert load("a.json", lines).text == document.text
+    nested = {"version": 2, "items": [{"name": "a", "size": {"w": 1}}, {"name": "b", "ok": True}]}
+    assert load("a.json", json.dumps(nested)).text == "version: 2\n\na\n\nsize.w: 1\n\nb\n\nok: yes"
+
+
+def test_json_lines_say_which_line_is_broken():
+    with pytest.raises(LoadError, match="line 2") as caught:
+        load("a.jsonl", '{"a": 1}\n{"a": \n')
+    assert caught.value.reason == "broken"
+
+
+def test_epub_follows_its_spine():
+    chapters = ["<body><h1>One</h1><p>First.</p></body>", "<body><h2>Two</h2><p>Then.</p></body>"]
+    document = load("a.epub", make_epub(chapters))
+    assert document.text == "One\n\nFirst.\n\nTwo\n\nThen."
+    assert document.title == "A Book"
+    assert document.metadata == {"author": "Jane Doe, John Roe", "language": "en"}
+    assert outline(document) == [(1, "One"), (2, "Two")]
+
+
+def test_epub_with_copy_protection():
+    encryption = '<encryption xmlns:e="x"><e:EncryptionMethod Algorithm="aes"/></encryption>'
+    data = make_epub(["<body>x</body>"], extra={"META-INF/encryption.xml": encryption})
+    with pytest.raises(LoadError) as caught:
+        load("a.epub", data)
+    assert caught.value.reason == "password"
+
+
+def test_mail():
+    document = load("a.eml", make_eml())
+    assert document.title == "Travel in März"
+    assert document.metadata["author"] == "Ada <ada@example.org>"
+    assert "Dear Alan,\n\nthe trip is approved.\n\nAttachments: ticket.pdf" in document.text
+
+
+def test_content_tells_the_format_whatever_the_name():
+    files = one_of_each()
+    for name in ("a.pdf", "a.docx", "a.pptx", "a.xlsx", "a.epub"):
+        right = load(name, files[name])
+        for wrong in ("a.txt", "a.bin", "noname"):
+            assert load(wrong, files[name]).text == right.text
+    assert load("page", files["a.html"]).text == "One\n\nText."
+    assert load("script.py", "print('text')\n").media_type == "text/plain"
+
+
+def test_load_file_checks_before_it_reads(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("The trip is approved by the office. " * 100)
+    assert load_file(path, uri="a.txt").language == "en"
+    for reason, options, target in [
+        ("too_large", {"max_file_mb": 0.001}, path),
+        ("missing", {}, tmp_path / "b.txt"),
+        ("not_a_file", {}, tmp_path),
+        ("unreadable", {}, path / "below"),
+    ]:
+        with pytest.raises(LoadError) as caught:
+            load_file(target, uri="x/a.txt", **options)
+        assert caught.value.reason == reason
+        assert "x/a.txt" in caught.value.message
