@@ -32,6 +32,7 @@ from knotwork.records import (
 )
 
 FloatMatrix = NDArray[np.float32]
+IntMatrix = NDArray[np.int32]
 
 
 class Capability(StrEnum):
@@ -162,6 +163,12 @@ class TextIndex(Protocol):
         """Return the ``k`` best of the items that share a term with ``query``; among ``where``.
 
         Stop words of the query count only when it has no other words.
+        """
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        """Return how often each term occurs in each item, of shape (len(ids), len(terms)).
+
+        An item that does not exist has a row of zeros; ``terms`` are distinct.
         """
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:

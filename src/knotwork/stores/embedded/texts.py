@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
 
 from knotwork.errors import StoreError
 from knotwork.records import id_to_int, int_to_id
-from knotwork.stores.base import Scored
+from knotwork.stores.base import IntMatrix, Scored
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.packing import keys_of
+from knotwork.stores.embedded.term_counts import count_terms, pack_terms
 from knotwork.text.terms import query_terms, terms
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
@@ -32,24 +35,30 @@ class EmbeddedTexts:
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         """Add (id, text) pairs; an id that exists is replaced."""
-        rows = [(id_to_int(identifier), " ".join(terms(text))) for identifier, text in items]
-        if not rows:
+        found = [(id_to_int(identifier), terms(text)) for identifier, text in items]
+        if not found:
             return
         with self._database.transaction():
             self._create()
             self._database.write_many(
                 f"INSERT OR REPLACE INTO {self._table} (rowid, terms) VALUES (?, ?)",  # noqa: S608
-                rows,
+                ((key, " ".join(words)) for key, words in found),
+            )
+            self._database.write_many(
+                f"INSERT OR REPLACE INTO {self._table}_counts VALUES (?, ?, ?)",  # noqa: S608
+                ((key, *pack_terms(words)) for key, words in found),
             )
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove items."""
         with self._database.transaction():
             if self._exists():
-                self._database.write_many(
-                    f"DELETE FROM {self._table} WHERE rowid = ?",  # noqa: S608
-                    ((key,) for _, key in keys_of(ids)),
-                )
+                keys = [(key,) for _, key in keys_of(ids)]
+                for table in (self._table, f"{self._table}_counts"):
+                    self._database.write_many(
+                        f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608
+                        keys,
+                    )
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
         """Return the ``k`` best of the items that share a term with ``query``; among ``where``."""
@@ -70,6 +79,25 @@ class EmbeddedTexts:
                 (*bindings, k),
             )
         return [Scored(int_to_id(key), score) for key, score in rows]
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
+        result = np.zeros((len(ids), len(terms)), dtype=np.int32)
+        keys = dict(keys_of(ids))
+        with self._database.reading():
+            if not keys or not self._exists():
+                return result
+            rows = self._database.rows(
+                f"SELECT rowid, hashes, times FROM {self._table}_counts"  # noqa: S608
+                " WHERE rowid IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(keys.values())),),
+            )
+        counted = count_terms([(hashes, times) for _, hashes, times in rows], terms)
+        found = {key: counted[number] for number, (key, _, _) in enumerate(rows)}
+        for row, identifier in enumerate(ids):
+            if keys.get(identifier) in found:
+                result[row] = found[keys[identifier]]
+        return result
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return in how many items each term occurs; absent terms are absent."""
@@ -104,6 +132,10 @@ class EmbeddedTexts:
         )
         self._database.write(
             f"CREATE VIRTUAL TABLE {self._table}_terms USING fts5vocab({self._table}, row)"
+        )
+        self._database.write(
+            f"CREATE TABLE {self._table}_counts"
+            " (id INTEGER PRIMARY KEY, hashes BLOB NOT NULL, times BLOB NOT NULL)"
         )
         self._database.write("INSERT INTO text_index VALUES (?)", (self._name,))
 

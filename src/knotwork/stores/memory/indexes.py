@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from knotwork.stores.base import FloatMatrix, Scored
+from knotwork.stores.base import FloatMatrix, IntMatrix, Scored
 from knotwork.stores.memory.state import Access, KeyedMatrix
 from knotwork.stores.scoring import as_query, as_rows, exact_scores, refuse_matrices, stored_type
 from knotwork.text.terms import query_terms, terms
@@ -55,6 +55,11 @@ class MemoryTexts:
             if any(term in terms_of_item for term in asked):
                 found.append(Scored(identifier, score))
         return _best(found, k)
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        counts = self._counts()
+        rows = [[counts[i][term] if i in counts else 0 for term in terms] for i in ids]
+        return np.array(rows, dtype=np.int32).reshape(len(ids), len(terms))
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         counts = self._counts().values()

@@ -1,0 +1,172 @@
+"""Sentence bridging: from passages over the entities of their sentences to other passages.
+
+The best passages so far are the sources. A sentence of a source that answers to the question
+activates the entities it mentions; an activated entity leads to the chunks that are *about* it. A
+path (source, sentence, entity, target) counts as much as its sentence is relevant, its entity rare,
+its target about the entity, and as sentence and target *together* cover the question.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from knotwork.records import Chunk, Entity
+from knotwork.retrieval.features import ChunkFeatures
+from knotwork.retrieval.mentions import mentions_by_sentence
+from knotwork.retrieval.question import Question
+from knotwork.retrieval.sentences import sentence_coverage
+from knotwork.retrieval.weights import Weights
+from knotwork.stores.base import Scored, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A sentence of a source that activates an entity."""
+
+    value: float
+    chunk_id: str
+    sentence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """The best path into a chunk."""
+
+    score: float
+    activation: Activation
+    entity: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Bridges:
+    """The best path into each target, and the support each source gets from its targets."""
+
+    into: Mapping[str, Bridge]
+    support: Mapping[str, float]
+    sources: Mapping[str, Chunk]
+
+
+def spread(about: Sequence[Scored], exponent: float) -> list[float]:
+    """Return n ** -exponent for each chunk, n of which are about the entity at least as much."""
+    negated = [-item.score for item in about]
+    return [bisect_right(negated, value + 1e-9) ** -exponent for value in negated]
+
+
+def build_bridges(
+    question: Question,
+    seeds: Mapping[str, float],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+) -> Bridges:
+    """Find the bridges that start at the best of ``seeds`` (chunk id to score)."""
+    ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
+    sources = store.documents.chunks(ranked[: weights.bridge.sources])
+    activations, entities = _activate(question, seeds, sources, features, store, weights)
+    strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
+    strongest = strongest[: weights.bridge.entities]
+    about = store.graph.about(strongest, fan=weights.bridge.targets)
+    shares = {entity: _shares(about.get(entity, ()), weights) for entity in strongest}
+    targets = _best_targets(strongest, activations, about, shares, weights)
+    features.fetch(targets)
+    into: dict[str, Bridge] = {}
+    support: dict[str, float] = defaultdict(float)
+    best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
+    covered = sentence_coverage(question, sources)
+    factor = weights.bridge.strength * link_factor(question, weights)
+    for entity in strongest:
+        for activation in activations[entity][: weights.bridge.sentences]:
+            masks = covered[activation.chunk_id][activation.sentence]
+            for item, share in zip(about.get(entity, ()), shares[entity], strict=True):
+                if item.id == activation.chunk_id or item.id not in targets:
+                    continue
+                target = features[item.id]
+                together = float((masks | target.covered) @ question.weights)
+                relevance = together + weights.bridge.rest * max(target.rest, 0.0)
+                score = factor * activation.value * share * relevance
+                if item.id not in into or score > into[item.id].score:
+                    into[item.id] = Bridge(score, activation, entities[entity])
+                gain = score * max(target.base, 0.0) / best_base
+                support[activation.chunk_id] = max(support[activation.chunk_id], gain)
+    return Bridges(into, dict(support), sources)
+
+
+def link_factor(question: Question, weights: Weights) -> float:
+    """Return how much links of any kind count for a question of this length."""
+    share = min(1.0, weights.text.long_question / max(len(question.terms), 1))
+    return float(share**weights.bridge.long_question)
+
+
+def _activate(
+    question: Question,
+    seeds: Mapping[str, float],
+    sources: Mapping[str, Chunk],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
+    best_seed = max(seeds.values(), default=0.0) or 1.0
+    found = mentions_by_sentence(sources, store, known=weights.link.known)
+    entities = store.graph.entities(
+        {entity for sentences in found.values() for ids in sentences for entity in ids}
+        - question.named
+    )
+    relevances = _sentence_relevances(question, sources, features)
+    activations: dict[str, list[Activation]] = defaultdict(list)
+    for chunk_id in sources:
+        for number, ids in enumerate(found[chunk_id]):
+            relevance = seeds[chunk_id] / best_seed * max(relevances[chunk_id][number], 0.0)
+            for identifier in ids:
+                if identifier not in entities:
+                    continue
+                rare = question.rarity(entities[identifier].chunk_count)
+                value = relevance * rare**weights.bridge.rarity
+                activations[identifier].append(Activation(value, chunk_id, number))
+    for values in activations.values():
+        values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
+    return activations, entities
+
+
+def _sentence_relevances(
+    question: Question, sources: Mapping[str, Chunk], features: ChunkFeatures
+) -> dict[str, Sequence[float]]:
+    """Return each sentence's cosine with the question, or the share of it that it covers."""
+    coverage: dict[str, Sequence[float]] = {}
+    masks = None
+    for chunk_id, chunk in sources.items():
+        own = features[chunk_id].sentences
+        if len(own) == len(chunk.sentences) and len(own):
+            coverage[chunk_id] = own.tolist()
+        else:
+            masks = masks or sentence_coverage(question, sources)
+            coverage[chunk_id] = [float(mask @ question.weights) for mask in masks[chunk_id]]
+    return coverage
+
+
+def _shares(about: Iterable[Scored], weights: Weights) -> list[float]:
+    items = list(about)
+    spreads = spread(items, weights.bridge.spread)
+    return [
+        item.score**weights.bridge.aboutness * share
+        for item, share in zip(items, spreads, strict=True)
+    ]
+
+
+def _best_targets(
+    entities: Sequence[str],
+    activations: Mapping[str, list[Activation]],
+    about: Mapping[str, Sequence[Scored]],
+    shares: Mapping[str, Sequence[float]],
+    weights: Weights,
+) -> frozenset[str]:
+    """Choose the targets worth a closer look, by what is known before reading them."""
+    promise: dict[str, float] = {}
+    for entity in entities:
+        strongest = activations[entity][0].value
+        for item, share in zip(about.get(entity, ()), shares[entity], strict=True):
+            promise[item.id] = max(promise.get(item.id, 0.0), strongest * share)
+    ranked = sorted(promise, key=lambda identifier: (-promise[identifier], identifier))
+    return frozenset(ranked[: weights.bridge.scored_targets])

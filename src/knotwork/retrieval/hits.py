@@ -1,0 +1,50 @@
+"""Turning ranked chunk ids into hits that explain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from knotwork.records import Hit, Step
+from knotwork.retrieval.features import ChunkFeatures, Features
+from knotwork.retrieval.question import Question
+from knotwork.retrieval.sentences import best_sentences
+from knotwork.stores.base import Scored, Store
+
+
+def parts_of_base(features: Features) -> dict[str, float]:
+    """Return the parts of a base score that a person can read."""
+    best = float(features.sentences.max()) if features.sentences.size else 0.0
+    return {
+        "cosine": features.cosine,
+        "best_sentence": best,
+        "coverage": features.coverage,
+        "bm25": features.bm25,
+    }
+
+
+def make_hits(
+    ranked: Sequence[Scored],
+    parts: Mapping[str, dict[str, float]],
+    question: Question,
+    features: ChunkFeatures,
+    store: Store,
+    *,
+    seeds: Mapping[str, tuple[str, ...]] | None = None,
+    paths: Mapping[str, tuple[Step, ...]] | None = None,
+) -> tuple[Hit, ...]:
+    """Read the chunks of ``ranked`` and attach scores, seeds, paths and best sentences."""
+    ids = [item.id for item in ranked]
+    features.fetch(ids)
+    chunks = store.documents.chunks(ids)
+    return tuple(
+        Hit(
+            chunk=chunks[item.id],
+            score=float(item.score),
+            scores=parts.get(item.id, {}),
+            seeds=(seeds or {}).get(item.id, ()),
+            path=(paths or {}).get(item.id, ()),
+            sentences=best_sentences(question, chunks[item.id], features[item.id].sentences),
+        )
+        for item in ranked
+        if item.id in chunks
+    )

@@ -1,0 +1,175 @@
+"""Reading a question: its terms with their weights, the entities it names, its vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.inference.base import Embedder
+from knotwork.records import Entity, Span
+from knotwork.retrieval.weights import Weights
+from knotwork.stores.base import FloatMatrix, Scored, Store
+from knotwork.text.languages import detect_language
+from knotwork.text.names import name_candidates
+from knotwork.text.terms import content_terms
+
+MIN_NAME_CHARACTERS = 4
+"""Shorter names in an alphabet are too often words; Chinese names may have two characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entity named in the question. ``trust`` is less than 1 for a name without a capital."""
+
+    entity: Entity
+    span: Span
+    trust: float
+    rarity: float
+    about: tuple[Scored, ...]
+    terms: NDArray[np.intp]
+
+    @property
+    def weight(self) -> float:
+        return self.trust * self.rarity
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the retrievers see it.
+
+    ``terms`` are its distinct content terms, ``weights`` their shares of its information (they sum
+    to 1). ``links`` are the longest names it holds, ``named`` the ids of all entities it names.
+    ``vector`` and ``rest`` (the question without the names of ``links``) are None when it cannot be
+    embedded.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    weights: NDArray[np.float64]
+    vector: FloatMatrix | None = None
+    rest: FloatMatrix | None = None
+    links: tuple[Link, ...] = ()
+    named: frozenset[str] = field(default_factory=frozenset)
+    chunk_count: int = 0
+
+    def rarity(self, chunk_count: int) -> float:
+        """Return the inverse document frequency of an entity, from 0 to 1."""
+        return rarity(chunk_count, self.chunk_count)
+
+
+def rarity(document_frequency: int, items: int) -> float:
+    """Return log(1 + N / df) / log(1 + N): 1 for what occurs once, near 0 for what is in all."""
+    if items <= 0:
+        return 1.0
+    return math.log1p(items / max(document_frequency, 1)) / math.log1p(items)
+
+
+def can_embed(embedder: Embedder | None, text: str) -> bool:
+    """Tell whether the embedder was made for the language of the text."""
+    if embedder is None:
+        return False
+    languages: frozenset[str] = getattr(embedder, "languages", frozenset())
+    language = detect_language(text)
+    return not languages or not language or language in languages
+
+
+def read_question(
+    text: str, *, store: Store, embedder: Embedder | None, weights: Weights, link: bool = True
+) -> Question:
+    """Analyse a question against an index; ``link`` looks for the entities it names."""
+    terms = tuple(dict.fromkeys(content_terms(text)))
+    chunk_count = store.documents.chunk_count()
+    shares = _term_weights(terms, store)
+    links, named = (
+        _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
+    )
+    vector = rest = None
+    if can_embed(embedder, text):
+        assert embedder is not None
+        remainder = _without_names(text, links, weights)
+        both = embedder.embed([text, remainder] if remainder != text else [text])
+        vector, rest = both[0], both[-1]
+    return Question(
+        text=text,
+        terms=terms,
+        weights=shares,
+        vector=vector,
+        rest=rest,
+        links=links,
+        named=named,
+        chunk_count=chunk_count,
+    )
+
+
+def _term_weights(terms: Sequence[str], store: Store) -> NDArray[np.float64]:
+    index = store.texts("chunk")
+    frequencies = index.document_frequencies(terms)
+    items = max(index.count(), 1)
+    weights = np.array([math.log1p(items / frequencies.get(term, 1)) for term in terms])
+    total = weights.sum()
+    return weights / total if total else weights
+
+
+def _find_links(
+    text: str, terms: Sequence[str], store: Store, weights: Weights, chunk_count: int
+) -> tuple[tuple[Link, ...], frozenset[str]]:
+    spans = {form: span for form, span in name_candidates(text) if _is_long_enough(form)}
+    found = store.graph.lookup(list(spans))
+    longest = _longest({form: spans[form] for form in found})
+    about = store.graph.about([found[form].id for form in longest], fan=weights.link.fan)
+    places = {term: index for index, term in enumerate(terms)}
+    trusts_case = not text.isupper() and any(c.isupper() for word in text.split()[1:] for c in word)
+    links = []
+    for form in longest:
+        entity, span = found[form], spans[form]
+        surface = text[span.start : span.end]
+        inside = [places[term] for term in dict.fromkeys(content_terms(surface)) if term in places]
+        certain = not trusts_case or _looks_like_a_name(surface, first=span.start == 0)
+        links.append(
+            Link(
+                entity=entity,
+                span=span,
+                trust=1.0 if certain else weights.link.lower_case,
+                rarity=rarity(entity.chunk_count, chunk_count),
+                about=tuple(about.get(entity.id, ())),
+                terms=np.array(inside, dtype=np.intp),
+            )
+        )
+    return tuple(links), frozenset(entity.id for entity in found.values())
+
+
+def _is_long_enough(form: str) -> bool:
+    return len(form) >= MIN_NAME_CHARACTERS or not form.isascii()
+
+
+def _longest(spans: dict[str, Span]) -> list[str]:
+    """Keep the names that lie inside no other name."""
+    kept = []
+    for form, span in spans.items():
+        inside_another = any(
+            other != span and other.start <= span.start and span.end <= other.end
+            for other in spans.values()
+        )
+        if not inside_another:
+            kept.append(form)
+    return kept
+
+
+def _looks_like_a_name(surface: str, *, first: bool) -> bool:
+    words = surface.split()
+    if first and len(words) == 1 and surface.isascii():
+        return False  # every question starts with a capital
+    return any(not c.isascii() or c.isupper() or c.isdigit() for word in words for c in word[:1])
+
+
+def _without_names(text: str, links: Sequence[Link], weights: Weights) -> str:
+    """Cut the names of entities that have a page of their own out of the question."""
+    for link in sorted(links, key=lambda link: -link.span.start):
+        if link.trust == 1.0 and link.about and link.about[0].score >= weights.link.known:
+            text = text[: link.span.start] + text[link.span.end :]
+    remainder = " ".join(text.split())
+    return remainder or text
