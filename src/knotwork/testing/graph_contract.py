@@ -131,12 +131,13 @@ class GraphStoreContract:
         weak = [("a", f"r{n}", "x", 1) for n in range(5)]
         strong = [("x", f"s{n}", "a", 9) for n in range(60)]
         middle = [("x", "r", f"n{n}", 5) for n in range(200)]
+        weak += [("x", f"w{n}", "a", 2) for n in range(3)]
         add_edges(store, *strong, *middle, *weak)
         x, a = entity_id("x"), entity_id("a")
         edges = store.graph.neighbours([x], fan=2, types=["RELATES"])[x]
         second = min(entity_id(f"n{n}") for n in range(200))
         assert [(e.source, e.target) for e in edges] == (
-            [(x, a)] * 60 + [(x, second)] + [(a, x)] * 5
+            [(x, a)] * 60 + [(x, second)] + [(x, a)] * 3 + [(a, x)] * 5
         )
         assert [e.relation for e in edges[:60]] == sorted(name for _, name, _, _ in strong)
 
