@@ -9,6 +9,7 @@ from knotwork.errors import MissingExtra, ModelError
 from knotwork.inference.base import Passage
 from knotwork.inference.local import LocalEmbedder
 from knotwork.records import Span
+from knotwork.testing.embedder_contract import EmbedderContract
 
 pytest.importorskip("sentence_transformers")
 
@@ -245,3 +246,9 @@ def test_a_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="`local`"):
         LocalEmbedder("all-MiniLM-L6-v2")
+
+
+class TestMiniLM(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, minilm):
+        return minilm

@@ -19,6 +19,7 @@ from knotwork.inference.http import ModelServer, parse_retry_after
 from knotwork.inference.openai import OpenAIEmbedder, batch_texts, estimate_tokens
 from knotwork.inference.retries import RetryPolicy
 from knotwork.records import Span
+from knotwork.testing.embedder_contract import EmbedderContract
 from knotwork.testing.embedders import HashingEmbedder
 
 KEY = "sk-very-secret-0123456789"
@@ -370,3 +371,10 @@ def test_batches_keep_order_and_a_large_text_stands_alone():
     assert ["word " * 100] in batches
     assert estimate_tokens("中" * 30) >= 30
     assert len(list(batch_texts(["x"] * 5_000, batch_tokens=10**6))) == 3
+
+
+class TestServed(EmbedderContract):
+    @pytest.fixture
+    def embedder(self):
+        with serve(embed_as_base64) as server:
+            yield connect(server)

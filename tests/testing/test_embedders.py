@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork.inference import Passage
 from knotwork.records import Span
+from knotwork.testing.embedder_contract import EmbedderContract
 from knotwork.testing.embedders import HashingEmbedder
 
 EXPECTED = [0.0, 0.0, -0.23215, 0.0, 0.77382, -0.23215, 0.0, -0.54168]
@@ -42,3 +44,9 @@ def test_passages_are_embedded_with_context_and_counted():
     assert np.array_equal(vectors.sentences[0], embedder.embed(["It is old."])[0])
     assert vectors.chunk @ embedder.embed(["Bridge"])[0] > 0.2
     assert (embedder.calls, embedder.texts) == (3, 3)
+
+
+class TestHashing(EmbedderContract):
+    @pytest.fixture
+    def embedder(self):
+        return HashingEmbedder()

@@ -1,0 +1,61 @@
+"""The files around the code say what is so."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import knotwork
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def shell_blocks() -> list[str]:
+    return [
+        block.strip()
+        for block in re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    ]
+
+
+def test_the_first_two_blocks_of_the_readme_are_its_two_commands():
+    assert re.findall(r"^```(\w*)$", README, re.MULTILINE)[0:3:2] == ["sh", "sh"]
+    assert shell_blocks()[:2] == [
+        'python3 -m pip install -q -c constraints.txt ".[local]" && python3 -m knotwork demo',
+        'python3 -m pip install -q -c constraints.txt -e ".[local,dev]" && python3 -m nox',
+    ]
+
+
+def test_the_versions_agree():
+    assert PROJECT["project"]["version"] == knotwork.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(
+        rf"^## \[(Unreleased|{re.escape(knotwork.__version__)})\]", changes, re.MULTILINE
+    )
+
+
+def test_only_torch_is_pinned():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    assert [line.partition("==")[0] for line in lines] == ["torch"]
+
+
+def test_the_layers_are_those_of_the_architecture():
+    (contract,) = PROJECT["tool"]["importlinter"]["contracts"]
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    drawn = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    names = [re.split(r"\s{3,}", line)[0] for line in drawn]
+    start = names.index("cli")
+    assert names[start : start + len(contract["layers"])] == contract["layers"]
+
+
+def test_the_table_of_rooms_names_every_room():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = {p.parent.name for p in (ROOT / "src" / "knotwork").glob("*/__init__.py")}
+    assert rooms - set(re.findall(r"^\| `(\w+)/`", text, re.MULTILINE)) == set()
+
+
+def test_every_ignored_rule_has_a_reason():
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    start = lines.index("ignore = [")
+    end = lines.index("]", start)
+    assert all(re.search(r"# \w+", line) for line in lines[start + 1 : end])

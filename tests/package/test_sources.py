@@ -1,0 +1,106 @@
+"""Rules that hold for every source file, and that no linter checks."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "knotwork"
+TREES = {
+    file.relative_to(SOURCE).as_posix(): ast.parse(file.read_bytes())
+    for file in sorted(SOURCE.rglob("*.py"))
+}
+TEXTS = [
+    *SOURCE.rglob("*.py"),
+    *(ROOT / "tests").rglob("*.py"),
+    *(ROOT / "docs").rglob("*.md"),
+    *ROOT.glob("*.md"),
+    *ROOT.glob("*.toml"),
+    *ROOT.glob("*.txt"),
+]
+OTHER_LOGGERS = {"pypdf"}
+
+
+def names_used(tree: ast.AST) -> set[str]:
+    """Return "module.name" of each attribute that is used and each name that is imported."""
+    used = {
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    imported = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return used | imported
+
+
+def functions_called(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def test_only_the_settings_read_the_environment():
+    # What a terminal can show is the terminal's own matter, and is told by variables of its own.
+    reading = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
+    found = {name for name, tree in TREES.items() if names_used(tree) & reading}
+    assert {name for name in found if not name.startswith("config/")} <= {"cli/terminal.py"}
+
+
+def test_nothing_below_the_command_line_prints():
+    streams = {"sys.stdout", "sys.stderr"}
+    found = {
+        name
+        for name, tree in TREES.items()
+        if names_used(tree) & streams
+        or any(ast.unparse(call.func) == "print" for call in functions_called(tree))
+    }
+    assert {name for name in found if not name.startswith("cli/")} == set()
+
+
+def test_public_names_are_listed_once_and_in_order():
+    for name, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                listed = ast.literal_eval(node.value)
+                functions = [item for item in listed if item.islower()]
+                assert len(set(listed)) == len(listed), name
+                assert functions == sorted(functions), name
+
+
+def test_every_module_says_what_it_is():
+    assert [name for name, tree in TREES.items() if not ast.get_docstring(tree)] == []
+
+
+def test_loggers_are_named_by_area():
+    for name, tree in TREES.items():
+        for call in functions_called(tree):
+            if ast.unparse(call.func) == "logging.getLogger":
+                (argument,) = call.args
+                logger = ast.literal_eval(argument)
+                assert logger in OTHER_LOGGERS or re.fullmatch(r"knotwork(\.[a-z_]+)?", logger), (
+                    name
+                )
+
+
+def test_modules_are_named_after_things():
+    banned = {"utils", "util", "helpers", "helper", "manager", "common", "misc"}
+    assert [name for name in TREES if Path(name).stem in banned or "_impl" in name] == []
+
+
+def test_no_file_names_a_package_index_or_a_folder_of_one_machine():
+    # Written in two parts, so that this file names none either.
+    banned = [
+        first + second
+        for first, second in [
+            ("pypi", ".org"),
+            ("python", "hosted"),
+            ("--index", "-url"),
+            ("/ro", "ot/"),
+            ("/wo", "rk/"),
+        ]
+    ]
+    for file in TEXTS:
+        text = file.read_text(encoding="utf-8")
+        assert not [part for part in banned if part in text], file
