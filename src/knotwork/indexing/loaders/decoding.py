@@ -7,6 +7,7 @@ import re
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.base import Source, clean_text
+from knotwork.text.languages import WESTERN_LANGUAGES, detect_language
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -98,7 +99,7 @@ def _utf16_without_mark(data: bytes) -> str:
     """Tell UTF-16 by its zero bytes, which all stand on one side of the pairs."""
     sample = data[:_SAMPLE_BYTES]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
-    if len(data) % 2 or max(even, odd) < len(sample) // 5 or min(even, odd) > len(sample) // 50:
+    if len(data) % 2 or 5 * max(even, odd) < len(sample) or 50 * min(even, odd) > len(sample):
         return ""
     return "utf-16-be" if even > odd else "utf-16-le"
 
@@ -121,8 +122,15 @@ def _chinese(data: bytes) -> str | None:
 
 
 def _guess(data: bytes) -> str | None:
+    """Decode one of the many one-byte encodings, which differ in a few letters only.
+
+    Western ones come first: where the commonest words are of a Western language, others are wrong.
+    """
     from charset_normalizer import from_bytes
 
+    western = _try_decode(data, "cp1252") or _try_decode(data, "latin-1")
+    if western is not None and detect_language(western) in WESTERN_LANGUAGES:
+        return western
     best = from_bytes(data[:_SAMPLE_BYTES]).best()
     if best is None:
         return None

@@ -91,7 +91,7 @@ def _key(record: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     """Return the record's own spelling of the first of ``keys`` that holds text."""
     spelled = {str(key).lower(): str(key) for key in record}
     for key in keys:
-        value = record.get(spelled.get(key, ""))
+        value = record[spelled[key]] if key in spelled else None
         if isinstance(value, str) and value.strip():
             return spelled[key]
     return ""

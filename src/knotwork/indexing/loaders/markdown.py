@@ -49,11 +49,13 @@ def _front_matter(block: str, uri: str) -> dict[str, str]:
         return {}
     if not isinstance(values, Mapping):
         return {}
+    # Only strings and lists of strings: aliases can make nested values as large as one likes.
+    lists = {key: value if isinstance(value, list) else [value] for key, value in values.items()}
     return flat_metadata(
         {
-            str(key): ", ".join(map(str, value)) if isinstance(value, list) else value
-            for key, value in values.items()
-            if not isinstance(value, Mapping)
+            str(key): ", ".join(value)
+            for key, value in lists.items()
+            if all(isinstance(item, str) for item in value)
         }
     )
 
