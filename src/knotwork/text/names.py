@@ -55,6 +55,7 @@ _ASCII_TOKEN = re.compile(r"\d+(?:[.,]\d+)+(?!\w)|\w+(?:['`]\w+)*(?:[+#]+(?!\w))
 _SUFFIX = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _OUTSIDE_WORD = re.compile(rf"[^\w{_MARKS}.+#]")
 _PLAIN = re.compile(r"[a-z0-9]{2,}(?: [a-z0-9]{2,})*")
+_UNIFIED_HAN = re.compile("[\u4e00-\u9fff]+")
 _HAN = re.compile(f"[{HAN_AND_KANA}]")
 _LETTERS_WITHOUT_MARK = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i", "ħ": "h"}
@@ -124,6 +125,14 @@ def _without_article(form: str) -> str:
     return form
 
 
+def without_suffix(name: str) -> str:
+    """Return a name without what stands in brackets behind it: "Alien (film)" is "Alien"."""
+    bare = _SUFFIX.sub("", name)
+    while bare and bare != name:
+        name, bare = bare, _SUFFIX.sub("", bare)
+    return name
+
+
 @lru_cache(maxsize=65_536)
 def normal_form(name: str) -> str:
     """Return the key under which a name is stored and looked up.
@@ -134,9 +143,9 @@ def normal_form(name: str) -> str:
     """
     if _PLAIN.fullmatch(name):
         return _without_article(name)
-    bare = _SUFFIX.sub("", name)
-    while bare and bare != name:
-        name, bare = bare, _SUFFIX.sub("", bare)
+    if _UNIFIED_HAN.fullmatch(name):
+        return simplify(name)
+    name = without_suffix(name)
     tokens = _tokens(name)
     if not tokens:
         return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -9,7 +9,7 @@ from knotwork.text.characters import simplify
 
 
 class Word(NamedTuple):
-    """A word of Chinese text: its characters, ICTCLAS part of speech and offsets.
+    """A word of Chinese text: its characters, ICTCLAS part of speech, offsets and simplified form.
 
     Tags that matter here: nr, nrt, nrfg (persons), ns (places), nt (organizations), nz (other
     proper names), n, vn, an, j, l (nouns, verbal and adjectival nouns, short forms, set phrases),
@@ -20,6 +20,7 @@ class Word(NamedTuple):
     tag: str
     start: int
     end: int
+    simplified: str
 
 
 def segment(text: str) -> list[Word]:
@@ -32,7 +33,7 @@ def segment(text: str) -> list[Word]:
     start = 0
     for simplified, tag in _segmenter().tag(simplify(text), hmm=True):
         end = start + len(simplified)
-        words.append(Word(text[start:end], tag, start, end))
+        words.append(Word(text[start:end], tag, start, end, simplified))
         start = end
     return words
 

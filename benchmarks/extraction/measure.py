@@ -1,0 +1,214 @@
+"""Measure extraction by rules: bridges between gold passages, names against gold, speed.
+
+    python benchmarks/extraction/measure.py --data ../shared/bench [--json]
+
+*Bridges.* A gold passage counts as reached when it is about an entity that the question names, or
+about one that a reached gold passage mentions: the condition for graph retrieval to find it at all.
+The baseline takes capitalised runs for names and the title, or else the first name, for the topic.
+*Names.* Normal forms of Re-DocRED's gold mentions (numbers left out) found per document, and the
+share of extracted names that are gold ones: a lower bound of precision, as gold is not exhaustive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from knotwork.indexing.splitters.registry import make_splitter
+from knotwork.records import Document, Extraction
+from knotwork.text.names import name_candidates, normal_form
+from knotwork.text.sentences import split_sentences
+from knotwork.transform.rules import RuleExtractor
+
+ABOUT = 0.3
+"""The aboutness from which a passage counts as being about an entity."""
+
+BRIDGED = ("musique_train100", "hotpot_train100", "twowiki_fg101", "popqa300")
+SPEED = (*BRIDGED, "multihoprag_lite", "drcd300_zh", "netoperator_zh")
+_CAPITALISED = re.compile(
+    r"[A-Z][\w'’-]*(?:\s+(?:(?:of|the|and|de|von|for)\s+)*[A-Z0-9][\w'’-]*)*|\d{4}"
+)
+_TYPES = {"PER": "PERSON", "ORG": "ORGANIZATION", "LOC": "PLACE", "TIME": "DATE", "NUM": "NUMBER"}
+
+Names = tuple[set[str], set[str]]
+"""The normal forms that a passage mentions, and those that it is about."""
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines)
+
+
+def extract(
+    extractor: RuleExtractor, document: Document, splitter: str = "whole"
+) -> list[Extraction]:
+    _, chunks = make_splitter(splitter).split(document)
+    return extractor.extract(document, chunks)
+
+
+def names_by_rules(extractor: RuleExtractor, document: Document) -> Names:
+    mentions = [m for x in extract(extractor, document) for m in x.mentions]
+    found = {m.normal_form for m in mentions if m.spans}
+    return found, {m.normal_form for m in mentions if m.about >= ABOUT}
+
+
+def names_by_regex(document: Document) -> Names:
+    found = [normal_form(match[0]) for match in _CAPITALISED.finditer(document.text)]
+    topic = [normal_form(document.title)] if document.title else found[:1]
+    return set(found), set(topic)
+
+
+def reached(question: str, passages: dict[str, Names]) -> set[str]:
+    known = {form for form, _ in name_candidates(question)}
+    done: set[str] = set()
+    while True:
+        new = {p for p, (_, about) in passages.items() if p not in done and about & known}
+        if not new:
+            return done
+        done |= new
+        known |= {form for p in new for form in passages[p][0]}
+
+
+def measure_bridges(data: Path, name: str, *, titles: bool) -> dict[str, float]:
+    corpus = {row["pid"]: row for row in read_lines(data / "qa" / name / "corpus.jsonl")}
+    extractor = RuleExtractor()
+    shares: dict[str, list[float]] = {"rules": [], "regex": []}
+    for question in read_lines(data / "qa" / name / "questions.jsonl"):
+        documents = {
+            pid: Document(pid, corpus[pid]["text"], corpus[pid]["title"] if titles else "")
+            for pid in question["gold_pids"]
+        }
+        by_rules = {pid: names_by_rules(extractor, d) for pid, d in documents.items()}
+        by_regex = {pid: names_by_regex(d) for pid, d in documents.items()}
+        for key, passages in (("rules", by_rules), ("regex", by_regex)):
+            shares[key].append(len(reached(question["question"], passages)) / len(passages))
+    result: dict[str, float] = {}
+    for key, values in shares.items():
+        result[f"{key}_passages"] = sum(values) / len(values)
+        result[f"{key}_questions"] = sum(value == 1 for value in values) / len(values)
+    return result
+
+
+def measure_names(data: Path, *, documents: int) -> dict[str, float]:
+    rows = json.loads((data / "extraction/redocred/dev_revised.json").read_text("utf-8"))
+    extractor = RuleExtractor()
+    gold_count = found_count = right = extracted = typed = typed_right = 0
+    for row in rows[:documents]:
+        text = " ".join(_detokenized(tokens) for tokens in row["sents"])
+        gold = {
+            normal_form(_detokenized(mention["name"].split())): mention["type"]
+            for entity in row["vertexSet"]
+            for mention in entity
+            if mention["type"] != "NUM"
+        }
+        mentions = [
+            mention
+            for x in extract(extractor, Document(row["title"], text, row["title"]))
+            for mention in x.mentions
+            if mention.spans and mention.type != "NUMBER"
+        ]
+        forms = {m.normal_form for m in mentions}
+        gold_count += len(gold)
+        found_count += len(gold.keys() & forms)
+        extracted += len(forms)
+        right += len(forms & gold.keys())
+        for m in mentions:
+            kind = _TYPES.get(gold.get(m.normal_form, ""))
+            if kind and m.type and m.type != "IDENTIFIER":
+                typed += 1
+                typed_right += kind == m.type
+    return {
+        "recall": found_count / gold_count,
+        "precision_at_least": right / extracted,
+        "type_accuracy": typed_right / typed,
+        "typed_share_of_found": typed / found_count,
+    }
+
+
+def _detokenized(tokens: Iterable[str]) -> str:
+    text = " ".join(tokens)
+    text = re.sub(r"\s+([.,;:!?)\]%]|'s\b|n't\b)", r"\1", text)
+    return re.sub(r"([(\[$])\s+", r"\1", text)
+
+
+def measure_chinese_names(data: Path) -> dict[str, float]:
+    kinds = {"人物": "PERSON", "地理位置": "PLACE", "组织机构": "ORGANIZATION"}
+    extractor = RuleExtractor()
+    gold_count = found = typed = right = 0
+    for row in islice(read_lines(data / "extraction/instructkgc_zh/NER/train.json"), 2000):
+        text = json.loads(row["instruction"])["input"]
+        gold = {
+            normal_form(name): kinds[kind]
+            for kind, names in json.loads(row["output"]).items()
+            if kind in kinds
+            for name in names
+        }
+        if not gold:
+            continue
+        mentions = {
+            m.normal_form: m.type
+            for x in extract(extractor, Document("text", text))
+            for m in x.mentions
+            if m.spans
+        }
+        gold_count += len(gold)
+        for form, kind in gold.items():
+            found += form in mentions
+            typed += bool(mentions.get(form))
+            right += mentions.get(form) == kind
+    return {"recall": found / gold_count, "type_accuracy": right / typed, "names": gold_count}
+
+
+def measure_speed(data: Path, name: str) -> dict[str, float]:
+    extractor = RuleExtractor()
+    splitter = make_splitter("structure" if name == "netoperator_zh" else "whole")
+    rows = islice(read_lines(data / "qa" / name / "corpus.jsonl"), 800)
+    documents = [Document(row["pid"], row["text"], row["title"]) for row in rows]
+    chunks = [splitter.split(document)[1] for document in documents]
+    for document, own in zip(documents[:20], chunks[:20], strict=True):
+        extractor.extract(document, own)
+    began = time.process_time()
+    for document, own in zip(documents, chunks, strict=True):
+        extractor.extract(document, own)
+    seconds = time.process_time() - began
+    began = time.process_time()
+    for document in documents:
+        split_sentences(document.text)
+    splitting = time.process_time() - began
+    characters = sum(len(document.text) for document in documents)
+    return {
+        "chunks_per_s": sum(map(len, chunks)) / seconds,
+        "characters_per_s": characters / seconds,
+        "ratio_to_sentence_splitting": seconds / splitting,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/bench"))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    data: Path = options.data
+    report: dict[str, dict[str, float]] = {}
+    for name in BRIDGED:
+        report[f"bridges {name}"] = measure_bridges(data, name, titles=True)
+        report[f"bridges {name}, titles hidden"] = measure_bridges(data, name, titles=False)
+    report["names redocred (100)"] = measure_names(data, documents=100)
+    report["names instructkgc_zh"] = measure_chinese_names(data)
+    for name in SPEED:
+        report[f"speed {name}"] = measure_speed(data, name)
+    if options.json:
+        print(json.dumps(report, indent=1))
+        return
+    for title, figures in report.items():
+        print(f"{title:46}", "  ".join(f"{key} {value:.3g}" for key, value in figures.items()))
+
+
+if __name__ == "__main__":
+    main()

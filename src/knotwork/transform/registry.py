@@ -1,0 +1,27 @@
+"""The extractors by name. A new one is one file and one entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from knotwork.errors import UnknownName
+from knotwork.transform.base import Extractor
+from knotwork.transform.rules import Dictionary, RuleExtractor
+
+
+def _make_rules(dictionary: Path | None) -> Extractor:
+    return RuleExtractor(dictionary=Dictionary.read(dictionary) if dictionary else None)
+
+
+EXTRACTORS: Mapping[str, Callable[[Path | None], Extractor]] = {"rules": _make_rules}
+
+
+def make_extractor(name: str = "rules", *, dictionary: Path | None = None) -> Extractor:
+    """Return the extractor of this name, with a user's dictionary of terms.
+
+    Raises UnknownName when there is none, ConfigError when the dictionary cannot be read.
+    """
+    if name not in EXTRACTORS:
+        raise UnknownName("extractor", name, EXTRACTORS)
+    return EXTRACTORS[name](dictionary)

@@ -1,0 +1,296 @@
+"""Names and terms in Chinese sentences, from words with their parts of speech."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from knotwork.text.characters import HAN, simplify
+from knotwork.text.names import normal_form
+from knotwork.text.segmentation import Word, segment
+from knotwork.transform.rules.chinese_vocabulary import (
+    COMMON_NOUNS,
+    ORGANIZATION_ENDS,
+    ORGANIZATION_WORDS,
+    PERSON_TITLES,
+    PLACE_ENDS,
+    SURNAMES,
+    TRANSLITERATING,
+)
+from knotwork.transform.rules.occurrences import Occurrence
+from knotwork.transform.rules.vocabulary import common_words
+
+_PERSONS = frozenset({"nr", "nrt", "nrfg"})
+_NAMES = _PERSONS | {"ns", "nt", "nz", "eng"}
+_NOUNS = _NAMES | {"n", "vn", "an", "j", "l", "ng", "b", "nrt"}
+_FOREIGN = re.compile(rf"[{TRANSLITERATING}]{{1,9}}(?:\s?[·•‧・･]\s?[{TRANSLITERATING}]{{1,9}})+")
+_NAMED = frozenset({"ns", "nt", "nz", "nr"})
+_TITLE_MARKS = re.compile(r"[《〈]([^《》〈〉\n]{1,40})[》〉]")
+_QUOTES = re.compile(r"[“「『\"]([^“”「」『』\"\n，。！？；,!?;]{2,16})[”」』\"]")
+_DATES = re.compile(
+    r"(?:\d{3,4}|[〇零一二三四五六七八九]{4})\s*年(?:\s*\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?)?"
+    r"|\d{4}-\d{2}-\d{2}"
+)
+_NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?\s*(?:[万亿億萬]+元?|[%％元])|\d{4,}")
+_LATIN = re.compile(
+    r"(?<![<\w])[A-Za-z][\w.+#&/-]*(?:\s[A-Z0-9][\w.+#&/-]*)*|(?<![\w])\d+[A-Z][\w+-]*", re.ASCII
+)
+_HAN = re.compile(f"[{HAN}]")
+_SUBJECT_END = re.compile(r"[是为為，,（(：:；。、]|(?:一)?[种種]")
+_HAN_SHARE = 0.3
+
+
+class HanSentence:
+    """A Chinese sentence read once: its text, where it starts, its words."""
+
+    __slots__ = ("end", "simplified", "start", "text", "words")
+
+    def __init__(self, text: str, start: int = 0) -> None:
+        self.text = text
+        self.start = start
+        self.end = start + len(text)
+        simplified = simplify(text)
+        lower = simplified.lower()
+        self.simplified = lower if len(lower) == len(text) else simplified
+        self.words = segment(text)
+
+
+def is_chinese(text: str) -> bool:
+    """Say whether a sentence is to be read as Chinese: a third of it is Han characters."""
+    if text.isascii():
+        return False
+    return len(_HAN.findall(text)) >= _HAN_SHARE * sum(not c.isspace() for c in text)
+
+
+def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurrence]]:
+    """Return the names of a sentence, and the nouns that are terms if the document repeats them."""
+    text = sentence.text
+    names = list(_marked(text))
+    names.extend(
+        Occurrence(*match.span(), normal_form(match[0]), "PERSON")
+        for match in _FOREIGN.finditer(sentence.simplified)
+    )
+    taken = [(n.start, n.end) for n in names]
+    names.extend(_beside(_latin(text), taken))
+    words = sentence.words
+    nouns: list[Occurrence] = []
+    position = 0
+    while position < len(words):
+        last = position
+        while last < len(words) and _continues(words, last):
+            last += 1
+        if last == position:
+            position += 1
+            continue
+        run = words[position:last]
+        found, terms = _run_names(run, words[last] if last < len(words) else None)
+        names.extend(_beside(found, taken))
+        nouns.extend(_beside(terms, taken))
+        position = last
+    return names, nouns
+
+
+def _beside(found: Iterable[Occurrence], taken: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
+    """Yield names that do not cut a marked one in two; those inside one are its parts."""
+    for name in found:
+        around = [(s, e) for s, e in taken if s < name.end and name.start < e]
+        if not around:
+            yield name
+        elif all(
+            s <= name.start and name.end <= e and e - s > name.end - name.start for s, e in around
+        ):
+            yield name._replace(part=True)
+
+
+def count_nouns(sentences: Iterable[Sequence[Occurrence]]) -> Counter[str]:
+    """Count the candidate terms of a document's sentences."""
+    return Counter(noun.form for nouns in sentences for noun in nouns)
+
+
+def han_subject(sentence: HanSentence) -> tuple[int, int] | None:
+    """Return what a definition is about: the nouns before its first mark, or 是."""
+    text = sentence.text
+    first = len(text) - len(text.lstrip(" \t\u3000#*-“「『\"'"))
+    title = _TITLE_MARKS.match(text, first)
+    if title is not None:
+        return title.start(1), title.end(1)
+    match = _SUBJECT_END.search(text, first)
+    if match is None or not 2 <= match.start() - first <= 16:
+        return None
+    words = [w for w in sentence.words if w.start >= first and w.end <= match.start()]
+    if not words or words[-1].end != match.start() or words[0].tag[0] in "pcdrmtuf":
+        return None
+    tags = {word.tag for word in words if word.text.strip(" ·•‧・･")}
+    if not tags & (_NAMES | {"n", "vn", "j", "l"}) or tags - _NOUNS - {"uj", "a", "m", "v", "zg"}:
+        return None
+    return first, match.start()
+
+
+def _marked(text: str) -> Iterator[Occurrence]:
+    """Yield titles, quoted terms, dates and numbers."""
+    for match in _TITLE_MARKS.finditer(text):
+        yield Occurrence(*match.span(1), normal_form(match[1]), "WORK")
+    for match in _QUOTES.finditer(text):
+        yield Occurrence(*match.span(1), normal_form(match[1]))
+    dated = -1
+    for match in _DATES.finditer(text):
+        dated = match.end()
+        yield Occurrence(*match.span(), normal_form(match[0]), "DATE")
+    for match in _NUMBERS.finditer(text) if dated < 0 else ():
+        yield Occurrence(*match.span(), normal_form(match[0]), "NUMBER")
+
+
+def _latin(text: str) -> Iterator[Occurrence]:
+    for match in _LATIN.finditer(text):
+        name = match[0].rstrip(".-/&")
+        if len(name) < 2 or (name.islower() and name in common_words()):
+            continue
+        yield Occurrence(match.start(), match.start() + len(name), normal_form(name))
+
+
+def _continues(words: Sequence[Word], position: int) -> bool:
+    """Say whether a word belongs to a run of nouns: a noun, or what stands inside a name."""
+    word = words[position]
+    if word.tag == "eng":
+        return False
+    if word.tag in _NOUNS and _HAN.match(word.text):
+        return True
+    following = words[position + 1] if position + 1 < len(words) else None
+    before = words[position - 1] if position else None
+    # 中国(ns) 联合(v) 网络通信(nt): a verb of two characters between name and noun.
+    return (
+        word.tag == "v"
+        and len(word.text) == 2
+        and before is not None
+        and following is not None
+        and before.tag in {"ns", "nt", "nz"}
+        and following.tag in {"n", "nt", "nz"}
+    )
+
+
+def _run_names(
+    run: Sequence[Word], following: Word | None
+) -> tuple[list[Occurrence], list[Occurrence]]:
+    """Return the names in a run of nouns, and its parts that may be terms."""
+    names: list[Occurrence] = []
+    terms: list[Occurrence] = []
+    position = 0
+    while position < len(run):
+        for finder in (_organization, _branch, _place):
+            last = finder(run, position)
+            if last is not None:
+                kind = _KIND_OF[finder]
+                names.append(_joined(run[position : last + 1], kind))
+                if last > position:
+                    places = [word for word in run[position : last + 1] if word.tag == "ns"]
+                    names.extend(_joined([word], "PLACE", part=True) for word in places)
+                position = last
+                break
+        else:
+            name = _single(
+                run[position], run[position + 1] if position + 1 < len(run) else following
+            )
+            if name is not None:
+                names.append(name)
+        position += 1
+    plain = [word for word in run if word.tag not in _PERSONS]
+    if len(plain) == len(run):
+        terms.extend(_terms(run))
+    return names, [term for term in terms if all(term.form != name.form for name in names)]
+
+
+def _branch(run: Sequence[Word], position: int) -> int | None:
+    """Return where a place with the name behind it (福建联通) ends."""
+    following = run[position + 1] if position + 1 < len(run) else None
+    if run[position].tag != "ns" or following is None or following.tag not in {"nt", "nz"}:
+        return None
+    return position + 1 if len(following.text) <= 4 else None
+
+
+def _organization(run: Sequence[Word], position: int) -> int | None:
+    """Return where an organization that starts at ``position`` ends."""
+    if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
+        return None
+    for last in range(len(run) - 1, position - 1, -1):
+        text = run[last].simplified
+        alone = last == position
+        if alone and (len(text) < 4 or text in ORGANIZATION_WORDS):
+            continue
+        if text in ORGANIZATION_WORDS or text.endswith(ORGANIZATION_ENDS):
+            named = any(word.tag in _NAMED for word in run[position : last + 1])
+            if named and run[position].tag not in _NAMED:
+                return None  # 时任 紫金山实验室
+            long_enough = run[last].end - run[position].start >= 4
+            if long_enough and (named or alone):
+                return last
+    return None
+
+
+def _place(run: Sequence[Word], position: int) -> int | None:
+    """Return where a chain of places (北京市 海淀区 中关村) ends."""
+    if run[position].tag != "ns":
+        return None
+    last = position
+    while last + 1 < len(run) and run[last + 1].tag == "ns":
+        last += 1
+    if last + 1 < len(run) and run[last + 1].simplified in PLACE_ENDS:
+        last += 1
+    if last == position and run[last].simplified in COMMON_NOUNS:
+        return None
+    return last if run[last].end - run[position].start >= 2 else None
+
+
+_KIND_OF = {_organization: "ORGANIZATION", _branch: "", _place: "PLACE"}
+
+
+def _single(word: Word, following: Word | None) -> Occurrence | None:
+    """Return a word that is a name by itself."""
+    text = word.simplified
+    if len(text) < 2 or text in COMMON_NOUNS:
+        return None
+    if word.tag in _PERSONS:
+        titled = following is not None and following.simplified in PERSON_TITLES
+        likely = text[0] in SURNAMES and len(text) <= 4
+        if titled or likely or len(text) >= 3:
+            return _joined([word], "PERSON" if titled or (likely and len(text) > 2) else "")
+        return None
+    if word.tag == "nt":
+        return _joined([word], "ORGANIZATION" if text.endswith(ORGANIZATION_ENDS) else "")
+    return _joined([word], "") if word.tag == "nz" else None
+
+
+def _terms(run: Sequence[Word]) -> Iterator[Occurrence]:
+    """Yield a run and its last two words as candidate terms, and long single nouns."""
+    while run and (run[0].tag == "ng" or len(run[0].text) < 2):
+        run = run[1:]
+    if not run:
+        return
+    if len(run) > 1 and run[-1].end - run[0].start <= 12:
+        yield _joined(run, "")
+    if len(run) > 2:
+        yield _joined(run[-2:], "", part=True)
+        yield _joined(run[:2], "", part=True)
+    for word in run:
+        if len(word.text) >= 3 and word.tag in {"n", "nz", "l", "j"}:
+            yield _joined([word], "", part=len(run) > 1)
+
+
+def _joined(words: Sequence[Word], kind: str, *, part: bool = False) -> Occurrence:
+    form = normal_form("".join(word.text for word in words))
+    return Occurrence(words[0].start, words[-1].end, form, kind, part)
+
+
+def han_relation(sentence: HanSentence, start: int, end: int) -> str:
+    """Return the verb, or else the noun, between two names as their relation, or ``""``."""
+    between = [w for w in sentence.words if w.start >= start and w.end <= end]
+    if any(word.text in {"。", "；", "！", "？", ";", "\n"} for word in between):
+        return ""
+    verbs = [word.text for word in between if word.tag in {"v", "vd", "vn", "vi"}]
+    content = [verb for verb in verbs if verb not in {"是", "有", "会", "會", "能", "可", "要"}]
+    if content:
+        return "".join(content[:2])
+    if verbs:
+        return verbs[0]
+    nouns = [word.text for word in between if word.tag in {"n", "j"} and len(word.text) > 1]
+    return nouns[0] if len(nouns) == 1 else ""

@@ -1,0 +1,289 @@
+"""Names in English sentences: runs of capitalised words and numbers, and their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from knotwork.text.names import STOP_NAMES, normal_form
+from knotwork.transform.rules.occurrences import Occurrence
+from knotwork.transform.rules.parts import YEAR, number_type, segments
+from knotwork.transform.rules.tokens import (
+    CAPITAL,
+    CODE,
+    DATE,
+    HAN,
+    NUMBER,
+    POSSESSIVE,
+    SIGN,
+    WORD,
+    Sentence,
+    Token,
+)
+from knotwork.transform.rules.vocabulary import (
+    CALENDAR,
+    HONORIFICS,
+    JOINERS,
+    LOOSE_JOINERS,
+    NOBLE_TITLES,
+    STARTERS,
+    common_words,
+    place_names,
+)
+
+_OPENERS = frozenset('"“‘«:•*–—#>|;?!.')
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,80})[\"”»]|(?<!\w)[‘']([A-Z][^'‘’\n]{2,60})['’](?!\w)")
+_QUOTE = re.compile(r"[\"“«‘']")
+_CONTRACTION = re.compile(r"(?:n['’]t|['’](?:ve|re|ll|d|m))$")
+_COMPANY_TAILS = frozenset({"inc.", "ltd.", "inc", "ltd", "llc", "plc"})
+_BEFORE_YEAR = frozenset({"in", "since", "by", "from", "until", "after", "before"})
+
+
+class Evidence(NamedTuple):
+    """What a whole document shows about its words."""
+
+    lower: frozenset[str]
+    """Words written in lower case."""
+    capitalised: frozenset[str]
+    """Words written with a capital inside a sentence that is not all capitalised."""
+
+
+def gather_evidence(sentences: Iterable[Sentence]) -> Evidence:
+    """Collect the words of a document that are written small, and those that are names."""
+    lower: set[str] = set()
+    capitalised: set[str] = set()
+    for sentence in sentences:
+        if sentence.headline:
+            continue
+        tokens = sentence.tokens
+        lower.update([t.lower for t in tokens if t.kind == WORD])
+        capitalised.update(
+            [
+                tokens[i].lower
+                for i in sentence.marked
+                if tokens[i].kind == CAPITAL and not _opens(tokens, i)
+            ]
+        )
+    return Evidence(frozenset(lower), frozenset(capitalised))
+
+
+def find_names(sentence: Sentence, evidence: Evidence) -> list[Occurrence]:
+    """Return the names of a sentence; those that lie in or around another one are parts."""
+    text, tokens = sentence.text, sentence.tokens
+    quoted = list(_quoted_titles(text)) if _QUOTE.search(text) else []
+    found: list[Occurrence] = list(quoted)
+    runs: list[tuple[int, int]] = []
+    for first, last in _runs(sentence, evidence):
+        start, end = tokens[first].start, tokens[last].end
+        inside = any(q.start <= start and end <= q.end for q in quoted)
+        if inside and (
+            last == first or any(normal_form(text[start:end]) == q.form for q in quoted)
+        ):
+            continue
+        runs.append((first, last))
+        found.extend(_name_and_parts(text, tokens, first, last, inside=inside))
+    found.extend(_comma_names(text, tokens, runs))
+    for position in sentence.marked:
+        token = tokens[position]
+        if token.kind == DATE:
+            found.append(Occurrence(token.start, token.end, normal_form(token.text), "DATE"))
+        elif token.kind == CODE:
+            found.append(_code(token))
+        elif token.kind == HAN and 2 <= len(token.text) <= 12:
+            found.append(Occurrence(token.start, token.end, normal_form(token.text)))
+    return found
+
+
+def _opens(tokens: Sequence[Token], position: int) -> bool:
+    """Say whether a capital is expected here, at the start of a sentence or quotation."""
+    if position == 0:
+        return True
+    before = tokens[position - 1]
+    return before.kind == SIGN and (before.text in _OPENERS or position == 1)
+
+
+def _runs(sentence: Sentence, evidence: Evidence) -> Iterator[tuple[int, int]]:
+    """Yield the first and last token of every maximal run of name words."""
+    tokens = sentence.tokens
+    behind = -1
+    for position in sentence.marked:
+        if position <= behind:
+            continue
+        token = tokens[position]
+        if token.kind > NUMBER or not _is_name_word(token, evidence, headline=sentence.headline):
+            continue
+        behind = position
+        while True:
+            following = _continuation(tokens, behind, evidence, headline=sentence.headline)
+            if following is None:
+                break
+            behind = following
+        run = _trimmed(tokens, position, behind, evidence)
+        if run is not None:
+            yield run
+
+
+def _is_name_word(token: Token, evidence: Evidence, *, headline: bool) -> bool:
+    if headline and token.kind == CAPITAL and token.lower in common_words():
+        return token.lower in evidence.capitalised and token.lower not in evidence.lower
+    return token.kind in {CAPITAL, NUMBER}
+
+
+def _continuation(
+    tokens: Sequence[Token], last: int, evidence: Evidence, *, headline: bool
+) -> int | None:
+    """Return the next token that belongs to the run ending at ``last``, over joiners."""
+    end = tokens[last].end
+    for joiners, token in enumerate(tokens[last + 1 : last + 6]):
+        position = last + 1 + joiners
+        gap = token.start - end
+        if gap > 2 or joiners > 3:
+            return None
+        if token.kind == NUMBER:
+            alone = tokens[last].kind == NUMBER
+            return None if joiners or gap != 1 or alone else position
+        if token.kind == CAPITAL:
+            adverb = joiners and token.lower in STARTERS and not token.text.isupper()
+            apart = gap or joiners or tokens[last].text[-1] == "."
+            named = _is_name_word(token, evidence, headline=headline)
+            return position if named and apart and not adverb else None
+        if not _joins(token, tokens[last], gap):
+            return None
+        end = token.end
+    return None
+
+
+def _joins(token: Token, before: Token, gap: int) -> bool:
+    if token.kind == POSSESSIVE:
+        return token.text not in "'’"
+    if token.kind == SIGN:
+        return token.text == "&" or (token.text in "–/" and gap == 0)
+    if token.kind != WORD or token.lower not in JOINERS:
+        return False
+    return before.kind != NUMBER or token.lower in {"of", "the"}
+
+
+def _trimmed(
+    tokens: Sequence[Token], first: int, last: int, evidence: Evidence
+) -> tuple[int, int] | None:
+    """Drop words that are capitalised only because a sentence begins, and what is no name."""
+    while first < last and (
+        (tokens[first].lower in STARTERS and _opens(tokens, first))
+        or tokens[first].lower in {"the", "a", "an"}
+        or tokens[first].kind in {WORD, SIGN, POSSESSIVE}
+    ):
+        first += 1
+        while first < last and tokens[first].kind in {WORD, SIGN, POSSESSIVE}:
+            first += 1
+    opening = tokens[first]
+    common = opening.lower in common_words() and opening.lower not in evidence.capitalised
+    if first == last:
+        return (first, last) if _names_alone(tokens, first, evidence, common=common) else None
+    if (
+        common
+        and _opens(tokens, first)
+        and (opening.lower in evidence.lower or tokens[first + 1].lower in LOOSE_JOINERS)
+    ):
+        return _trimmed_of_common_word(tokens, first, last, evidence)
+    return first, last
+
+
+def _trimmed_of_common_word(
+    tokens: Sequence[Token], first: int, last: int, evidence: Evidence
+) -> tuple[int, int] | None:
+    following = first + 1
+    while following < last and tokens[following].kind not in {CAPITAL, NUMBER}:
+        following += 1
+    if following == last and tokens[last].kind == NUMBER:
+        return None
+    return _trimmed(tokens, following, last, evidence)
+
+
+def _names_alone(
+    tokens: Sequence[Token], position: int, evidence: Evidence, *, common: bool
+) -> bool:
+    token = tokens[position]
+    if token.kind == NUMBER:
+        return number_type(token.text) is not None
+    if token.lower in CALENDAR or len(token.text.rstrip(".")) < 2:
+        return False
+    if _CONTRACTION.sub("", token.lower) in STARTERS:
+        return token.text.isupper() and token.lower in STOP_NAMES and token.lower != "i"
+    if _opens(tokens, position):
+        return not common and not (
+            token.lower in evidence.lower and token.lower not in evidence.capitalised
+        )
+    return token.lower.rstrip(".") not in HONORIFICS and not (
+        token.lower in evidence.lower and token.lower in common_words()
+    )
+
+
+def _name_and_parts(
+    text: str, tokens: Sequence[Token], first: int, last: int, *, inside: bool
+) -> Iterator[Occurrence]:
+    start, end = tokens[first].start, tokens[last].end
+    if first == last:
+        name = text[start:end]
+        kind = (number_type(name) or "") if tokens[first].kind == NUMBER else ""
+        yield Occurrence(start, end, normal_form(name), kind, inside)
+        return
+    if YEAR.fullmatch(tokens[first].text):
+        before = tokens[first - 1].lower if first else "in"
+        whole = last > first + 1 and before not in _BEFORE_YEAR
+        if whole:  # 2010 FIFA World Cup
+            yield Occurrence(start, end, normal_form(text[start:end]), "", inside)
+        yield Occurrence(start, tokens[first].end, tokens[first].text, "DATE", inside or whole)
+        inside = inside or whole
+        first += 1
+    for begin, finish, main in segments(tokens, first, last):
+        start, end = tokens[begin].start, tokens[finish].end
+        yield Occurrence(start, end, normal_form(text[start:end]), "", inside or not main)
+
+
+def _quoted_titles(text: str) -> Iterator[Occurrence]:
+    """Yield quotations that are written like a title: all but small words capitalised."""
+    for match in _QUOTED.finditer(text):
+        group = 1 if match[1] else 2
+        title = match[group].lstrip()
+        words = title.rstrip(",.!?;").split()
+        if not 1 <= len(words) <= 12:
+            continue
+        small = sum(
+            not (w[0].isupper() or w[0].isdigit()) and w.lower() not in JOINERS for w in words
+        )
+        if small or not (words[0][0].isupper() or words[0][0].isdigit()):
+            continue
+        start = match.end(group) - len(title)
+        form = normal_form(title)
+        if len(words) > 1 or (form not in STARTERS and len(form) > 1):
+            yield Occurrence(start, start + len(title.rstrip(",.;")), form)
+
+
+def _comma_names(
+    text: str, tokens: Sequence[Token], runs: Sequence[tuple[int, int]]
+) -> Iterator[Occurrence]:
+    """Yield names with a comma: "Rochester, New York" and "Lambert, Margrave of Tuscany"."""
+    for (first, last), (after, end) in pairwise(runs):
+        if after != last + 2 or tokens[last + 1].text != "," or tokens[last].kind == NUMBER:
+            continue
+        behind = text[tokens[after].start : tokens[end].end]
+        region = (
+            normal_form(behind) in place_names()
+            and normal_form(text[tokens[first].start : tokens[last].end]) not in place_names()
+        )
+        if region or tokens[after].lower in NOBLE_TITLES or tokens[after].lower in _COMPANY_TAILS:
+            start = tokens[first].start
+            form = normal_form(text[start : tokens[end].end])
+            yield Occurrence(start, tokens[end].end, form, "", part=True)
+
+
+def _code(token: Token) -> Occurrence:
+    text = token.text
+    start, end = token.start, token.end
+    if text.startswith("`"):
+        start, end, text = start + 1, end - 1, text.strip("`")
+    stripped = text.rstrip(".,;:!?")
+    end -= len(text) - len(stripped)
+    return Occurrence(start, end, normal_form(stripped), "IDENTIFIER")

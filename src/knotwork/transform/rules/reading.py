@@ -1,0 +1,235 @@
+"""One document read as a whole: its names, and the evidence that its chunks share."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from knotwork.records import Chunk, Document, Span
+from knotwork.text.names import normal_form, without_suffix
+from knotwork.transform.rules.aliases import find_aliases, surname_aliases
+from knotwork.transform.rules.chinese import HanSentence, count_nouns, find_han_names, is_chinese
+from knotwork.transform.rules.dictionary import Dictionary
+from knotwork.transform.rules.english import Evidence, find_names, gather_evidence
+from knotwork.transform.rules.matching import Term, TermMatcher
+from knotwork.transform.rules.occurrences import Occurrence
+from knotwork.transform.rules.phrases import repeated_phrases
+from knotwork.transform.rules.settings import RuleSettings
+from knotwork.transform.rules.subjects import find_subject
+from knotwork.transform.rules.titles import Title, read_title
+from knotwork.transform.rules.tokens import Sentence
+from knotwork.transform.rules.types import context_type, name_type, title_type
+
+AnySentence = Sentence | HanSentence
+
+_EMPHASIS = re.compile(r"(\*\*|__|(?<![\w*])[*_])(?=\S)([^*_\n]{2,60}?)(?<=\S)\1(?!\w)")
+
+
+class Reading:
+    """What the rules know of a document before they turn to its chunks."""
+
+    def __init__(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        *,
+        dictionary: Dictionary,
+        settings: RuleSettings,
+    ) -> None:
+        self._surfaces: dict[str, str] | None = None
+        self.settings = settings
+        self.dictionary = dictionary
+        self.sentences = _read_sentences(document, chunks)
+        english = [s for s in self.sentences.values() if isinstance(s, Sentence)]
+        self.evidence: Evidence = gather_evidence(english)
+        longest = settings.longest_title_words
+        self.title = read_title(document.title, longest_words=longest)
+        self.headings = {
+            heading: read_title(heading, longest_words=longest, heading=True)
+            for chunk in chunks
+            for heading in chunk.headings
+        }
+        self.subject = None if self.title else self._find_subject(chunks)
+        self.phrases = repeated_phrases(english, repeats=settings.phrase_repeats)
+        self._terms = TermMatcher(self._known_terms(document))
+        self._phrase_terms = TermMatcher(Term(phrase) for phrase in self.phrases)
+        self.names = self._find_names()
+        self.types = self._find_types(document)
+        self.aliases, self.surnames = self._find_aliases()
+
+    def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
+        """Return the sentences of a chunk, in order."""
+        return [self.sentences[span] for span in chunk.sentences or (chunk.span,)]
+
+    def names_of(self, sentence: AnySentence) -> list[Occurrence]:
+        """Return the names of a sentence, with offsets into it."""
+        return self.names[Span(sentence.start, sentence.end)]
+
+    def title_parts(self, title: Title) -> list[tuple[str, str]]:
+        """Return (name, normal form) of the names inside a phrase of a title."""
+        if title.form and not title.is_phrase:
+            return []
+        sentence = _read(title.text, 0)
+        if isinstance(sentence, HanSentence):
+            found = find_han_names(sentence)[0]
+        else:
+            found = find_names(sentence, self.evidence)
+        parts = {
+            name.form: title.text[name.start : name.end]
+            for name in found
+            if not name.part and name.form != title.form and name.type not in {"DATE", "NUMBER"}
+        }
+        return [(name, form) for form, name in parts.items()]
+
+    def surface(self, form: str) -> str:
+        """Return a name as the document first writes it."""
+        if self._surfaces is None:
+            self._surfaces = {}
+            for span, names in self.names.items():
+                text = self.sentences[span].text
+                for name in names:
+                    self._surfaces.setdefault(name.form, text[name.start : name.end])
+            for entry in self.dictionary.entries:
+                self._surfaces.setdefault(normal_form(entry.term), entry.term)
+        return self._surfaces.get(form, form)
+
+    def _find_subject(self, chunks: Sequence[Chunk]) -> Term | None:
+        for chunk in chunks[:1]:
+            for sentence in self.sentences_of(chunk)[:1]:
+                return subject_term(sentence)
+        return None
+
+    def _known_terms(self, document: Document) -> list[Term]:
+        titles = [self.title, *self.headings.values()]
+        terms = [Term(without_suffix(t.text)) for t in titles if t and t.form and not t.is_phrase]
+        if self.title and not self.title.is_phrase and "," in self.title.text:
+            terms.append(Term(self.title.text.partition(",")[0]))
+        if self.subject is not None:
+            terms.append(self.subject)
+        for match in _EMPHASIS.finditer(document.text):
+            text = match[2].strip(" :：,.")
+            if len(text.split()) <= 4 and len(text) <= 40 and any(c.isalpha() for c in text):
+                title = read_title(text, longest_words=4)
+                if title is not None and title.form:
+                    terms.append(Term(title.text))
+        return terms
+
+    def _find_names(self) -> dict[Span, list[Occurrence]]:
+        names: dict[Span, list[Occurrence]] = {}
+        nouns: dict[Span, list[Occurrence]] = {}
+        for span, sentence in self.sentences.items():
+            if isinstance(sentence, HanSentence):
+                names[span], nouns[span] = find_han_names(sentence)
+            else:
+                names[span] = find_names(sentence, self.evidence)
+        counts = count_nouns(nouns.values())
+        for span, found in nouns.items():
+            names[span] = _merged(names[span], (n for n in found if self._repeated(n, counts)))
+        for span, sentence in self.sentences.items():
+            for matcher in (self.dictionary.matcher, self._terms, self._phrase_terms):
+                if matcher:
+                    names[span] = _merged(names[span], _matches(matcher, sentence))
+        return names
+
+    def _repeated(self, noun: Occurrence, counts: Counter[str]) -> bool:
+        settings = self.settings
+        single = noun.end - noun.start <= 3
+        needed = settings.single_noun_repeats if single else settings.phrase_repeats
+        return counts[noun.form] >= needed
+
+    def _find_types(self, document: Document) -> dict[str, str]:
+        """Return the type of each name: from its own words, else by vote of its surroundings."""
+        types: dict[str, str] = {}
+        votes: dict[str, Counter[str]] = {}
+        for span, names in self.names.items():
+            text = self.sentences[span].text
+            for name in names:
+                known = types.get(name.form)
+                if known is None:
+                    surface = text[name.start : name.end]
+                    known = types[name.form] = name.type or name_type(surface, name.form)
+                elif not known and name.type:
+                    known = types[name.form] = name.type
+                if not known and not name.part:
+                    kind = context_type(text, name.start, name.end)
+                    votes.setdefault(name.form, Counter())[kind] += 1
+        for form, counter in votes.items():
+            del counter[""]
+            if counter and not types[form]:
+                types[form] = min(counter, key=lambda kind: (-counter[kind], kind))
+        if self.title is not None and title_type(document.title):
+            types[self.title.form] = title_type(document.title)
+        return types
+
+    def _find_aliases(self) -> tuple[dict[str, str], dict[str, str]]:
+        stated: dict[str, str] = {}
+        for span, names in self.names.items():
+            for alias in find_aliases(self.sentences[span].text, names):
+                if alias.full not in stated and stated.get(alias.full) != alias.short:
+                    stated.setdefault(*alias)
+        stated |= _dictionary_aliases(self.dictionary, stated)
+        forms = [n.form for names in self.names.values() for n in names]
+        if self.title is not None and self.title.form and not self.title.is_phrase:
+            forms.append(self.title.form)
+        surnames = surname_aliases(self.types, forms)
+        for short, full in surnames.items():
+            if self.types.get(full) == "PERSON" and not self.types.get(short):
+                self.types[short] = "PERSON"
+        return stated, surnames
+
+
+def subject_term(sentence: AnySentence) -> Term | None:
+    """Return the subject of a first sentence as a term to look for."""
+    span = find_subject(sentence)
+    text = sentence.text[slice(*span)].strip("\"“”'‘’*_#` ") if span else ""
+    return Term(text) if len(normal_form(text)) > 1 else None
+
+
+def _read(text: str, start: int) -> AnySentence:
+    return HanSentence(text, start) if is_chinese(text) else Sentence(text, start)
+
+
+def _read_sentences(document: Document, chunks: Iterable[Chunk]) -> dict[Span, AnySentence]:
+    sentences: dict[Span, AnySentence] = {}
+    for chunk in chunks:
+        for span in chunk.sentences or (chunk.span,):
+            if span not in sentences:
+                sentences[span] = _read(document.text[span.start : span.end], span.start)
+    return sentences
+
+
+def _matches(matcher: TermMatcher, sentence: AnySentence) -> list[Occurrence]:
+    if isinstance(sentence, HanSentence):
+        return matcher.find_characters(sentence.simplified)
+    return matcher.find_words(sentence.tokens)
+
+
+def _merged(names: list[Occurrence], found: Iterable[Occurrence]) -> list[Occurrence]:
+    """Add found terms to names; of two where one holds the other, the inner becomes a part."""
+    merged = names
+    for term in found:
+        same = [n for n in merged if n.start == term.start and n.end == term.end]
+        if same:
+            if term.type and not same[0].type:
+                merged = [n._replace(type=term.type) if n in same else n for n in merged]
+            continue
+        overlapping = any(n.start < term.end and term.start < n.end for n in merged)
+        if not overlapping:
+            merged = [*merged, term]
+            continue
+        inside = any(n.start <= term.start and term.end <= n.end and not n.part for n in merged)
+        merged = [
+            n._replace(part=True) if term.start <= n.start and n.end <= term.end else n
+            for n in merged
+        ]
+        merged.append(term._replace(part=term.part or inside))
+    return merged
+
+
+def _dictionary_aliases(dictionary: Dictionary, stated: dict[str, str]) -> dict[str, str]:
+    return {
+        short: normal_form(entry.term)
+        for short, entry in dictionary.full_names.items()
+        if short not in stated
+    }

@@ -1,0 +1,131 @@
+"""What chunks are about: titles, headings, first subjects, salience."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.transform.documents import cut, extract, mentions
+
+from knotwork.records import Extraction
+from knotwork.transform.rules import RuleExtractor, RuleSettings
+from knotwork.transform.rules.titles import read_title
+
+SETTINGS = RuleSettings()
+
+
+def about(extraction: Extraction) -> dict[str, float]:
+    return {form: mention.about for form, mention in mentions(extraction).items()}
+
+
+def test_the_title_counts_in_full_in_the_first_chunk_and_less_later() -> None:
+    first, second = extract("Machu Picchu", "It is a citadel in Peru.", "Tourists visit Cusco.")
+    assert about(first)["machu picchu"] == SETTINGS.title_about
+    assert about(second)["machu picchu"] == SETTINGS.later_title_about
+    assert mentions(first)["machu picchu"].spans == ()
+    assert mentions(first)["machu picchu"].name == "Machu Picchu"
+
+
+def test_the_title_up_to_its_comma_counts_nearly_as_much() -> None:
+    (extraction,) = extract("Rochester, New York", "Rochester is a city.")
+    weights = about(extraction)
+    assert weights["rochester new york"] == 1.0
+    assert weights["rochester"] == SETTINGS.comma_title_about
+
+
+def test_the_nearest_heading_beats_the_outer_ones_and_the_title() -> None:
+    document, chunks = cut(
+        "Handbook",
+        "Ask your manager.",
+        "Keep all bills.",
+        headings=[("Finance Office", "1.2 Travel Abroad"), ("Finance Office", "1.2 Travel Abroad")],
+    )
+    first, second = (about(x) for x in RuleExtractor().extract(document, chunks))
+    assert first["travel abroad"] == SETTINGS.heading_about
+    assert second["travel abroad"] == SETTINGS.later_heading_about
+    assert first["finance office"] == SETTINGS.heading_about * SETTINGS.outer_heading_about
+    assert second["handbook"] < second["travel abroad"]
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("Teutberga (died 11 November 875) was a queen.", "teutberga"),
+        ("The leopard cat is a small wild cat.", "leopard cat"),
+        ("Frederic Zelnik, a director, was born in 1885.", "frederic zelnik"),
+        ("My Little Eye is a 2002 British horror film.", "my little eye"),
+        ("Estonian Theatre and Music Museum is a museum.", "estonian theatre and music museum"),
+        ("In 1999 Orion fell. People of Orion left.", "orion"),
+    ],
+)
+def test_an_untitled_text_is_about_its_first_subject(text: str, subject: str) -> None:
+    (extraction,) = extract("", text)
+    assert about(extraction)[subject] == 1.0
+
+
+def test_long_subjects_have_short_forms() -> None:
+    (extraction,) = extract("", "George James Rankin (1887-1957) was a soldier.")
+    weights = about(extraction)
+    assert weights["george rankin"] == weights["george james"] == SETTINGS.short_subject_about
+
+
+def test_the_rest_is_salience_and_bounded() -> None:
+    (extraction,) = extract("Peru", "Anna Smith met Bob Miller. Anna Smith sang. Anna Smith left.")
+    weights = about(extraction)
+    assert weights["bob miller"] < weights["anna smith"] <= SETTINGS.most_salience_about
+
+
+@pytest.mark.parametrize(
+    "title", ["Novel-30752", "AF01.md", "untitled", "Untitled 3", "Overview", "", "???", "概述"]
+)
+def test_titles_that_name_nothing(title: str) -> None:
+    assert read_title(title, longest_words=12) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "form"),
+    [
+        ("Boeing 747", "boeing 747"),
+        ("travel-policy.docx", "travel policy"),
+        ("2024 Summer Olympics", "2024 summer olympics"),
+        ("Alien (film)", "alien"),
+        ("C++", "c++"),
+    ],
+)
+def test_titles_that_name_something(title: str, form: str) -> None:
+    read = read_title(title, longest_words=12)
+    assert read is not None
+    assert read.form == form
+    assert not read.is_phrase
+
+
+@pytest.mark.parametrize(
+    ("heading", "form"),
+    [("3.1 Approval of travel", "approval of travel"), ("第二章 出差审批", "出差审批")],
+)
+def test_headings_lose_their_numbers(heading: str, form: str) -> None:
+    read = read_title(heading, longest_words=12, heading=True)
+    assert read is not None
+    assert read.form == form
+
+
+def test_a_phrase_for_a_title_is_about_the_names_in_it() -> None:
+    (extraction,) = extract(
+        "Why Apple keeps paying for maps it could make", "The company spent millions."
+    )
+    assert about(extraction)["apple"] == SETTINGS.title_part_about
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["Peru is far.", "He saw Anna Smith.", "他在北京。", "x y z"]), min_size=1
+    )
+)
+def test_aboutness_is_a_share_and_spans_hold_the_name(parts: list[str]) -> None:
+    document, chunks = cut("Peru", *parts)
+    for chunk, extraction in zip(chunks, RuleExtractor().extract(document, chunks), strict=True):
+        assert extraction.chunk_id == chunk.id
+        for mention in extraction.mentions:
+            assert 0.0 <= mention.about <= 1.0
+            assert mention.name
+            assert list(mention.spans) == sorted(set(mention.spans))
+            assert all(chunk.span.start <= s < e <= chunk.span.end for s, e in mention.spans)
