@@ -7,7 +7,7 @@ from pathlib import Path
 
 from knotwork.errors import LoadError
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.stages import Source, Stages
+from knotwork.indexing.stages import Candidate, Stages
 from knotwork.inference.base import Embedder
 from knotwork.records import (
     Chunk,
@@ -25,34 +25,38 @@ NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno"
 WORDS = ("meets", "pays", "calls", "leads", "warns", "helps", "paints", "follows")
 
 
-def split_paragraphs(document: Document) -> tuple[list[Section], list[Chunk]]:
+class ParagraphSplitter:
     """One chunk a paragraph, one sentence a line."""
-    root = Section(
-        content_id(document.id, "root"),
-        document.id,
-        None,
-        0,
-        0,
-        document.title,
-        Span(0, len(document.text)),
-    )
-    chunks = []
-    for ordinal, match in enumerate(re.finditer(r"(?:.+\n?)+", document.text)):
-        span = Span(match.start(), match.start() + len(match.group().rstrip("\n")))
-        lines = re.finditer(r".+", document.text[span.start : span.end])
-        chunks.append(
-            Chunk(
-                content_id("chunk", document.id, ordinal, document.text[span.start : span.end]),
-                document.id,
-                root.id,
-                ordinal,
-                span,
-                document.text[span.start : span.end],
-                tuple(Span(span.start + m.start(), span.start + m.end()) for m in lines),
-                document.title,
-            )
+
+    name = "paragraphs"
+
+    def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
+        root = Section(
+            content_id(document.id, "root"),
+            document.id,
+            None,
+            0,
+            0,
+            document.title,
+            Span(0, len(document.text)),
         )
-    return [root], chunks
+        chunks = []
+        for ordinal, match in enumerate(re.finditer(r"(?:.+\n?)+", document.text)):
+            span = Span(match.start(), match.start() + len(match.group().rstrip("\n")))
+            lines = re.finditer(r".+", document.text[span.start : span.end])
+            chunks.append(
+                Chunk(
+                    content_id("chunk", document.id, ordinal, document.text[span.start : span.end]),
+                    document.id,
+                    root.id,
+                    ordinal,
+                    span,
+                    document.text[span.start : span.end],
+                    tuple(Span(span.start + m.start(), span.start + m.end()) for m in lines),
+                    document.title,
+                )
+            )
+        return [root], chunks
 
 
 class NameExtractor:
@@ -114,7 +118,7 @@ class CountingEmbedder:
 
 
 def make_stages(embedder: Embedder | None, *, settings: str = "s1") -> Stages:
-    return Stages(split_paragraphs, NameExtractor(), Embedding(embedder), settings)
+    return Stages(ParagraphSplitter(), NameExtractor(), Embedding(embedder), settings)
 
 
 def make_text(random_: random.Random, *, paragraphs: int = 3) -> str:
@@ -131,7 +135,7 @@ def make_text(random_: random.Random, *, paragraphs: int = 3) -> str:
     )
 
 
-def text_source(uri: str, text: str) -> Source:
+def text_source(uri: str, text: str) -> Candidate:
     """A source whose size and time tell its text."""
     stamp = int(content_id(text)[:12], 16)
 
@@ -140,13 +144,13 @@ def text_source(uri: str, text: str) -> Source:
             raise LoadError("broken", f"{uri} is broken")
         return Document(uri, text, title=f"On {uri}")
 
-    return Source(uri, read, root="/", size=len(text), modified_ns=stamp)
+    return Candidate(uri, read, root="/", size=len(text), modified_ns=stamp)
 
 
-def file_source(path: Path) -> Source:
+def file_source(path: Path) -> Candidate:
     """A source read from a file of the test."""
     stat = path.stat()
-    return Source(
+    return Candidate(
         path.name,
         lambda: Document(path.name, path.read_text("utf-8"), title=path.stem),
         root=str(path.parent),

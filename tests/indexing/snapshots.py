@@ -34,12 +34,15 @@ def snapshot(store: Store, *, times: bool = False) -> dict[str, object]:
         "vector counts": {name: store.vectors(name).count() for name in ids},
         "text counts": {name: store.texts(name).count() for name in ("chunk", "entity")},
         "found": {
-            (name, query): store.texts(name).search(query, k=1_000)
+            (name, query): {
+                hit.id: round(hit.score, 6) for hit in store.texts(name).search(query, k=1_000)
+            }
             for name in ("chunk", "entity")
             for query in QUERIES
         },
         "ledger": [
             entry if times else replace(entry, modified_ns=0) for entry in store.ledger.entries()
         ],
-        "meta": {key: store.meta().get(key) for key in ("embedder", "dimension")},
+        # An index that was emptied still knows its embedder; one never filled has none yet.
+        "meta": {key: store.meta().get(key) for key in ("embedder", "dimension") if document_ids},
     }

@@ -7,7 +7,6 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_te
 from tests.indexing.snapshots import snapshot
 
 from knotwork.errors import ModelUnavailable, SchemaMismatch
-from knotwork.indexing import pipeline as pipeline_module
 from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexingInterrupted
 from knotwork.stores.memory import MemoryStore
@@ -23,11 +22,14 @@ def corpus(count, *, seed=0):
     return {f"d{i:02}.txt": make_text(random_) for i in range(count)}
 
 
-def index(store, texts, *, embedder=None, covers=everything, settings="s1", **options):
+def index(
+    store, texts, *, embedder=None, covers=everything, settings="s1", batches=None, **options
+):
     """Index texts by uri, and return the report with the events before it."""
     stages = make_stages(embedder, settings=settings)
     sources = [text_source(uri, text) for uri, text in texts.items()]
-    events = list(Pipeline(store, stages).run(sources, covers=covers, **options))
+    pipeline = Pipeline(store, stages, **(batches or {}))
+    events = list(pipeline.run(sources, covers=covers, **options))
     assert events[-1].kind is EventKind.FINISHED
     return events[-1].report, events[:-1]
 
@@ -198,7 +200,7 @@ def test_a_fault_in_one_document_is_reported_and_the_run_goes_on(store, caplog):
             return super().extract(document, chunks)
 
     stages = make_stages(None)
-    stages = type(stages)(stages.split, Faulty(), stages.embedding, stages.settings)
+    stages = type(stages)(stages.splitter, Faulty(), stages.embedding, stages.settings)
     sources = [text_source(uri, text) for uri, text in corpus(3).items()]
     *_, last = Pipeline(store, stages).run(sources)
 
@@ -243,14 +245,13 @@ def test_context_is_part_of_the_full_text(store):
 
 
 @pytest.mark.parametrize("batch", [1, 4, 7, 1_000])
-def test_batches_do_not_shape_the_result(monkeypatch, batch):
+def test_batches_do_not_shape_the_result(batch):
     texts = corpus(6)
     expected = MemoryStore()
     index(expected, texts, embedder=HashingEmbedder())
-    monkeypatch.setattr(pipeline_module, "BATCH_CHUNKS", batch)
-    monkeypatch.setattr(pipeline_module, "EMBEDDING_CHUNKS", max(1, batch // 2))
     store = MemoryStore()
-    report, _ = index(store, texts, embedder=HashingEmbedder())
+    batches = {"batch_chunks": batch, "embedding_chunks": max(1, batch // 2)}
+    report, _ = index(store, texts, embedder=HashingEmbedder(), batches=batches)
     assert report.added == 6
     assert snapshot(store) == snapshot(expected)
 
@@ -269,12 +270,12 @@ class Stopping(CountingEmbedder):
 
 
 @pytest.mark.parametrize("after", [0, 3, 4, 8])
-def test_ctrl_c_keeps_the_finished_documents_and_the_next_run_continues(store, monkeypatch, after):
-    monkeypatch.setattr(pipeline_module, "EMBEDDING_CHUNKS", 1)
-    monkeypatch.setattr(pipeline_module, "BATCH_CHUNKS", 6)
+def test_ctrl_c_keeps_the_finished_documents_and_the_next_run_continues(store, after):
     texts = corpus(4)
+    stopping = Stopping(KeyboardInterrupt(), after)
+    batches = {"batch_chunks": 6, "embedding_chunks": 1}
     with pytest.raises(KeyboardInterrupt, match="Run the same command again") as caught:
-        index(store, texts, embedder=Stopping(KeyboardInterrupt(), after))
+        index(store, texts, embedder=stopping, batches=batches)
     assert isinstance(caught.value, IndexingInterrupted)
     report = caught.value.report
     assert report.interrupted
@@ -287,21 +288,22 @@ def test_ctrl_c_keeps_the_finished_documents_and_the_next_run_continues(store, m
     assert snapshot(store) == snapshot(fresh)
 
 
-def test_a_model_that_fails_stops_the_run_after_keeping_the_finished(store, monkeypatch):
-    monkeypatch.setattr(pipeline_module, "EMBEDDING_CHUNKS", 1)
+def test_a_model_that_fails_stops_the_run_after_keeping_the_finished(store):
+    stopping = Stopping(ModelUnavailable("down"), 7)
     with pytest.raises(ModelUnavailable):
-        index(store, corpus(4), embedder=Stopping(ModelUnavailable("down"), 7))
+        index(store, corpus(4), embedder=stopping, batches={"embedding_chunks": 1})
     assert store.documents.document_count() == 2
 
 
 def test_a_consumer_that_stops_listening_loses_nothing_finished(store):
     sources = [text_source(uri, text) for uri, text in corpus(4).items()]
-    events = Pipeline(store, make_stages(HashingEmbedder())).run(sources)
+    stages = make_stages(HashingEmbedder())
+    events = Pipeline(store, stages, embedding_chunks=7).run(sources)
     for event in events:
         if event.kind is EventKind.EMBEDDED:
             break
     events.close()
-    assert store.documents.document_count() == 4
+    assert store.documents.document_count() == 2
 
 
 def test_a_source_offered_twice_counts_once(store):

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from knotwork.errors import LoadError
-from knotwork.indexing.stages import UNKNOWN_TIME_NS, Prepared, Source
+from knotwork.indexing.stages import UNKNOWN_TIME_NS, Candidate, Prepared
 from knotwork.stores.base import Ledger, LedgerEntry
 
 _LEDGER_BATCH = 1_000
 
 
 def with_entries(
-    sources: Sequence[Source], ledger: Ledger
-) -> Iterator[tuple[Source, LedgerEntry | None]]:
+    sources: Sequence[Candidate], ledger: Ledger
+) -> Iterator[tuple[Candidate, LedgerEntry | None]]:
     """Yield each source with what the ledger knows of it."""
     for start in range(0, len(sources), _LEDGER_BATCH):
         batch = sources[start : start + _LEDGER_BATCH]
@@ -23,7 +23,7 @@ def with_entries(
             yield source, known.get(source.uri)
 
 
-def needs_no_reading(source: Source, entry: LedgerEntry | None, settings: str) -> bool:
+def needs_no_reading(source: Candidate, entry: LedgerEntry | None, settings: str) -> bool:
     """Tell whether a source surely gives what it gave last time, a failure included."""
     return (
         entry is not None
@@ -58,13 +58,13 @@ def indexed_entry(prepared: Prepared, settings: str) -> LedgerEntry:
     )
 
 
-def touched_entry(entry: LedgerEntry, source: Source) -> LedgerEntry:
+def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
     """Return the entry of a file that was written anew with the same content."""
     return replace(entry, root=source.root, size=source.size, modified_ns=source.modified_ns)
 
 
 def failed_entry(
-    source: Source, entry: LedgerEntry | None, error: LoadError, settings: str
+    source: Candidate, entry: LedgerEntry | None, error: LoadError, settings: str
 ) -> LedgerEntry:
     """Return the entry of a source that cannot be read.
 

@@ -30,7 +30,7 @@ from knotwork.indexing.report import (
     IndexingInterrupted,
     IndexReport,
 )
-from knotwork.indexing.stages import Prepared, Source, Stages
+from knotwork.indexing.stages import Candidate, Prepared, Stages
 from knotwork.indexing.tally import Tally
 from knotwork.inference.base import PassageVectors
 from knotwork.records import Chunk, Document
@@ -40,6 +40,8 @@ BATCH_CHUNKS = 256
 BATCH_S = 5.0
 EMBEDDING_CHUNKS = 128
 REMOVAL_DOCUMENTS = 64
+OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
+"""Failures that may pass while the file stays as it is: tried again by every run."""
 
 _log = logging.getLogger("knotwork.indexing")
 
@@ -54,24 +56,36 @@ class _Batch:
     chunks: int = 0
     opened: float = field(default_factory=time.monotonic)
 
-    @property
-    def is_full(self) -> bool:
+    def is_full(self, limit: int) -> bool:
+        """Tell whether to commit: enough chunks or entries, or something that waits too long."""
         waiting = bool(self.prepared) and time.monotonic() - self.opened > BATCH_S
-        return self.chunks >= BATCH_CHUNKS or len(self.entries) >= BATCH_CHUNKS or waiting
+        return self.chunks >= limit or len(self.entries) >= limit or waiting
 
 
 class Pipeline:
-    """Brings an index up to date with sources."""
+    """Brings an index up to date with sources.
 
-    def __init__(self, store: Store, stages: Stages) -> None:
+    A commit holds about ``batch_chunks`` chunks; the model gets ``embedding_chunks`` at a time.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        stages: Stages,
+        *,
+        batch_chunks: int = BATCH_CHUNKS,
+        embedding_chunks: int = EMBEDDING_CHUNKS,
+    ) -> None:
         self._store = store
         self._stages = stages
+        self._batch_chunks = batch_chunks
+        self._embedding_chunks = embedding_chunks
         self._batch = _Batch()
         self._tally = Tally()
 
     def run(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[Candidate],
         *,
         covers: Callable[[LedgerEntry], bool] | None = None,
         failures: Sequence[Failure] = (),
@@ -100,7 +114,7 @@ class Pipeline:
 
     def _steps(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[Candidate],
         covers: Callable[[LedgerEntry], bool] | None,
         failures: Sequence[Failure],
         *,
@@ -113,7 +127,7 @@ class Pipeline:
             yield self._tally.failure(replace(failure, kept=kept))
         for source, entry in with_entries(sources, self._store.ledger):
             yield from self._take(source, entry, retry=retry)
-            if self._batch.is_full:
+            if self._batch.is_full(self._batch_chunks):
                 yield from self._flush()
         yield from self._flush()
         if covers is not None:
@@ -125,7 +139,7 @@ class Pipeline:
         )
 
     def _take(
-        self, source: Source, entry: LedgerEntry | None, *, retry: bool
+        self, source: Candidate, entry: LedgerEntry | None, *, retry: bool
     ) -> Iterator[IndexEvent]:
         """Prepare one source for the batch, unless the ledger shows that there is nothing to do."""
         settings = self._stages.settings
@@ -133,7 +147,7 @@ class Pipeline:
             if not entry.error:
                 yield self._tally.event(EventKind.UNCHANGED, source.uri)
                 return
-            if not retry:
+            if not retry and entry.error_reason not in OUTSIDE_REASONS:
                 yield self._tally.failure(_known_failure(entry))
                 return
         yield self._tally.event(EventKind.STARTED, source.uri)
@@ -149,7 +163,8 @@ class Pipeline:
             prepared = self._prepare(source, document)
         except LoadError as error:
             failed = failed_entry(source, entry, error, settings)
-            self._batch.entries.append(failed)
+            if failed != entry:
+                self._batch.entries.append(failed)
             yield self._tally.failure(_known_failure(failed))
             return
         known = entry is not None and (entry.chunks > 0 or not entry.error)
@@ -158,10 +173,10 @@ class Pipeline:
         self._batch.chunks += len(prepared.leaves)
         self._tally.chunks_known += len(prepared.leaves)
 
-    def _prepare(self, source: Source, document: Document) -> Prepared:
+    def _prepare(self, source: Candidate, document: Document) -> Prepared:
         try:
             with self._tally.timed("split"):
-                sections, chunks = self._stages.split(document)
+                sections, chunks = self._stages.splitter.split(document)
             leaves = [chunk for chunk in chunks if not chunk.is_parent]
             with self._tally.timed("extract"):
                 extractions = self._stages.extractor.extract(document, leaves)
@@ -197,8 +212,8 @@ class Pipeline:
                 self._batch.vectors = known_vectors(self._store, wanted)
         embedding.reused += self._batch.chunks - len(wanted) + len(self._batch.vectors)
         missing = [key for key in wanted if key not in self._batch.vectors]
-        for start in range(0, len(missing), EMBEDDING_CHUNKS):
-            keys = missing[start : start + EMBEDDING_CHUNKS]
+        for start in range(0, len(missing), self._embedding_chunks):
+            keys = missing[start : start + self._embedding_chunks]
             with self._tally.timed("embed"):
                 vectors = embedding.embed_chunks([wanted[key] for key in keys])
                 self._batch.vectors.update(zip(keys, vectors, strict=True))
@@ -238,14 +253,20 @@ class Pipeline:
     def _remove_gone(
         self, present: set[str], covers: Callable[[LedgerEntry], bool]
     ) -> Iterator[IndexEvent]:
-        entries = self._store.ledger.entries()
-        gone = [entry for entry in entries if entry.uri not in present and covers(entry)]
+        """Remove what is gone; not what lies in a folder that could not be looked into."""
+        closed = {failure.uri for failure in self._tally.failures}
+        gone = [
+            entry
+            for entry in self._store.ledger.entries()
+            if entry.uri not in present and covers(entry) and not _lies_in(entry.uri, closed)
+        ]
         for start in range(0, len(gone), REMOVAL_DOCUMENTS):
-            entries_now = gone[start : start + REMOVAL_DOCUMENTS]
+            batch = gone[start : start + REMOVAL_DOCUMENTS]
             with self._tally.timed("store"):
-                remove_sources(self._store, entries_now)
-            for entry in entries_now:
-                yield self._tally.event(EventKind.REMOVED, entry.uri)
+                remove_sources(self._store, batch)
+            for entry in batch:
+                if entry.chunks or not entry.error:
+                    yield self._tally.event(EventKind.REMOVED, entry.uri)
 
     def _report(self, *, interrupted: bool = False) -> IndexReport:
         return self._tally.report(self._store, self._stages.embedding, interrupted=interrupted)
@@ -253,3 +274,8 @@ class Pipeline:
 
 def _known_failure(entry: LedgerEntry) -> Failure:
     return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)
+
+
+def _lies_in(uri: str, folders: set[str]) -> bool:
+    parts = uri.split("/")
+    return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))

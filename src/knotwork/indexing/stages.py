@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.splitters import Splitter
 from knotwork.records import Chunk, Document, Extraction, Section
 from knotwork.transform.base import Extractor
 
@@ -15,7 +15,7 @@ UNKNOWN_TIME_NS = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Candidate:
     """Something to index: what identifies it, what tells that it changed, and how to read it.
 
     ``read`` raises LoadError when it cannot be read.
@@ -28,22 +28,16 @@ class Source:
     modified_ns: int = UNKNOWN_TIME_NS
 
 
-def document_source(document: Document) -> Source:
+def document_source(document: Document) -> Candidate:
     """Return the source of a document that is in memory already."""
-    return Source(uri=document.uri, read=lambda: document, size=len(document.text))
-
-
-class Splits(Protocol):
-    """Cuts a document into its section tree and its chunks, leaves first."""
-
-    def __call__(self, document: Document) -> tuple[Sequence[Section], Sequence[Chunk]]: ...
+    return Candidate(uri=document.uri, read=lambda: document, size=len(document.text))
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
     """What a run applies to each document; ``settings`` is the fingerprint of all of it."""
 
-    split: Splits
+    splitter: Splitter
     extractor: Extractor
     embedding: Embedding
     settings: str
@@ -56,7 +50,7 @@ class Prepared:
     ``keys`` are the content keys of the leaf chunks, in order; empty without an embedder.
     """
 
-    source: Source
+    source: Candidate
     document: Document
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]

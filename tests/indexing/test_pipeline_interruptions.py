@@ -1,0 +1,109 @@
+"""Whatever stops a run, the next one continues, and the result is that of an uninterrupted run."""
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.indexing.interrupted_run import index
+from tests.indexing.pipeline_fakes import make_text
+from tests.indexing.snapshots import snapshot
+
+from knotwork.stores.registry import open_store
+from knotwork.testing.embedders import HashingEmbedder
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(store, folder, mode):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.indexing.interrupted_run", store, folder, mode],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    random_ = random.Random(7)
+    for i in range(16):
+        text = make_text(random_, paragraphs=random_.randint(1, 5))
+        (folder / f"d{i:02}.txt").write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def uninterrupted(tmp_path, folder):
+    return contents(tmp_path / "whole.knot", folder)
+
+
+def contents(path, folder):
+    """Index the folder into this store, and return what it then holds."""
+    index(str(path), folder, HashingEmbedder(16))
+    store = open_store(str(path), read_only=True)
+    try:
+        return snapshot(store, times=True)
+    finally:
+        store.close()
+
+
+def stored(path):
+    store = open_store(str(path), read_only=True)
+    try:
+        return snapshot(store, times=True)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kills_at_random_points_leave_the_index_of_an_uninterrupted_run(
+    tmp_path, folder, uninterrupted, seed
+):
+    path = tmp_path / "killed.knot"
+    run = start(path, folder, f"kills:{seed}")
+    output, errors = run.communicate(timeout=300)
+    assert run.returncode == 0, errors
+    assert int(output) >= 10
+    assert stored(path) == uninterrupted
+
+
+def test_a_kill_while_documents_are_replaced_loses_nothing(tmp_path, folder):
+    path = tmp_path / "killed.knot"
+    index(str(path), folder, HashingEmbedder(16))
+    random_ = random.Random(8)
+    for i in range(0, 16, 2):
+        (folder / f"d{i:02}.txt").write_text(make_text(random_), "utf-8")
+    (folder / "d01.txt").unlink()
+
+    run = start(path, folder, "kills:5")
+    output, errors = run.communicate(timeout=300)
+    assert run.returncode == 0, errors
+    assert int(output) >= 10
+    assert stored(path) == contents(tmp_path / "fresh.knot", folder)
+
+
+def test_ctrl_c_ends_cleanly_and_the_next_run_continues(tmp_path, folder, uninterrupted):
+    path = tmp_path / "interrupted.knot"
+    run = start(path, folder, "slow")
+    for _ in range(6):
+        assert run.stdout.readline() == "embedding\n"
+        run.stdin.write("\n")
+        run.stdin.flush()
+    assert run.stdout.readline() == "embedding\n"
+    run.send_signal(signal.SIGINT)
+    output, errors = run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    assert errors == ""
+    assert "Run the same command again to continue" in output
+    kept = stored(path)
+    assert 0 < len(kept["documents"]) < 16
+    assert len(kept["ledger"]) == len(kept["documents"])
+    assert contents(path, folder) == uninterrupted
