@@ -277,3 +277,11 @@ class Store(Protocol):
         """Return a number that changes with every committed write, by any process."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A store that can examine what it holds; an extra power, not required of one."""
+
+    def check(self) -> list[str]:
+        """Return what is wrong, in words; nothing when all is well. Reads everything."""

@@ -12,6 +12,7 @@ from knotwork.stores.base import Capability
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.documents import EmbeddedDocuments
 from knotwork.stores.embedded.graph import EmbeddedGraph
+from knotwork.stores.embedded.integrity import find_faults
 from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
 from knotwork.stores.embedded.texts import EmbeddedTexts
@@ -91,6 +92,10 @@ class EmbeddedStore:
     def generation(self) -> int:
         """Return a number that changes with every committed write, by any process."""
         return self._database.generation()
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the file, in words; reads all of it."""
+        return find_faults(self._database)
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""

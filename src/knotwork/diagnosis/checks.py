@@ -1,0 +1,35 @@
+"""All checks, from the installation to the models, in the order in which they build up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from knotwork.config import Loaded
+from knotwork.diagnosis.index import check_index
+from knotwork.diagnosis.installation import (
+    check_disk,
+    check_extras,
+    check_libraries,
+    check_python,
+)
+from knotwork.diagnosis.models import check_embedder
+from knotwork.diagnosis.names import check_names, check_secrets, check_settings
+from knotwork.diagnosis.results import Check
+
+__all__ = ["Check", "diagnose"]
+
+
+def diagnose(loaded: Loaded) -> Iterator[Check]:
+    """Yield the result of each check as it is done; nothing is changed, and nothing raised that a
+    check is there to find. Loads the embedder, or asks its server for one vector.
+    """
+    yield check_python()
+    yield check_libraries()
+    yield check_extras()
+    yield check_settings(loaded)
+    yield check_names(loaded.settings)
+    yield from check_secrets(loaded)
+    yield check_disk(loaded.settings.store)
+    found = check_index(loaded.settings.store)
+    yield from found.checks
+    yield check_embedder(loaded.settings.embedding, index=found)

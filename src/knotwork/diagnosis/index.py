@@ -1,0 +1,84 @@
+"""Checks of the index: that it can be read, is whole, and that its parts agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from knotwork.config import StoreSettings
+from knotwork.diagnosis.results import Check, failed
+from knotwork.errors import StoreError, StoreNotFound
+from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.stores.base import ChecksItself, Store
+from knotwork.stores.registry import open_store
+
+_SHOWN_FAULTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFindings:
+    """What was found of an index: the checks, and what its vectors were made with (or "" and 0)."""
+
+    checks: tuple[Check, ...]
+    embedder: str = ""
+    dimension: int = 0
+
+
+def check_index(settings: StoreSettings) -> IndexFindings:
+    """Check the index for reading, wholeness and agreement; that there is none yet is no fault."""
+    try:
+        store = open_store(settings.path, read_only=True)
+    except StoreNotFound:
+        detail = f"none yet at `{settings.path}`"
+        fix = "Make one with: knotwork index FOLDER"
+        return IndexFindings((Check("Index", ok=True, detail=detail, fix=fix),))
+    except StoreError as error:
+        return IndexFindings((failed("Index", error),))
+    try:
+        return _examine(store)
+    except StoreError as error:
+        return IndexFindings((failed("Index", error),))
+    finally:
+        store.close()
+
+
+def _examine(store: Store) -> IndexFindings:
+    documents, chunks = store.documents.document_count(), store.documents.chunk_count()
+    entities = store.graph.entity_count()
+    detail = f"`{store.url}`: {documents} documents, {chunks} chunks, {entities} entities"
+    faults = store.check() if isinstance(store, ChecksItself) else []
+    faults += _disagreements(store, chunks)
+    checks = (Check("Index", ok=True, detail=detail), _wholeness(faults))
+    return IndexFindings(checks, store.meta().get(EMBEDDER_META, ""), _dimension(store))
+
+
+def _wholeness(faults: list[str]) -> Check:
+    if not faults:
+        return Check("Integrity", ok=True, detail="file and tables agree")
+    more = f"; and {len(faults) - _SHOWN_FAULTS} more" if len(faults) > _SHOWN_FAULTS else ""
+    return Check(
+        "Integrity",
+        ok=False,
+        detail="; ".join(faults[:_SHOWN_FAULTS]) + more,
+        fix="Delete the index and build it anew from the documents: knotwork index FOLDER",
+    )
+
+
+def _disagreements(store: Store, chunks: int) -> list[str]:
+    """Return where full text or vectors do not cover the chunks."""
+    faults = []
+    texts = store.texts("chunk").count()
+    if texts != chunks:
+        faults.append(f"{texts} chunks in the full text, not {chunks}")
+    vectors = store.vectors("chunk").count()
+    if vectors not in (0, chunks):
+        faults.append(f"{vectors} chunks with a vector, not {chunks}")
+    return faults
+
+
+def _dimension(store: Store) -> int:
+    """Return the length of the index's vectors; 0 where there are none."""
+    for document_id in store.documents.document_ids():
+        ids = store.documents.chunk_ids(document_id)[:1]
+        for matrix in store.vectors("chunk").get(ids).values():
+            return int(matrix.shape[1])
+    return 0

@@ -1,0 +1,46 @@
+"""Checks of the embedder: that it can be had, and fits the index."""
+
+from __future__ import annotations
+
+import time
+
+from knotwork.config import EmbeddingSettings
+from knotwork.diagnosis.index import IndexFindings
+from knotwork.diagnosis.results import Check, failed
+from knotwork.errors import KnotworkError
+from knotwork.inference import open_embedder
+
+_PROBE = "A short text."
+
+
+def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Check:
+    """Check that the embedder gives a vector, and one that the index's can be compared with."""
+    started = time.perf_counter()
+    try:
+        embedder = open_embedder(settings.model, settings)
+        if embedder is None:
+            return _without_embedder(index)
+        dimension = int(embedder.embed([_PROBE]).shape[1])
+    except KnotworkError as error:
+        return failed("Embedder", error)
+    seconds = time.perf_counter() - started
+    detail = f"{embedder.name}, {dimension} dimensions, first vector after {seconds:.1f} s"
+    if index.embedder and index.embedder != embedder.name:
+        detail += f"; but the index was made with {index.embedder}"
+    elif index.dimension and index.dimension != dimension:
+        detail += f"; but the index holds vectors of {index.dimension}"
+    else:
+        return Check("Embedder", ok=True, detail=detail)
+    fix = "Set embedding.model to what the index was made with, or build the index anew."
+    return Check("Embedder", ok=False, detail=detail, fix=fix)
+
+
+def _without_embedder(index: IndexFindings) -> Check:
+    if index.embedder:
+        return Check(
+            "Embedder",
+            ok=False,
+            detail=f"none, but the index was made with {index.embedder}",
+            fix=f"Set embedding.model to {index.embedder}.",
+        )
+    return Check("Embedder", ok=True, detail="none: full text and graph only")

@@ -1,0 +1,54 @@
+"""Checks of the settings: where they come from, whether they name what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from knotwork.config import Loaded, SecretRef, Settings
+from knotwork.diagnosis.results import Check, failed
+from knotwork.errors import KnotworkError, UnknownName
+from knotwork.indexing.splitters.registry import make_splitter
+from knotwork.retrieval.registry import retriever_names
+from knotwork.transform.registry import make_extractor
+
+
+def check_settings(loaded: Loaded) -> Check:
+    """Tell which settings are not at their default, and where they come from."""
+    changed = [
+        f"{name} = {value} ({origin})"
+        for name, value, origin in loaded.rows()
+        if origin != "default"
+    ]
+    source = f"file {loaded.file}" if loaded.file else "no settings file"
+    return Check("Settings", ok=True, detail="; ".join([source, *(changed or ["all defaults"])]))
+
+
+def check_names(settings: Settings) -> Check:
+    """Check that splitter, extractor, its dictionary and the retriever are there."""
+    index = settings.index
+    retriever = settings.retrieval.retriever
+    dictionary = Path(index.dictionary) if index.dictionary else None
+    try:
+        splitter = make_splitter(
+            index.splitter,
+            chunk_tokens=index.chunk_tokens,
+            overlap_tokens=index.overlap_tokens,
+            parent_tokens=index.parent_tokens,
+        )
+        extractor = make_extractor(index.extractor, dictionary=dictionary)
+        if retriever not in retriever_names():
+            raise UnknownName("retriever", retriever, retriever_names())
+    except KnotworkError as error:
+        return failed("Parts", error)
+    detail = f"splitter {splitter.name}, extractor {extractor.name}, retriever {retriever}"
+    return Check("Parts", ok=True, detail=detail)
+
+
+def check_secrets(loaded: Loaded) -> Iterator[Check]:
+    """Check that the variables that hold secrets are set; the secrets are not looked at."""
+    secret = loaded.settings.embedding.api_key
+    if isinstance(secret, SecretRef):
+        ok = secret.is_set()
+        detail = f"embedding.api_key is in `{secret.env}`, which is {'set' if ok else 'not set'}"
+        yield Check("Secrets", ok, detail, "" if ok else f"Set it: export {secret.env}=…")

@@ -1,0 +1,50 @@
+"""Checks of an index file: that it is sound to SQLite, and its tables agree with each other."""
+
+from __future__ import annotations
+
+from knotwork.stores.embedded.database import Database
+
+_MOST_FAULTS = 20
+
+_AGREEMENTS = {
+    "chunks without a document": (
+        "SELECT count(*) FROM chunk WHERE document NOT IN (SELECT id FROM document)"
+    ),
+    "sections without a document": (
+        "SELECT count(*) FROM section WHERE document NOT IN (SELECT id FROM document)"
+    ),
+    "mentions without a chunk": (
+        "SELECT count(*) FROM mention WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "relations without a chunk": (
+        "SELECT count(*) FROM contribution WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "entities that no chunk mentions": (
+        "SELECT count(*) FROM entity WHERE id NOT IN (SELECT entity FROM mention)"
+    ),
+    "entities with a wrong count of chunks": (
+        "SELECT count(*) FROM entity e WHERE chunk_count != "
+        "(SELECT count(*) FROM mention m WHERE m.entity = e.id)"
+    ),
+    "edges that differ from what supports them": (
+        "SELECT count(*) FROM edge e WHERE (weight, supports) IS NOT "
+        "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
+        "AND c.target = e.target AND c.relation = e.relation)"
+    ),
+}
+
+
+def find_faults(database: Database) -> list[str]:
+    """Return what is wrong with an index, in words; reads the whole file.
+
+    Raises StoreError where the file is too damaged to be read.
+    """
+    found = [str(row[0]) for row in database.rows(f"PRAGMA quick_check({_MOST_FAULTS})")]
+    faults = [message for message in found if message != "ok"]
+    if faults:
+        return faults
+    for name, sql in _AGREEMENTS.items():
+        ((count,),) = database.rows(sql)
+        if count:
+            faults.append(f"{count} {name}")
+    return faults

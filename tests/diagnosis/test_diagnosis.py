@@ -1,0 +1,188 @@
+import numpy as np
+import pytest
+
+from knotwork.config import EmbeddingSettings, StoreSettings, load_settings
+from knotwork.diagnosis import diagnose
+from knotwork.diagnosis.index import IndexFindings, check_index
+from knotwork.diagnosis.installation import check_disk, check_libraries, check_python
+from knotwork.diagnosis.models import check_embedder
+from knotwork.diagnosis.names import check_names, check_secrets, check_settings
+from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.testing.samples import sample_document, sample_mention, sample_relation
+
+HASHING = EmbeddingSettings(model="hashing:16")
+
+
+@pytest.fixture
+def index_path(tmp_path):
+    """An index of one document, made with the embedder hashing:16."""
+    path = tmp_path / "knowledge.knot"
+    store = EmbeddedStore.open(path, create=True)
+    document, sections, chunks = sample_document("a.md", ["About Ann.", "About Bob."])
+    with store.transaction():
+        store.documents.put(document, sections, chunks)
+        store.graph.upsert(
+            mentions=[sample_mention(chunks[0].id, name) for name in ("Ann", "Bob")],
+            relations=[sample_relation(chunks[0].id, "ann", "knows", "bob")],
+        )
+        store.texts("chunk").add((chunk.id, chunk.text) for chunk in chunks)
+        row = np.eye(16, dtype=np.float32)[:1]
+        store.vectors("chunk").put((chunk.id, chunk.id, row) for chunk in chunks)
+        store.set_meta({EMBEDDER_META: "hashing:16"})
+    store.close()
+    return path
+
+
+def damage(path, statement):
+    import apsw
+
+    with apsw.Connection(str(path)) as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_sound_installation_passes_every_check(tmp_path, index_path):
+    loaded = load_settings(
+        environ={"KNOTWORK_RETRIEVAL_K": "5"},
+        overrides={"store.path": str(index_path), "embedding.model": "hashing:16"},
+    )
+    checks = {check.name: check for check in diagnose(loaded)}
+    assert [check for check in checks.values() if not check.ok] == []
+    assert list(checks) == [
+        "Python",
+        "Libraries",
+        "Extras",
+        "Settings",
+        "Parts",
+        "Disk",
+        "Index",
+        "Integrity",
+        "Embedder",
+    ]
+    assert "1 documents, 2 chunks, 2 entities" in checks["Index"].detail
+    assert "hashing:16, 16 dimensions" in checks["Embedder"].detail
+    assert "retrieval.k = 5 (environment KNOTWORK_RETRIEVAL_K)" in checks["Settings"].detail
+    assert not list(tmp_path.glob("*.toml"))
+
+
+def test_no_index_is_no_fault_and_makes_none(tmp_path):
+    path = tmp_path / "none.knot"
+    found = check_index(StoreSettings(path=str(path)))
+    (check,) = found.checks
+    assert check.ok
+    assert "knotwork index" in check.fix
+    assert (found.embedder, found.dimension) == ("", 0)
+    assert not path.exists()
+
+
+def test_a_file_that_is_no_index_is_told(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("Dear diary, this is long enough to be read as a page. " * 100)
+    (check,) = check_index(StoreSettings(path=str(path))).checks
+    assert not check.ok
+    assert "not an index" in check.detail
+
+
+def test_the_index_tells_its_embedder_and_dimension(index_path):
+    found = check_index(StoreSettings(path=str(index_path)))
+    assert [check.ok for check in found.checks] == [True, True]
+    assert (found.embedder, found.dimension) == ("hashing:16", 16)
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("DELETE FROM chunk WHERE ordinal = 0", "2 mentions without a chunk"),
+        ("DELETE FROM chunk WHERE ordinal = 1", "2 chunks in the full text, not 1"),
+        ("DELETE FROM document", "2 chunks without a document"),
+        ("DELETE FROM mention WHERE name = 'Ann'", "1 entities that no chunk mentions"),
+        ("UPDATE entity SET chunk_count = 7", "2 entities with a wrong count"),
+        ("UPDATE edge SET weight = 9", "1 edges that differ"),
+        ("DELETE FROM contribution", "1 edges that differ"),
+        ("UPDATE vector_index SET items = 1", "1 chunks with a vector, not 2"),
+    ],
+)
+def test_parts_that_disagree_are_told(index_path, statement, fault):
+    damage(index_path, statement)
+    *_, integrity = check_index(StoreSettings(path=str(index_path))).checks
+    assert not integrity.ok
+    assert fault in integrity.detail
+    assert integrity.fix
+
+
+def test_a_file_with_overwritten_pages_is_told(index_path):
+    data = bytearray(index_path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 4_096] = b"\xff" * 4_096
+    index_path.write_bytes(data)
+    checks = check_index(StoreSettings(path=str(index_path))).checks
+    assert not all(check.ok for check in checks)
+
+
+@pytest.mark.parametrize(
+    ("settings", "index", "ok", "part"),
+    [
+        (HASHING, IndexFindings(()), True, "16 dimensions"),
+        (HASHING, IndexFindings((), "hashing:16", 16), True, "16 dimensions"),
+        (HASHING, IndexFindings((), "hashing:32", 32), False, "made with hashing:32"),
+        (HASHING, IndexFindings((), "hashing:16", 32), False, "vectors of 32"),
+        (EmbeddingSettings(model="none"), IndexFindings(()), True, "full text and graph"),
+        (EmbeddingSettings(model="none"), IndexFindings((), "hashing:8", 8), False, "made with"),
+        (EmbeddingSettings(model="locl:x"), IndexFindings(()), False, "Unknown embedding model"),
+    ],
+)
+def test_the_embedder_must_work_and_fit_the_index(settings, index, ok, part):
+    check = check_embedder(settings, index=index)
+    assert check.ok is ok
+    assert part in check.detail
+
+
+def test_wrong_names_and_files_are_told(tmp_path):
+    assert check_names(load_settings(environ={}).settings).ok
+    for name, value in [
+        ("index.splitter", "strcture"),
+        ("index.extractor", "rule"),
+        ("retrieval.retriever", "outo"),
+        ("index.dictionary", str(tmp_path / "none.txt")),
+    ]:
+        loaded = load_settings(environ={}, overrides={name: value})
+        found = check_names(loaded.settings)
+        assert not found.ok, name
+        assert value in found.detail
+
+
+def test_secrets_are_looked_for_and_never_shown(monkeypatch):
+    loaded = load_settings(environ={"KNOTWORK_EMBEDDING_API_KEY": "sk-secret"})
+    monkeypatch.delenv("KNOTWORK_EMBEDDING_API_KEY", raising=False)
+    (absent,) = check_secrets(loaded)
+    assert not absent.ok
+    monkeypatch.setenv("KNOTWORK_EMBEDDING_API_KEY", "sk-secret")
+    (present,) = check_secrets(loaded)
+    assert present.ok
+    assert "sk-secret" not in str([absent, present, check_settings(loaded)])
+    assert list(check_secrets(load_settings(environ={}))) == []
+
+
+def test_a_full_or_closed_disk_is_told(tmp_path, monkeypatch):
+    settings = StoreSettings(path=str(tmp_path / "new" / "a.knot"))
+    assert check_disk(settings).ok
+    monkeypatch.setattr("os.access", lambda *args: False)
+    assert "may not be written" in check_disk(settings).detail
+    monkeypatch.undo()
+    monkeypatch.setattr("knotwork.diagnosis.installation._LEAST_FREE_BYTES", 10**18)
+    assert "Free some space" in check_disk(settings).fix
+
+
+def test_missing_libraries_and_old_pythons_are_told(monkeypatch):
+    assert check_libraries().ok
+    monkeypatch.setattr(
+        "knotwork.diagnosis.installation.requires",
+        lambda name: ["numpy>=2", "no-such-library>=1", "absent ; extra == 'dev'"],
+    )
+    check = check_libraries()
+    assert not check.ok
+    assert check.detail.endswith("missing: no-such-library")
+    assert check_python().ok
+    monkeypatch.setattr("sys.version_info", (3, 10, 0))
+    assert not check_python().ok
