@@ -11,7 +11,7 @@ import pptx
 from pypdf import PdfReader, PdfWriter
 
 
-def make_pdf(pages, *, title="", password="", bookmarks=(), algorithm="AES-256"):
+def make_pdf(pages, *, title="", password="", owner_password="", bookmarks=(), algorithm="AES-256"):
     """Make a PDF of text pages, each a list of lines; bookmarks are (title, page, level)."""
     objects = ["<< /Type /Catalog /Pages 2 0 R >>"]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
@@ -39,7 +39,7 @@ def make_pdf(pages, *, title="", password="", bookmarks=(), algorithm="AES-256")
     data += (
         f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF".encode()
     )
-    if not (title or password or bookmarks):
+    if not (title or password or owner_password or bookmarks):
         return data
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
     if title:
@@ -49,8 +49,8 @@ def make_pdf(pages, *, title="", password="", bookmarks=(), algorithm="AES-256")
         above[level] = writer.add_outline_item(
             title=name, page_number=page, parent=above.get(level - 1)
         )
-    if password:
-        writer.encrypt(password, algorithm=algorithm)
+    if password or owner_password:
+        writer.encrypt(password, owner_password=owner_password or None, algorithm=algorithm)
     out = io.BytesIO()
     writer.write(out)
     return out.getvalue()

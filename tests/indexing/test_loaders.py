@@ -199,6 +199,12 @@ def test_pdf_with_a_password():
     assert load("a.pdf", data, password="open").text == "Secret text."
 
 
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+def test_pdf_that_only_its_owner_may_change_is_read(algorithm):
+    data = make_pdf([["Open text."]], owner_password="owner", algorithm=algorithm)
+    assert load("a.pdf", data).text == "Open text."
+
+
 def test_pdf_without_text_is_a_scan():
     with pytest.raises(LoadError) as caught:
         load("a.pdf", make_pdf([[], []]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import email
-import email.policy
-from email.message import EmailMessage
+from typing import TYPE_CHECKING
 
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, broken, flat_metadata
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.html import add_html, parse_html
+
+if TYPE_CHECKING:
+    from email.message import EmailMessage
 
 _FIELDS = ("From", "To", "Cc", "Date")
 
@@ -21,8 +22,9 @@ class MailLoader:
     signatures: tuple[bytes, ...] = ()
 
     def load(self, source: Source) -> Content:
+        import email.policy
+
         message = email.message_from_bytes(source.data, policy=email.policy.default)
-        assert isinstance(message, EmailMessage)
         fields = {name: str(message[name]) for name in _FIELDS if message[name]}
         subject = str(message["Subject"] or "")
         if not fields and not subject:
