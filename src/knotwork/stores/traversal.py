@@ -23,14 +23,21 @@ _BATCH_NODES = 64
 
 
 class Link(NamedTuple, Generic[Key]):
-    """An edge as seen from one of its ends; ``other`` is the far end."""
+    """An edge as seen from one of its ends; ``other`` is the far end.
 
+    Its fields stand so that the strongest link sorts first.
+    """
+
+    negative_weight: float
     other: Key
     type: str
     relation: str
-    weight: float
     source: Key
     target: Key
+
+    @property
+    def weight(self) -> float:
+        return -self.negative_weight
 
 
 class Walk(NamedTuple, Generic[Key]):
@@ -40,17 +47,12 @@ class Walk(NamedTuple, Generic[Key]):
     links: list[Link[Key]]
 
 
-def strength(link: Link[Key]) -> tuple[float, Key, str, str]:
-    """Return the sort key that puts the strongest link first."""
-    return -link.weight, link.other, link.type, link.relation
-
-
 def strongest(links: Iterable[Link[Key]], fan: int | None) -> list[Link[Key]]:
     """Return the links to the ``fan`` strongest neighbours, strongest first.
 
     Every link to a chosen neighbour is kept, however weak. A link given twice counts once.
     """
-    ordered = sorted(set(links), key=strength)
+    ordered = sorted(set(links))
     if fan is None:
         return ordered
     chosen: set[Key] = set()

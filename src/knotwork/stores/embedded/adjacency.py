@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -13,51 +13,55 @@ from knotwork.stores.traversal import Link, strongest
 _Side = tuple[str, bool]
 """An edge type, and whether it is followed from source to target."""
 
+_NAMES = {True: "out", False: "in"}
+_Row = tuple[int, float, str]
+"""The other end of an edge, its weight and its relation."""
+
 STRUCTURE: dict[_Side, str] = {
     (EdgeType.HAS_SECTION, True): (
-        "SELECT id, 1.0 FROM section WHERE document = ?1 AND parent IS NULL"
-        " UNION ALL SELECT id, 1.0 FROM section WHERE parent = ?1"
+        "SELECT id, 1.0, '' FROM section WHERE document = ?1 AND parent IS NULL"
+        " UNION ALL SELECT id, 1.0, '' FROM section WHERE parent = ?1"
     ),
     (
         EdgeType.HAS_SECTION,
         False,
-    ): "SELECT coalesce(parent, document), 1.0 FROM section WHERE id = ?",
-    (EdgeType.HAS_CHUNK, True): "SELECT id, 1.0 FROM chunk WHERE section = ?",
-    (EdgeType.HAS_CHUNK, False): "SELECT section, 1.0 FROM chunk WHERE id = ?",
-    (EdgeType.HAS_CHILD, True): "SELECT id, 1.0 FROM chunk WHERE parent = ?",
+    ): "SELECT coalesce(parent, document), 1.0, '' FROM section WHERE id = ?",
+    (EdgeType.HAS_CHUNK, True): "SELECT id, 1.0, '' FROM chunk WHERE section = ?",
+    (EdgeType.HAS_CHUNK, False): "SELECT section, 1.0, '' FROM chunk WHERE id = ?",
+    (EdgeType.HAS_CHILD, True): "SELECT id, 1.0, '' FROM chunk WHERE parent = ?",
     (EdgeType.HAS_CHILD, False): (
-        "SELECT parent, 1.0 FROM chunk WHERE id = ? AND parent IS NOT NULL"
+        "SELECT parent, 1.0, '' FROM chunk WHERE id = ? AND parent IS NOT NULL"
     ),
     (EdgeType.NEXT, True): (
-        "SELECT b.id, 1.0 FROM chunk a JOIN chunk b ON b.document = a.document AND b.is_parent = 0"
-        " AND (b.ordinal, b.id) > (a.ordinal, a.id)"
+        "SELECT b.id, 1.0, '' FROM chunk a JOIN chunk b"
+        " ON b.document = a.document AND b.is_parent = 0 AND (b.ordinal, b.id) > (a.ordinal, a.id)"
         " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal, b.id LIMIT 1"
     ),
     (EdgeType.NEXT, False): (
-        "SELECT b.id, 1.0 FROM chunk a JOIN chunk b ON b.document = a.document AND b.is_parent = 0"
-        " AND (b.ordinal, b.id) < (a.ordinal, a.id)"
+        "SELECT b.id, 1.0, '' FROM chunk a JOIN chunk b"
+        " ON b.document = a.document AND b.is_parent = 0 AND (b.ordinal, b.id) < (a.ordinal, a.id)"
         " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal DESC, b.id DESC LIMIT 1"
     ),
-    (EdgeType.MENTIONS, True): "SELECT entity, times FROM mention WHERE chunk = ?",
-    (EdgeType.MENTIONS, False): "SELECT chunk, times FROM mention WHERE entity = ?",
-    (EdgeType.ABOUT, True): "SELECT entity, about FROM mention WHERE chunk = ? AND about > 0",
-    (EdgeType.ABOUT, False): "SELECT chunk, about FROM mention WHERE entity = ? AND about > 0",
+    (EdgeType.MENTIONS, True): "SELECT entity, times, '' FROM mention WHERE chunk = ?",
+    (EdgeType.MENTIONS, False): "SELECT chunk, times, '' FROM mention WHERE entity = ?",
+    (EdgeType.ABOUT, True): "SELECT entity, about, '' FROM mention WHERE chunk = ? AND about > 0",
+    (EdgeType.ABOUT, False): "SELECT chunk, about, '' FROM mention WHERE entity = ? AND about > 0",
 }
 """For every type but RELATES, a query for the other ends and weights of the edges at a node."""
 
 _RELATES = {
     True: (
-        "SELECT e.weight, e.target, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+        "SELECT e.target, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
         " WHERE e.source = ? ORDER BY e.weight DESC, e.target LIMIT ?"
     ),
     False: (
-        "SELECT e.weight, e.source, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+        "SELECT e.source, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
         " WHERE e.target = ? ORDER BY e.weight DESC, e.source LIMIT ?"
     ),
 }
 _RELATES_BETWEEN = (
-    "SELECT e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
-    " WHERE e.source = ? AND e.target = ?"
+    "SELECT ?3, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+    " WHERE e.source = ?1 AND e.target = ?2"
 )
 _PRESENT = (
     "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
@@ -102,11 +106,10 @@ class Adjacency:
         for node in nodes:
             links = self._relates_links(node) if self._relates else []
             for type_, out, sql in self._structure:
-                links += [
-                    _link(node, other, out=out, type_=type_, weight=weight)
-                    for other, weight in self._execute(sql, (node,)).fetchall()
-                    if not self._present_only or self._is_present(other)
-                ]
+                rows = self._execute(sql, (node,)).fetchall()
+                if self._present_only:
+                    rows = [row for row in rows if self._is_present(row[0])]
+                links += _links(node, rows, out=out, type_=type_)
             yield strongest(links, self._fan)
 
     def _is_present(self, node: int) -> bool:
@@ -122,10 +125,7 @@ class Adjacency:
         cut: list[bool] = []
         for out in self._sides:
             rows, complete = self._first_rows(node, out=out)
-            links += [
-                _link(node, other, out=out, type_=EdgeType.RELATES, weight=weight, relation=name)
-                for weight, other, name in rows
-            ]
+            links += _links(node, rows, out=out, type_=EdgeType.RELATES)
             if not complete:
                 cut.append(out)
         if cut:
@@ -134,7 +134,7 @@ class Adjacency:
                 links += self._links_between(node, others, out=out)
         return links
 
-    def _first_rows(self, node: int, *, out: bool) -> tuple[list[tuple[int, int, str]], bool]:
+    def _first_rows(self, node: int, *, out: bool) -> tuple[list[_Row], bool]:
         sql = _RELATES[out]
         if self._fan is None:
             return self._execute(sql, (node, _ALL)).fetchall(), True
@@ -143,26 +143,18 @@ class Adjacency:
             rows = self._execute(sql, (node, size)).fetchall()
             if len(rows) < size:
                 return rows, True
-            if len({other for _, other, _ in rows}) > self._fan:
+            if len({other for other, _, _ in rows}) > self._fan:
                 return rows, False
             size *= _GROWTH
 
-    def _links_between(
-        self, node: int, others: Collection[int], *, out: bool
-    ) -> Iterator[Link[int]]:
+    def _links_between(self, node: int, others: Iterable[int], *, out: bool) -> Iterator[Link[int]]:
         for other in others:
             ends = (node, other) if out else (other, node)
-            for weight, name in self._execute(_RELATES_BETWEEN, ends):
-                yield _link(
-                    node, other, out=out, type_=EdgeType.RELATES, weight=weight, relation=name
-                )
+            rows = self._execute(_RELATES_BETWEEN, (*ends, other)).fetchall()
+            yield from _links(node, rows, out=out, type_=EdgeType.RELATES)
 
 
-_NAMES = {True: "out", False: "in"}
-
-
-def _link(
-    node: int, other: int, *, out: bool, type_: str, weight: float, relation: str = ""
-) -> Link[int]:
-    source, target = (node, other) if out else (other, node)
-    return Link(other, type_, relation, float(weight), source, target)
+def _links(node: int, rows: Iterable[_Row], *, out: bool, type_: str) -> list[Link[int]]:
+    if out:
+        return [Link(-weight, other, type_, name, node, other) for other, weight, name in rows]
+    return [Link(-weight, other, type_, name, other, node) for other, weight, name in rows]

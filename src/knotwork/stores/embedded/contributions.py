@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from knotwork.records import Mention, Relation, content_id, id_to_int
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.packing import pack_spans
+from knotwork.stores.embedded.packing import pack_keys, pack_spans
 
 _MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
 _RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
 _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_FORMS = (
+    "SELECT f.entity, f.is_type, f.value, f.times FROM json_each(?) j"
+    " JOIN entity_form f ON f.entity = j.value"
+)
+_PUT_FORM = "INSERT OR REPLACE INTO entity_form VALUES (?, ?, ?, ?)"
+_DROP_FORM = "DELETE FROM entity_form WHERE entity = ? AND is_type = ? AND value = ?"
 _ADD_ENTITY = (
     "INSERT INTO entity VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET chunk_count = chunk_count + excluded.chunk_count"
-    " RETURNING chunk_count"
 )
-_ADD_FORM = (
-    "INSERT INTO entity_form VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (entity, is_type, value) DO UPDATE SET times = times + excluded.times"
-)
-_DROP_FORM = "DELETE FROM entity_form WHERE entity = ? AND is_type = ? AND value = ? AND times <= 0"
-_BEST_FORM = (
-    "SELECT value FROM entity_form WHERE entity = ? AND is_type = ?"
-    " ORDER BY times DESC, value LIMIT 1"
+_SUPPORTS = (
+    "SELECT e.source, e.target, e.relation, e.supports FROM json_each(?) j JOIN edge e"
+    " ON e.source = j.value ->> 0 AND e.target = j.value ->> 1 AND e.relation = j.value ->> 2"
 )
 _ADD_EDGE = (
     "INSERT INTO edge VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (source, target, relation) DO UPDATE SET"
     " weight = weight + excluded.weight, supports = supports + excluded.supports"
-    " RETURNING supports"
 )
 _DROP_EDGE = "DELETE FROM edge WHERE source = ? AND target = ? AND relation = ?"
 _ADD_RELATION = (
@@ -40,7 +40,9 @@ _ADD_RELATION = (
     " ON CONFLICT (id) DO UPDATE SET edges = edges + excluded.edges"
 )
 
-_Form = tuple[int, bool, str]
+_Form = tuple[bool, str]
+"""Whether it is a type, and the name or type itself."""
+
 _EdgeKey = tuple[int, int, int]
 
 
@@ -49,7 +51,7 @@ class _Difference:
     """By how much the aggregates change."""
 
     chunks: Counter[int] = field(default_factory=Counter)
-    forms: Counter[_Form] = field(default_factory=Counter)
+    forms: defaultdict[int, Counter[_Form]] = field(default_factory=lambda: defaultdict(Counter))
     normal_forms: dict[int, str] = field(default_factory=dict)
     weights: Counter[_EdgeKey] = field(default_factory=Counter)
     supports: Counter[_EdgeKey] = field(default_factory=Counter)
@@ -57,15 +59,17 @@ class _Difference:
 
     def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
         self.chunks[entity] += sign
-        self.forms[entity, False, name] += sign * times
+        forms = self.forms[entity]
+        forms[False, name] += sign * times
         if type_:
-            self.forms[entity, True, type_] += sign * times
+            forms[True, type_] += sign * times
 
     def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
         self.supports[key] += sign
         self.weights[key] += sign * weight
 
 
+@lru_cache(maxsize=1 << 16)
 def relation_key(name: str) -> int:
     """Return the key of a relation's name."""
     return id_to_int(content_id("relation", name))
@@ -139,55 +143,66 @@ def _subtract_replaced(
 
 
 def _apply(database: Database, difference: _Difference) -> None:
-    _apply_forms(database, difference)
     _apply_entities(database, difference)
     _apply_edges(database, difference)
 
 
-def _apply_forms(database: Database, difference: _Difference) -> None:
-    changed = [(*form, times) for form, times in difference.forms.items() if times]
-    database.write_many(_ADD_FORM, changed)
-    database.write_many(_DROP_FORM, (row[:3] for row in changed if row[3] < 0))
-
-
 def _apply_entities(database: Database, difference: _Difference) -> None:
     """Count chunks, name entities by their most frequent form, drop those no chunk mentions."""
-    for entity, chunks in difference.chunks.items():
-        name, type_ = (_best_form(database, entity, is_type=kind) for kind in (False, True))
+    held: defaultdict[int, Counter[_Form]] = defaultdict(Counter)
+    for entity, is_type, value, times in database.fetch(_FORMS, (pack_keys(difference.forms),)):
+        held[entity][bool(is_type), value] = times
+    entities, put, dropped, renamed, gone = [], [], [], [], []
+    for entity, changes in difference.forms.items():
+        forms = held[entity]
+        before = _best_forms(forms)
+        for form, times in changes.items():
+            forms[form] += times
+            if forms[form] > 0:
+                put.append((entity, *form, forms[form]))
+            else:
+                del forms[form]
+                dropped.append((entity, *form))
+        best = _best_forms(forms)
+        if not forms:
+            gone.append((entity,))
+            continue
         normal_form = difference.normal_forms.get(entity, "")
-        row = (entity, chunks, name, type_, normal_form)
-        ((count,),) = database.fetch(_ADD_ENTITY, row)
-        if count <= 0:
-            database.write("DELETE FROM entity WHERE id = ?", (entity,))
-        elif count != chunks:
-            _rename(database, entity, name, type_)
+        entities.append((entity, difference.chunks[entity], *best, normal_form))
+        if best != before:
+            renamed.append((*best, entity))
+    database.write_many(_PUT_FORM, put)
+    database.write_many(_DROP_FORM, dropped)
+    database.write_many(_ADD_ENTITY, entities)
+    database.write_many("UPDATE entity SET name = ?, type = ? WHERE id = ?", renamed)
+    database.write_many("DELETE FROM entity WHERE id = ?", gone)
 
 
-def _best_form(database: Database, entity: int, *, is_type: bool) -> str:
-    rows = database.fetch(_BEST_FORM, (entity, is_type))
-    return str(rows[0][0]) if rows else ""
-
-
-def _rename(database: Database, entity: int, name: str, type_: str) -> None:
-    database.write(
-        "UPDATE entity SET name = ?1, type = ?2 WHERE id = ?3 AND (name <> ?1 OR type <> ?2)",
-        (name, type_, entity),
-    )
+def _best_forms(forms: Counter[_Form]) -> tuple[str, str]:
+    """Return the most frequent name and type; the smallest of equals, an empty one for none."""
+    best: dict[bool, tuple[int, str]] = {}
+    for (is_type, value), times in forms.items():
+        candidate = (-times, value)
+        if is_type not in best or candidate < best[is_type]:
+            best[is_type] = candidate
+    return best.get(False, (0, ""))[1], best.get(True, (0, ""))[1]
 
 
 def _apply_edges(database: Database, difference: _Difference) -> None:
+    rows = database.fetch(_SUPPORTS, (pack_keys(difference.supports),))
+    held = {(source, target, relation): supports for source, target, relation, supports in rows}
     made: Counter[int] = Counter()
+    changed, dropped = [], []
     for key, supports in difference.supports.items():
-        weight = difference.weights[key]
-        if not supports and not weight:
-            continue
-        row = (*key, weight, supports)
-        ((count,),) = database.fetch(_ADD_EDGE, row)
-        if count <= 0:
-            database.write(_DROP_EDGE, key)
+        before = held.get(key, 0)
+        if before + supports <= 0:
+            dropped.append(key)
             made[key[2]] -= 1
-        elif count == supports:
-            made[key[2]] += 1
+        else:
+            changed.append((*key, difference.weights[key], supports))
+            made[key[2]] += not before
+    database.write_many(_ADD_EDGE, changed)
+    database.write_many(_DROP_EDGE, dropped)
     names = difference.relations
     database.write_many(
         _ADD_RELATION, ((key, edges, names.get(key, "")) for key, edges in made.items() if edges)

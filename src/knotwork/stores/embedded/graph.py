@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from knotwork.records import (
@@ -27,14 +28,15 @@ from knotwork.stores.embedded.contributions import (
 )
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.nodes import find_keys, read_nodes
-from knotwork.stores.embedded.packing import keys_of, unpack_spans
+from knotwork.stores.embedded.packing import keys_of, pack_keys, unpack_spans
 from knotwork.stores.embedded.scans import scan
 from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
 
 _ENTITY = "SELECT name, normal_form, type, chunk_count FROM entity WHERE id = ?"
 _MENTIONS = (
-    "SELECT m.entity, e.normal_form, m.name, m.type, m.spans, m.about"
-    " FROM mention m JOIN entity e ON e.id = m.entity WHERE m.chunk = ? ORDER BY m.entity"
+    "SELECT m.chunk, e.normal_form, m.name, m.type, m.spans, m.about FROM json_each(?) j"
+    " JOIN mention m ON m.chunk = j.value JOIN entity e ON e.id = m.entity"
+    " ORDER BY m.chunk, m.entity"
 )
 _ABOUT = (
     "SELECT chunk, about FROM mention WHERE entity = ? AND about > ?"
@@ -43,6 +45,13 @@ _ABOUT = (
 _SUPPORT = (
     "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ?"
     " ORDER BY chunk LIMIT ?"
+)
+_FEW_SUPPORTS = (
+    "SELECT c.source, c.target, c.relation, c.chunk FROM json_each(?1) j"
+    " JOIN edge e ON e.source = j.value ->> 0 AND e.target = j.value ->> 1"
+    " AND e.relation = j.value ->> 2 AND e.supports <= ?2"
+    " JOIN contribution c ON c.source = e.source AND c.target = e.target"
+    " AND c.relation = e.relation ORDER BY c.source, c.target, c.relation, c.chunk"
 )
 _LABEL_COUNTS = (
     "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"
@@ -96,15 +105,12 @@ class EmbeddedGraph:
         """Return each chunk's mentions, ordered by entity id."""
         keys = dict(keys_of(chunk_ids))
         with self._database.reading():
-            found = self._database.rows_of_each(_MENTIONS, keys.values())
-            return {
-                chunk: [
-                    Mention(chunk, normal_form, name, type_, unpack_spans(spans), about)
-                    for _, normal_form, name, type_, spans, about in rows
-                ]
-                for chunk, rows in zip(keys, found, strict=True)
-                if rows
-            }
+            rows = self._database.fetch(_MENTIONS, (pack_keys(keys.values()),))
+        grouped: defaultdict[int, list[Mention]] = defaultdict(list)
+        for key, normal_form, name, type_, spans, about in rows:
+            mention = Mention(int_to_id(key), normal_form, name, type_, unpack_spans(spans), about)
+            grouped[key].append(mention)
+        return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
@@ -147,7 +153,7 @@ class EmbeddedGraph:
         with self._database.reading() as connection:
             adjacent = Adjacency(connection, direction=direction, types=types, fan=fan)
             found = zip(keys, adjacent(list(keys.values())), strict=True)
-            return {i: [self._edge(link) for link in links] for i, links in found if links}
+            return {i: self._edges(links) for i, links in found if links}
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
         """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""
@@ -178,7 +184,7 @@ class EmbeddedGraph:
             nodes = read_nodes(connection, reached.nodes)
             return Subgraph(
                 tuple(nodes[key] for key in reached.nodes),
-                tuple(self._edge(link) for link in reached.links),
+                tuple(self._edges(reached.links)),
             )
 
     def schema(self) -> GraphSchema:
@@ -211,13 +217,29 @@ class EmbeddedGraph:
             dict(relations),
         )
 
-    def _edge(self, link: Link[int]) -> Edge:
-        source, target = int_to_id(link.source), int_to_id(link.target)
-        chunks: tuple[str, ...] = ()
-        if link.type == EdgeType.RELATES:
-            key = (link.source, link.target, relation_key(link.relation))
-            rows = self._database.fetch(_SUPPORT, (*key, EDGE_CHUNKS))
-            chunks = tuple(int_to_id(chunk) for (chunk,) in rows)
-        elif link.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
-            chunks = (source,)
-        return Edge(source, link.type, target, link.weight, link.relation, chunks)
+    def _edges(self, links: Sequence[Link[int]]) -> list[Edge]:
+        """Return links as edges, each with its first supporting chunks."""
+        supports = self._supports([link for link in links if link.type == EdgeType.RELATES])
+        edges: list[Edge] = []
+        for link in links:
+            source, target = int_to_id(link.source), int_to_id(link.target)
+            chunks: Sequence[str] = ()
+            if link.type == EdgeType.RELATES:
+                chunks = supports[link.source, link.target, relation_key(link.relation)]
+            elif link.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
+                chunks = (source,)
+            edges.append(Edge(source, link.type, target, link.weight, link.relation, tuple(chunks)))
+        return edges
+
+    def _supports(self, links: Sequence[Link[int]]) -> dict[tuple[int, int, int], list[str]]:
+        """Return the first chunks of RELATES edges: most have few and are read in one go."""
+        keys = [(link.source, link.target, relation_key(link.relation)) for link in links]
+        found: defaultdict[tuple[int, int, int], list[str]] = defaultdict(list)
+        few = self._database.fetch(_FEW_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
+        for source, target, relation, chunk in few:
+            found[source, target, relation].append(int_to_id(chunk))
+        for key in keys:
+            if key not in found:
+                rows = self._database.fetch(_SUPPORT, (*key, EDGE_CHUNKS))
+                found[key] = [int_to_id(chunk) for (chunk,) in rows]
+        return found

@@ -8,12 +8,25 @@ from typing import Any
 import apsw
 
 from knotwork.records import Entity, Label, Node, content_id, entity_id, id_to_int, int_to_id
+from knotwork.stores.embedded.packing import pack_keys
 from knotwork.stores.nodes import document_name, entity_node
 
-_ENTITY = "SELECT name, normal_form, type, chunk_count FROM entity WHERE id = ?"
-_CHUNK = 'SELECT name, document, section, ordinal, start, "end", text FROM chunk WHERE id = ?'
-_SECTION = 'SELECT title, document, level, ordinal, start, "end" FROM section WHERE id = ?'
-_DOCUMENT = "SELECT uri, title, media_type, language FROM document WHERE id = ?"
+_ENTITY = (
+    "SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count FROM json_each(?) j"
+    " JOIN entity e ON e.id = j.value"
+)
+_CHUNK = (
+    'SELECT c.id, c.name, c.document, c.section, c.ordinal, c.start, c."end", c.text'
+    " FROM json_each(?) j JOIN chunk c ON c.id = j.value"
+)
+_SECTION = (
+    'SELECT s.id, s.title, s.document, s.level, s.ordinal, s.start, s."end"'
+    " FROM json_each(?) j JOIN section s ON s.id = j.value"
+)
+_DOCUMENT = (
+    "SELECT d.id, d.uri, d.title, d.media_type, d.language"
+    " FROM json_each(?) j JOIN document d ON d.id = j.value"
+)
 
 _TABLES = {
     Label.DOCUMENT: "document",
@@ -31,14 +44,15 @@ _BY_NAME = {
 
 def read_nodes(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, Node]:
     """Return the nodes with these keys, whatever their label."""
-    execute = connection.execute
     found: dict[int, Node] = {}
-    for key in keys:
-        for sql, node_of in _READERS:
-            rows = execute(sql, (key,)).fetchall()
-            if rows:
-                found[key] = node_of(int_to_id(key), *rows[0])
-                break
+    missing = list(keys)
+    for sql, node_of in _READERS:
+        if not missing:
+            break
+        rows: list[Any] = connection.execute(sql, (pack_keys(missing),)).fetchall()
+        for key, *columns in rows:
+            found[key] = node_of(int_to_id(key), *columns)
+        missing = [key for key in missing if key not in found]
     return found
 
 

@@ -7,7 +7,6 @@ keeps its distinct terms as sorted 64-bit hashes, with their counts.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -31,10 +30,9 @@ def _hash(term: str) -> int:
 
 def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
     """Return the hashes of the distinct terms and how often each occurs."""
-    counts = sorted((_hash(term), min(times, _MOST)) for term, times in Counter(terms).items())
-    hashes = np.fromiter((key for key, _ in counts), dtype=_HASH, count=len(counts))
-    times = np.fromiter((number for _, number in counts), dtype=_COUNT, count=len(counts))
-    return hashes.tobytes(), times.tobytes()
+    found = np.fromiter(map(_hash, terms), dtype=_HASH)
+    hashes, times = np.unique(found, return_counts=True)
+    return hashes.tobytes(), times.clip(max=_MOST).astype(_COUNT).tobytes()
 
 
 def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -> Counts:

@@ -242,7 +242,7 @@ def _links_by_node(edges: Iterable[Edge], direction: Direction) -> Mapping[str, 
             (edge.target, edge.source, "in"),
         ):
             if direction in ("both", seen):
-                link = Link(far, edge.type, edge.relation, edge.weight, edge.source, edge.target)
+                link = Link(-edge.weight, far, edge.type, edge.relation, edge.source, edge.target)
                 links[near].append(link)
     return links
 
