@@ -9,23 +9,23 @@ from knotwork.text.tokens import count_tokens, token_starts
 
 ENGLISH = [
     (
-        "The Journal of Mathematical Physics is a peer-reviewed journal published monthly by the "
-        "American Institute of Physics devoted to the publication of papers in mathematical "
-        "physics. The journal was first published bimonthly beginning in January 1960; it became a monthly "
-        "publication in 1963. The current editor is Jan Philip Solovej from University of "
-        "Copenhagen."
+        "The Journal of Mathematical Physics is a peer-reviewed journal published monthly by "
+        "the American Institute of Physics devoted to the publication of papers in "
+        "mathematical physics. The journal was first published bimonthly beginning in January "
+        "1960; it became a monthly publication in 1963. The current editor is Jan Philip "
+        "Solovej from University of Copenhagen."
     ),
     (
-        "It was a dark evening when they came to the house, and nobody said a word until the door "
-        "had been closed behind them. Then the old man began to laugh, quietly at first."
+        "It was a dark evening when they came to the house, and nobody said a word until the "
+        "door had been closed behind them. Then the old man began to laugh, quietly at first."
     ),
     (
-        "The central bank indicated last week that it may cut interest rates next year by less than "
-        "it earlier expected, even though inflation cooled to 3.7% in August."
+        "The central bank indicated last week that it may cut interest rates next year by "
+        "less than it earlier expected, even though inflation cooled to 3.7% in August."
     ),
     (
-        "Employees book business trips at least 14 days ahead. Trips abroad need the approval of the "
-        "head of department; receipts are handed in within 30 days (see section 4.2)."
+        "Employees book business trips at least 14 days ahead. Trips abroad need the approval "
+        "of the head of department; receipts are handed in within 30 days (see section 4.2)."
     ),
 ]
 CHINESE = [
