@@ -41,7 +41,7 @@ def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSetti
     Raises IndexingError when a path does not exist, or when a name means another file already.
     """
     known = stored_roots(store)
-    folders = [_absolute(path) for path in paths if Path(path).expanduser().is_dir()]
+    folders = [absolute_path(path) for path in paths if Path(path).expanduser().is_dir()]
     roots = tuple(dict.fromkeys([*known, *folders]))
     files = [
         _named_by_widest_root(file, roots)
@@ -85,7 +85,7 @@ def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
     if not wider:
         return file
     root = Path(min(wider, key=len))
-    parts = (root.name, *Path(_absolute(file.path)).relative_to(root).parts)
+    parts = (root.name, *Path(absolute_path(file.path)).relative_to(root).parts)
     # As in discovery: a name that is no valid text must still be storable.
     uri = os.fsencode("/".join(part for part in parts if part)).decode("utf-8", "replace")
     return replace(file, uri=uri, root=str(root))
@@ -115,7 +115,7 @@ def _coverage(
     the folder of a glob.
     """
     patterns = [str(path) for path in paths if not os.path.lexists(Path(path).expanduser())]
-    bases = [_absolute(base) for pattern in patterns for base in _fixed_part(pattern)]
+    bases = [absolute_path(base) for pattern in patterns for base in _fixed_part(pattern)]
     if not folders and not bases:
         return None
 
@@ -142,7 +142,8 @@ def _fixed_part(pattern: str) -> Iterator[str]:
         fixed.append(part)
 
 
-def _absolute(path: str | Path) -> str:
+def absolute_path(path: str | Path) -> str:
+    """Return a path from the root of the disk, links as they are."""
     return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - resolve() would follow links
 
 

@@ -1,0 +1,321 @@
+"""The knowledge base: where store, loaders, extractor, embedder and retrievers come together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from knotwork.config import Settings, fingerprint, load_settings
+from knotwork.config.settings import setting_fields
+from knotwork.errors import ConfigError, MissingExtra, UnknownName
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder
+from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
+from knotwork.inference.base import Embedder
+from knotwork.inference.registry import open_embedder
+from knotwork.records import (
+    Answer,
+    Direction,
+    Document,
+    Evidence,
+    GraphSchema,
+    Query,
+    Subgraph,
+)
+from knotwork.retrieval.base import Retriever
+from knotwork.stores.base import LedgerEntry, Store
+from knotwork.stores.registry import open_store
+
+if TYPE_CHECKING:
+    from knotwork.indexing.sources import Selection
+    from knotwork.indexing.stages import Candidate, Stages
+    from knotwork.indexing.tally import Tally
+
+NO_VECTORS_NOTE = (
+    "Searched by full text and the knowledge graph alone: the vectors of this index are of "
+    "`{stored}`, which is not at hand."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What an index holds. ``embedder`` is empty without vectors; ``failed`` could not be read."""
+
+    documents: int
+    chunks: int
+    entities: int
+    failed: int
+    embedder: str
+    graph: GraphSchema
+
+
+def open(  # noqa: A001 - `knotwork.open` is how it is called
+    path: str | Path | None = None,
+    *,
+    settings: Settings | str | Path | None = None,
+    read_only: bool = False,
+    embedder: Embedder | None = None,
+    **overrides: object,
+) -> KnowledgeBase:
+    """Open the knowledge base at ``path``, and make one if there is none; no model is loaded.
+
+    ``settings`` are Settings, or the file to read them from; without them, `knotwork.toml` and the
+    environment decide. ``overrides`` are single settings as SECTION_KEY, for example
+    ``embedding_model="none"`` or ``index_chunk_tokens=300``. ``path`` is a file or ``memory:``,
+    by default ``store.path``. ``embedder`` takes the place of the one in the settings.
+
+    Raises StoreNotFound when it is to be read only and is not there, SchemaMismatch when the file
+    is no index of this version, ConfigError or UnknownName for wrong settings.
+    """
+    loaded = _settle(settings, overrides)
+    url = str(path) if path is not None else loaded.store.path
+    store = open_store(url, read_only=read_only, create=not read_only)
+    return KnowledgeBase(store, loaded, embedder=embedder)
+
+
+class KnowledgeBase:
+    """One index with all that fills it and asks it.
+
+    Reading from several threads is safe. Parts are made on first use: a knowledge base that only
+    looks up names never loads a model.
+    """
+
+    def __init__(
+        self, store: Store, settings: Settings | None = None, *, embedder: Embedder | None = None
+    ) -> None:
+        self.store = store
+        self.settings = settings or Settings()
+        self._embedder = embedder
+        self._has_embedder = embedder is not None
+        self._retrievers: dict[tuple[str, bool], Retriever] = {}
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the index."""
+        self.store.close()
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the settings; None when they name none, or its extra is missing."""
+        with self._lock:
+            if not self._has_embedder:
+                embedding = self.settings.embedding
+                try:
+                    self._embedder = open_embedder(embedding.model, embedding)
+                except MissingExtra:
+                    self._embedder = None
+                self._has_embedder = True
+            return self._embedder
+
+    def index(
+        self, paths: str | Path | Sequence[str | Path], *, retry: bool = False
+    ) -> IndexReport:
+        """Bring the index up to date with files, folders or globs, and return the report.
+
+        Unchanged files are not read, changed ones replaced, and those that are gone from a folder
+        given here removed. ``retry`` reads again what could not be read last time. See
+        `index_events` for errors.
+        """
+        return _last_report(self.index_events(paths, retry=retry))
+
+    def index_events(
+        self, paths: str | Path | Sequence[str | Path], *, retry: bool = False
+    ) -> Iterator[IndexEvent]:
+        """Do what `index` does, and yield every step; the last one carries the report.
+
+        Raises IndexingError for a path that does not exist, SchemaMismatch when the index holds
+        vectors of another embedder, StoreBusy while another process writes, ModelError when the
+        embedder fails, IndexingInterrupted (a KeyboardInterrupt) on Ctrl-C. All that was finished
+        before is kept, and the next call continues.
+        """
+        from knotwork.indexing.sources import select_files, store_roots
+        from knotwork.indexing.tally import Tally
+
+        named = [paths] if isinstance(paths, str | Path) else list(paths)
+        stages, tally = self._stages(), Tally()
+        with tally.timed("discover"):
+            selection = select_files(self.store, named, self.settings.index)
+        store_roots(self.store, selection.roots)
+        yield from self._run(stages, selection, tally, retry=retry)
+
+    def index_documents(
+        self, documents: Iterable[Document], *, remove_others: bool = False
+    ) -> IndexReport:
+        """Bring the index up to date with documents in memory, and return the report.
+
+        A document with a known uri is replaced when it changed. ``remove_others`` removes every
+        document that was given this way before and is not now. Raises as `index_events` does.
+        """
+        from knotwork.indexing.sources import Selection
+        from knotwork.indexing.stages import document_source
+        from knotwork.indexing.tally import Tally
+
+        candidates = tuple(document_source(document) for document in documents)
+        covers = (lambda entry: not entry.root) if remove_others else None
+        selection = Selection(candidates, covers, ())
+        return _last_report(self._run(self._stages(), selection, Tally(), retry=False))
+
+    def delete(self, uris: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
+        """Remove documents with all that only they supported; return their uris.
+
+        Takes uris, paths of files or folders, and patterns with ``*``. A file that is still in an
+        indexed folder comes back with the next `index` of it. Raises UnknownName, with the nearest
+        uris, before anything is removed.
+        """
+        from knotwork.indexing.commits import remove_sources
+        from knotwork.indexing.selection import select_entries
+
+        names = [uris] if isinstance(uris, str | Path) else list(uris)
+        entries = select_entries(self.store, [str(name) for name in names])
+        remove_sources(self.store, entries)
+        return tuple(entry.uri for entry in entries)
+
+    def search(
+        self, question: str, *, retriever: str | None = None, k: int | None = None
+    ) -> Evidence:
+        """Return the passages that bear on a question, best first, each with its reasons.
+
+        ``retriever`` and ``k`` default to the settings. Raises UnknownName for an unknown
+        retriever, RetrievalError when it cannot work on this index, SchemaMismatch when the index
+        holds vectors of another embedder.
+        """
+        wanted = self.settings.retrieval
+        query = Query(question, wanted.k if k is None else k)
+        chosen, notes = self._retriever(retriever or wanted.retriever)
+        evidence = chosen.retrieve(query)
+        return _with_notes(evidence, notes)
+
+    def ask(self, question: str, *, retriever: str | None = None, k: int | None = None) -> Answer:
+        """Answer a question with sentences of the documents, each with its citation.
+
+        When they hold no answer, ``answered`` is False and ``reason`` says why. Raises as `search`.
+        """
+        from knotwork.synthesis.answering import compose_answer
+
+        return compose_answer(
+            self.search(question, retriever=retriever, k=k),
+            store=self.store,
+            settings=self.settings.answer,
+        )
+
+    def explore(
+        self,
+        names: str | Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+    ) -> Subgraph:
+        """Walk the graph from entities by name: see `GraphStore.explore`.
+
+        Raises UnknownName with the nearest names when one means no entity.
+        """
+        from knotwork.retrieval.naming import resolve_names
+
+        seeds = resolve_names(self.store, [names] if isinstance(names, str) else names)
+        return self.store.graph.explore(
+            seeds, direction=direction, depth=depth, fan=fan, limit=limit
+        )
+
+    def documents(self) -> list[LedgerEntry]:
+        """Return what is known of every source, failed ones among them, ordered by uri."""
+        return list(self.store.ledger.entries())
+
+    def stats(self) -> Statistics:
+        """Return what the index holds."""
+        return Statistics(
+            documents=self.store.documents.document_count(),
+            chunks=self.store.documents.chunk_count(),
+            entities=self.store.graph.entity_count(),
+            failed=sum(1 for entry in self.store.ledger.entries() if entry.error),
+            embedder=self.store.meta().get(EMBEDDER_META, ""),
+            graph=self.store.graph.schema(),
+        )
+
+    def _run(
+        self, stages: Stages, selection: Selection, tally: Tally, *, retry: bool
+    ) -> Iterator[IndexEvent]:
+        from knotwork.indexing.pipeline import Pipeline
+
+        candidates: Sequence[Candidate] = selection.candidates
+        pipeline = Pipeline(self.store, stages)
+        return pipeline.run(candidates, covers=selection.covers, retry=retry, tally=tally)
+
+    def _stages(self) -> Stages:
+        from knotwork.indexing.splitters import make_splitter
+        from knotwork.indexing.stages import Stages
+        from knotwork.transform.registry import make_extractor
+
+        index = self.settings.index
+        splitter = make_splitter(
+            index.splitter,
+            chunk_tokens=index.chunk_tokens,
+            overlap_tokens=index.overlap_tokens,
+            parent_tokens=index.parent_tokens,
+        )
+        dictionary = Path(index.dictionary) if index.dictionary else None
+        extractor = make_extractor(index.extractor, dictionary=dictionary)
+        embedding = Embedding(self.embedder)
+        settings = fingerprint(index, embedding.name, extractor.name)
+        return Stages(splitter, extractor, embedding, settings)
+
+    def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
+        """Return the retriever of this name, with notes on what it lacks."""
+        from knotwork.retrieval.registry import build_retriever
+
+        stored = self.store.meta().get(EMBEDDER_META, "")
+        embedder = self.embedder if stored else None
+        notes: tuple[str, ...] = ()
+        if embedder is not None:
+            check_embedder(self.store.meta(), embedder.name)
+        elif stored:
+            notes = (NO_VECTORS_NOTE.format(stored=stored),)
+        key = (name, embedder is not None)
+        with self._lock:
+            if key not in self._retrievers:
+                self._retrievers[key] = build_retriever(name, store=self.store, embedder=embedder)
+            return self._retrievers[key], notes
+
+
+def _settle(settings: Settings | str | Path | None, overrides: dict[str, object]) -> Settings:
+    known = {entry.name.replace(".", "_"): entry.name for entry in setting_fields()}
+    for name in overrides:
+        if name not in known:
+            raise UnknownName("setting", name, known)
+    if isinstance(settings, Settings):
+        if overrides:
+            raise ConfigError(
+                f"`{next(iter(overrides))}` was given beside whole Settings.",
+                fix="Set it there: dataclasses.replace, or load_settings(overrides=...).",
+            )
+        return settings
+    values = {known[name]: value for name, value in overrides.items()}
+    return load_settings(file=settings, overrides=values).settings
+
+
+def _with_notes(evidence: Evidence, notes: tuple[str, ...]) -> Evidence:
+    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+
+
+def _last_report(events: Iterator[IndexEvent]) -> IndexReport:
+    report: IndexReport | None = None
+    for event in events:
+        if event.kind is EventKind.FINISHED:
+            report = event.report
+    assert report is not None, "a run ends with its report"
+    return report
