@@ -17,11 +17,17 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """One chunk against one question. ``covered`` marks the question's terms that it holds."""
+    """One chunk against one question.
+
+    ``sentences`` are the cosines of its sentences with the question, ``sentences_rest`` those with
+    what the question asks beside the names it gives; both are empty without vectors. ``covered``
+    marks the question's terms that it holds.
+    """
 
     cosine: float
     rest: float
     sentences: NDArray[np.float64]
+    sentences_rest: NDArray[np.float64]
     covered: NDArray[np.bool_]
     coverage: float
     bm25: float
@@ -88,26 +94,29 @@ class ChunkFeatures:
         vector: FloatMatrix | None,
         sentences: FloatMatrix | None,
     ) -> Features:
-        question, text = self._question, self._weights.text
-        if question.vector is None or vector is None:
+        text = self._weights.text
+        own = rests = np.zeros(0)
+        cosine = rest = 0.0
+        if self._question.vector is None or vector is None:
             base = text.bm25_alone * bm25 + (1 - text.bm25_alone) * coverage
-            own = np.zeros(0)
-            cosine = rest = 0.0
         else:
-            cosine = float(vector.reshape(-1) @ question.vector)
-            rest = (
-                float(vector.reshape(-1) @ question.rest) if question.rest is not None else cosine
-            )
-            own = (
-                np.asarray(sentences @ question.vector, dtype=np.float64)
-                if sentences is not None
-                else np.zeros(0)
-            )
-            best = float(own.max()) if own.size else cosine
-            dense = (cosine + text.best_sentence * max(best, 0.0)) / (1 + text.best_sentence)
+            cosine, rest = self._cosines(vector.reshape(1, -1))[:, 0]
+            if sentences is not None:
+                own, rests = self._cosines(sentences)
+            best = max(float(own.max()), 0.0) if own.size else max(cosine, 0.0)
+            dense = (cosine + text.best_sentence * best) / (1 + text.best_sentence)
             base = dense + text.coverage * coverage + self._text_weight * bm25
         base *= 1 - self._elsewhere(covered)
-        return Features(cosine, rest, own, covered, coverage, bm25, base)
+        return Features(
+            float(cosine), float(rest), own, rests, covered, coverage, bm25, float(base)
+        )
+
+    def _cosines(self, rows: FloatMatrix) -> NDArray[np.float64]:
+        """Return the cosines of rows with the question and with its rest, of shape (2, n)."""
+        question = self._question
+        assert question.vector is not None
+        rest = question.vector if question.rest is None else question.rest
+        return np.asarray(np.stack([question.vector, rest]) @ rows.T, dtype=np.float64)
 
     def _elsewhere(self, covered: Mask) -> float:
         """Return the share of its base a chunk loses for not naming what the question names."""

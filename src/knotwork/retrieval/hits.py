@@ -43,7 +43,12 @@ def make_hits(
             scores=parts.get(item.id, {}),
             seeds=(seeds or {}).get(item.id, ()),
             path=(paths or {}).get(item.id, ()),
-            sentences=best_sentences(question, chunks[item.id], features[item.id].sentences),
+            sentences=best_sentences(
+                question,
+                chunks[item.id],
+                features[item.id],
+                reached=item.id in (seeds or {}) or item.id in (paths or {}),
+            ),
         )
         for item in ranked
         if item.id in chunks

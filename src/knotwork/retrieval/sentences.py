@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.records import Chunk, Span
+from knotwork.retrieval.features import Features
 from knotwork.retrieval.question import Question
 from knotwork.text.terms import terms
 
@@ -36,18 +37,23 @@ def _mask(found: list[str], places: Mapping[str, int]) -> NDArray[np.bool_]:
 
 
 def best_sentences(
-    question: Question, chunk: Chunk, cosines: NDArray[np.float64]
+    question: Question, chunk: Chunk, features: Features, *, reached: bool
 ) -> tuple[tuple[Span, float], ...]:
     """Return the sentences that answer best to the question, with their relevance in [0, 1].
 
-    The relevance is the cosine where there is one, else the covered share of the question.
+    The relevance is the cosine with the question, or, in a chunk ``reached`` over an entity, the
+    one with the question's rest if that is larger; without vectors the covered share of the
+    question.
     """
     if not chunk.sentences:
         return ()
-    if len(cosines) == len(chunk.sentences):
-        values = np.clip(cosines, 0.0, 1.0)
+    if len(features.sentences) == len(chunk.sentences):
+        values = features.sentences
+        if reached:
+            values = np.maximum(values, features.sentences_rest)
     else:
         masks = sentence_coverage(question, {chunk.id: chunk})[chunk.id]
         values = np.array([mask @ question.weights for mask in masks])
+    values = np.clip(values, 0.0, 1.0)
     order = np.argsort(-values, kind="stable")[:SHOWN_SENTENCES]
     return tuple((chunk.sentences[i], float(values[i])) for i in order)

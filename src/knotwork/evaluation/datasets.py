@@ -1,0 +1,117 @@
+"""Data sets for retrieval: passages, questions and the passages that answer them.
+
+A folder holds ``corpus.jsonl`` with one ``{"pid", "title", "text"}`` a line and ``questions.jsonl``
+with ``{"qid", "question", "gold_pids"}``, and optionally ``type``, ``answers`` and ``gold_groups``
+(lists of passages any one of which gives a fact). ``questions_null.jsonl`` may hold questions that
+the corpus does not answer. A passage is one document of one chunk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from knotwork.errors import ConfigError
+from knotwork.records import Document, content_id
+
+CORPUS = "corpus.jsonl"
+QUESTIONS = "questions.jsonl"
+UNANSWERABLE = "questions_null.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question. ``gold`` holds, for each fact needed, the passages (uris) that give it."""
+
+    id: str
+    question: str
+    gold: tuple[frozenset[str], ...] = ()
+    type: str = ""
+    answers: tuple[str, ...] = ()
+    record: dict[str, Any] | None = None
+
+    @property
+    def gold_uris(self) -> frozenset[str]:
+        """All passages that give some fact."""
+        return frozenset().union(*self.gold)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A corpus with questions; ``unanswerable`` are questions that it does not answer."""
+
+    name: str
+    documents: tuple[Document, ...]
+    cases: tuple[Case, ...]
+    unanswerable: tuple[Case, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Change with anything in the corpus."""
+        return content_id(*(f"{d.uri} {d.revision}" for d in self.documents))
+
+
+def load_dataset(folder: Path, *, hide_titles: bool = False, limit: int | None = None) -> Dataset:
+    """Read a data set; ``hide_titles`` leaves the passages' titles out, ``limit`` takes the first
+    questions only.
+
+    Raises ConfigError that names the file and line when a record does not fit the format.
+    """
+    corpus = _records(folder / CORPUS)
+    documents = tuple(_document(record, where, hide_titles) for where, record in corpus)
+    if not documents:
+        raise ConfigError(f"`{folder / CORPUS}` holds no passage.")
+    cases = tuple(_case(record, where) for where, record in _records(folder / QUESTIONS))
+    nulls: tuple[Case, ...] = ()
+    if (folder / UNANSWERABLE).exists():
+        nulls = tuple(_case(record, where) for where, record in _records(folder / UNANSWERABLE))
+    name = f"{folder.resolve().name}{' (titles hidden)' if hide_titles else ''}"
+    return Dataset(name, documents, cases[:limit], nulls[:limit])
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not path.is_file():
+        raise ConfigError(
+            f"`{path}` does not exist.",
+            fix=f"A data set is a folder with `{CORPUS}` and `{QUESTIONS}`.",
+        )
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
+            if not isinstance(record, dict):
+                raise ConfigError(f"{where} is not an object.")
+            yield where, record
+
+
+def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document:
+    text = _field(record, "text", where)
+    title = "" if hide_titles else str(record.get("title") or "")
+    return Document(uri=_field(record, "pid", where), text=text, title=title)
+
+
+def _case(record: dict[str, Any], where: str) -> Case:
+    groups = record.get("gold_groups") or [[pid] for pid in record.get("gold_pids", [])]
+    return Case(
+        id=str(record.get("qid", where)),
+        question=_field(record, "question", where),
+        gold=tuple(frozenset(map(str, group)) for group in groups),
+        type=str(record.get("type", "")),
+        answers=tuple(map(str, record.get("answers", []))),
+        record=record,
+    )
+
+
+def _field(record: dict[str, Any], name: str, where: str) -> str:
+    value = record.get(name)
+    if not isinstance(value, str) or (name != "text" and not value):
+        raise ConfigError(f"{where} has no text under `{name}`.")
+    return value

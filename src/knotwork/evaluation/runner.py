@@ -1,0 +1,122 @@
+"""Running retrievers over a data set: build the index once, ask every question, measure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+from knotwork.evaluation.datasets import Case, Dataset
+from knotwork.evaluation.metrics import METRICS
+from knotwork.evaluation.significance import Comparison, compare_paired
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.pipeline import Pipeline
+from knotwork.indexing.report import IndexEvent
+from knotwork.indexing.splitters import make_splitter
+from knotwork.indexing.stages import Stages, document_source
+from knotwork.inference.base import Embedder
+from knotwork.records import Query, content_id
+from knotwork.retrieval.base import Retriever
+from knotwork.retrieval.registry import build_retriever
+from knotwork.stores.base import Store
+from knotwork.transform.base import Extractor
+
+DEPTH = 50
+"""How many passages are ranked for each question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question asked of one retriever."""
+
+    retriever: str
+    done: int
+    total: int
+
+
+@dataclass(slots=True)
+class RetrieverRun:
+    """What one retriever did: per question the ranked uris, the metrics and the seconds."""
+
+    retriever: str
+    ranked: list[list[str]] = field(default_factory=list)
+    values: dict[str, list[float]] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+
+    def means(self) -> dict[str, float]:
+        """Return each metric's mean over the questions."""
+        return {name: fmean(values) if values else 0.0 for name, values in self.values.items()}
+
+
+@dataclass(slots=True)
+class EvaluationRun:
+    """The runs of all retrievers on one data set."""
+
+    dataset: str
+    questions: int
+    runs: dict[str, RetrieverRun] = field(default_factory=dict)
+
+    def compare(self, first: str, second: str, metric: str) -> Comparison:
+        """Compare two retrievers on one metric, question by question."""
+        return compare_paired(self.runs[first].values[metric], self.runs[second].values[metric])
+
+
+def index_dataset(
+    dataset: Dataset, *, store: Store, embedder: Embedder | None, extractor: Extractor
+) -> Iterator[IndexEvent]:
+    """Bring the store up to date with the corpus, a passage a chunk; what is there stays."""
+    embedding = Embedding(embedder)
+    settings = content_id("evaluation", embedding.name, extractor.name)
+    stages = Stages(make_splitter("whole"), extractor, embedding, settings)
+    sources = [document_source(document) for document in dataset.documents]
+    yield from Pipeline(store, stages).run(sources, covers=lambda _: True)
+
+
+def index_path(dataset: Dataset, *, embedder: Embedder | None, folder: Path) -> Path:
+    """Return where the index of a corpus is kept between runs."""
+    name = content_id(dataset.fingerprint, embedder.name if embedder else "")
+    return folder / f"{name}.knot"
+
+
+def evaluate(
+    dataset: Dataset,
+    names: Sequence[str],
+    *,
+    store: Store,
+    embedder: Embedder | None,
+    run: EvaluationRun,
+) -> Iterator[Asked]:
+    """Ask every question of every retriever; fill ``run``, yielding after each question."""
+    total = len(dataset.cases) * len(names)
+    done = 0
+    for name in names:
+        retriever = build_retriever(name, store=store, embedder=embedder)
+        outcome = run.runs.setdefault(name, RetrieverRun(name))
+        uris = _Uris(store)
+        for case in dataset.cases:
+            started = time.perf_counter()
+            ranked = uris.of(retriever, case)
+            outcome.seconds.append(time.perf_counter() - started)
+            outcome.ranked.append(ranked)
+            for metric, measure in METRICS.items():
+                outcome.values.setdefault(metric, []).append(measure(ranked, case.gold))
+            done += 1
+            yield Asked(name, done, total)
+
+
+class _Uris:
+    """Turns hits into the uris of their documents, each once, best first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, str] = {}
+
+    def of(self, retriever: Retriever, case: Case) -> list[str]:
+        evidence = retriever.retrieve(Query(case.question, k=DEPTH))
+        ids = [hit.chunk.document_id for hit in evidence.hits]
+        missing = [identifier for identifier in ids if identifier not in self._known]
+        for identifier, document in self._store.documents.documents(missing).items():
+            self._known[identifier] = document.uri
+        return list(dict.fromkeys(self._known[identifier] for identifier in ids))

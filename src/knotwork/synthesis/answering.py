@@ -1,0 +1,118 @@
+"""Composing an answer from sentences of the sources, each with its citation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knotwork.records import Answer, Citation, Document, Evidence, Section, Usage
+from knotwork.stores.base import Store
+from knotwork.synthesis.messages import no_answer, no_match
+from knotwork.synthesis.selection import Selected, select_sentences
+from knotwork.text.languages import detect_language
+
+MAX_SENTENCES = 4
+ABSTAIN_BELOW = 0.5
+"""Confidence under which the sources count as holding no answer; see docs/benchmarks.md."""
+
+NO_EVIDENCE = "no_evidence"
+LOW_CONFIDENCE = "low_confidence"
+
+_MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
+_SPACES = re.compile(r"\s+")
+_CJK_END = re.compile(r"[。！？；…」』”）\u3400-\u9fff]$")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStyle:
+    """How long an answer may be, and when to say that there is none."""
+
+    max_sentences: int = MAX_SENTENCES
+    abstain_below: float = ABSTAIN_BELOW
+
+
+def compose_answer(
+    evidence: Evidence,
+    *,
+    store: Store,
+    style: AnswerStyle | None = None,
+    usage: Usage | None = None,
+) -> Answer:
+    """Answer with the sentences of the evidence that answer best, or say that there is none.
+
+    Below ``style.abstain_below`` the answer is not given: its citations are then the nearest
+    passages. No model is called.
+    """
+    style = style or AnswerStyle()
+    question = evidence.query.text
+    language = detect_language(question)
+    chosen = select_sentences(evidence, most=style.max_sentences)
+    citations = _cite(chosen, store)
+    answered = bool(chosen) and evidence.confidence >= style.abstain_below
+    if answered:
+        text, reason = _join(chosen), ""
+    elif chosen:
+        text, reason = no_answer(language), LOW_CONFIDENCE
+    else:
+        text, reason = no_match(language), NO_EVIDENCE
+    return Answer(
+        question=question,
+        text=text,
+        answered=answered,
+        citations=citations,
+        reason=reason,
+        confidence=evidence.confidence,
+        retriever=evidence.retriever,
+        usage=usage or Usage(),
+    )
+
+
+def _join(sentences: Sequence[Selected]) -> str:
+    text = ""
+    for number, item in enumerate(sentences, start=1):
+        shown = show_sentence(item.text)
+        space = (
+            "" if not text or _CJK_END.search(show_sentence(sentences[number - 2].text)) else " "
+        )
+        text += f"{space}{shown} [{number}]"
+    return text
+
+
+def show_sentence(text: str) -> str:
+    """Return a sentence as prose: white space collapsed, list and table marks removed."""
+    return _SPACES.sub(" ", _MARKUP.sub("", text.strip())).strip()
+
+
+def _cite(sentences: Sequence[Selected], store: Store) -> tuple[Citation, ...]:
+    documents = store.documents.documents({item.chunk.document_id for item in sentences})
+    citations = []
+    for number, item in enumerate(sentences, start=1):
+        document = documents[item.chunk.document_id]
+        citations.append(
+            Citation(
+                number=number,
+                document=document.uri,
+                title=document.title,
+                section=_section_path(item, store.documents.sections(document.id)),
+                page=_page(document, item.span.start),
+                span=item.span,
+                quote=document.text[item.span.start : item.span.end],
+                chunk_id=item.chunk.id,
+                score=item.worth,
+            )
+        )
+    return tuple(citations)
+
+
+def _section_path(item: Selected, sections: Sequence[Section]) -> str:
+    """Return the titles of the sections around the sentence, outermost first."""
+    start = item.span.start
+    around = [s for s in sections if s.span.start <= start < s.span.end and s.level > 0]
+    return " > ".join(s.title for s in sorted(around, key=lambda s: s.level) if s.title)
+
+
+def _page(document: Document, offset: int) -> str:
+    """Return the label of the page that holds the offset; empty for a document without pages."""
+    before = [page.label for page in document.pages if page.start <= offset]
+    return before[-1] if before else ""

@@ -1,0 +1,80 @@
+"""Choosing the sentences that answer: relevant, and each saying something new."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from knotwork.records import Chunk, Evidence, Span
+from knotwork.text.terms import content_terms
+
+LEAST_SHARE = 0.45
+"""A sentence worth less than this share of the best one is left out."""
+
+HIT_POWER = 0.5
+"""Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
+
+MIN_TERMS = 2
+"""A sentence of fewer content terms (a page number, a lone heading) says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A sentence chosen for the answer."""
+
+    chunk: Chunk
+    span: Span
+    text: str
+    worth: float
+    rank: int
+
+
+def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
+    """Choose at most ``most`` sentences by relevance and novelty, in reading order.
+
+    Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
+    is its relevance, weighed by its hit's score, times the share of its terms that the sentences
+    chosen before do not hold. Reading order: documents by their best hit, then by position.
+    """
+    candidates = _candidates(evidence)
+    words = [frozenset(content_terms(candidate.text)) for candidate in candidates]
+    usable = [i for i, found in enumerate(words) if len(found) >= MIN_TERMS]
+    chosen: list[int] = []
+    while usable and len(chosen) < most:
+        worths = {
+            i: candidates[i].worth * _novelty(words[i], [words[j] for j in chosen]) for i in usable
+        }
+        best = max(usable, key=lambda i: (worths[i], -i))
+        if chosen and worths[best] < LEAST_SHARE * candidates[chosen[0]].worth:
+            break
+        chosen.append(best)
+        usable.remove(best)
+    return _in_reading_order([candidates[i] for i in chosen])
+
+
+def _candidates(evidence: Evidence) -> list[Selected]:
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    found: dict[tuple[str, Span], Selected] = {}
+    for rank, hit in enumerate(evidence.hits):
+        share = max(hit.score, 0.0) / top if top > 0 else 0.0
+        for span, relevance in hit.sentences:
+            start = hit.chunk.span.start
+            text = hit.chunk.text[span.start - start : span.end - start]
+            key = (hit.chunk.document_id, span)
+            item = Selected(hit.chunk, span, text, relevance * share**HIT_POWER, rank)
+            if key not in found or item.worth > found[key].worth:
+                found[key] = item
+    return list(found.values())
+
+
+def _novelty(words: Collection[str], chosen: Sequence[Collection[str]]) -> float:
+    known = {word for other in chosen for word in other}
+    return sum(word not in known for word in words) / len(words)
+
+
+def _in_reading_order(sentences: Sequence[Selected]) -> list[Selected]:
+    first_rank: dict[str, int] = {}
+    for item in sentences:
+        document = item.chunk.document_id
+        first_rank[document] = min(first_rank.get(document, item.rank), item.rank)
+    return sorted(sentences, key=lambda s: (first_rank[s.chunk.document_id], s.span))
