@@ -53,18 +53,24 @@ class ConfigError(KnotworkError):
 
 
 class UnknownName(ConfigError):
-    """A name was given that is not one of the valid ones."""
+    """A name was given that is not one of the valid ones.
+
+    ``valid`` are all of them, or, where they are too many to list, ``nearest`` a few of them.
+    """
 
     code = "unknown_name"
 
-    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
-        known = sorted(valid)
-        near = get_close_matches(name, known, n=1, cutoff=0.6)
+    def __init__(
+        self, kind: str, name: str, valid: Iterable[str] = (), *, nearest: Iterable[str] = ()
+    ) -> None:
+        known, few = sorted(valid), list(nearest)
+        near = get_close_matches(name, known or few, n=1, cutoff=0.6)
         hint = f"Did you mean `{near[0]}`?" if near else ""
-        listed = ", ".join(f"`{item}`" for item in known) or "none"
-        super().__init__(f"Unknown {kind} `{name}`. Valid: {listed}.", fix=hint)
+        listed = ", ".join(f"`{item}`" for item in known or few) or "none"
+        label = "Valid" if known else "Nearest"
+        super().__init__(f"Unknown {kind} `{name}`. {label}: {listed}.", fix=hint)
         self.name = name
-        self.valid = known
+        self.valid = known or few
 
 
 class MissingExtra(ConfigError):

@@ -30,7 +30,8 @@ def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
         for name in others:
             found = [entry for entry in entries if _is_meant(entry, name)]
             if not found:
-                raise UnknownName("document", name, _near(name, (entry.uri for entry in entries)))
+                near = _near(name, (entry.uri for entry in entries))
+                raise UnknownName("document", name, nearest=near)
             chosen.update((entry.uri, entry) for entry in found)
     return sorted(chosen.values(), key=lambda entry: entry.uri)
 

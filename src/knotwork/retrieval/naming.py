@@ -30,7 +30,7 @@ def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
     for name, form in forms.items():
         seed = found[form].id if form in found else _by_words(store, name)
         if seed is None:
-            raise UnknownName("entity", name, _near_names(store, name))
+            raise UnknownName("entity", name, nearest=_near_names(store, name))
         seeds[seed] = None
         seeds.update(dict.fromkeys(_fuller_names(store, seed)))
     return list(seeds)
