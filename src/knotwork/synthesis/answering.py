@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Citation, Document, Evidence, Section, Usage
 from knotwork.stores.base import Store
 from knotwork.synthesis.messages import no_answer, no_match
 from knotwork.synthesis.selection import Selected, select_sentences
 from knotwork.text.languages import detect_language
-
-MAX_SENTENCES = 4
-ABSTAIN_BELOW = 0.5
-"""Confidence under which the sources count as holding no answer; see docs/benchmarks.md."""
 
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
@@ -24,32 +20,24 @@ _SPACES = re.compile(r"\s+")
 _CJK_END = re.compile(r"[。！？；…」』”）\u3400-\u9fff]$")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStyle:
-    """How long an answer may be, and when to say that there is none."""
-
-    max_sentences: int = MAX_SENTENCES
-    abstain_below: float = ABSTAIN_BELOW
-
-
 def compose_answer(
     evidence: Evidence,
     *,
     store: Store,
-    style: AnswerStyle | None = None,
+    settings: AnswerSettings | None = None,
     usage: Usage | None = None,
 ) -> Answer:
     """Answer with the sentences of the evidence that answer best, or say that there is none.
 
-    Below ``style.abstain_below`` the answer is not given: its citations are then the nearest
+    Below ``settings.abstain_below`` of confidence the answer is not given: its citations are then the nearest
     passages. No model is called.
     """
-    style = style or AnswerStyle()
+    settings = settings or AnswerSettings()
     question = evidence.query.text
     language = detect_language(question)
-    chosen = select_sentences(evidence, most=style.max_sentences)
+    chosen = select_sentences(evidence, most=settings.max_sentences)
     citations = _cite(chosen, store)
-    answered = bool(chosen) and evidence.confidence >= style.abstain_below
+    answered = bool(chosen) and evidence.confidence >= settings.abstain_below
     if answered:
         text, reason = _join(chosen), ""
     elif chosen:
