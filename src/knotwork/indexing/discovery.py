@@ -162,7 +162,8 @@ class _Walk:
         """Tell whether a linked folder leads to where the walk does not come by otherwise."""
         real = os.path.realpath(path)
         inside = real.startswith(self._real_root.rstrip(os.sep) + os.sep)
-        if inside or real in self._entered:
+        above = self._real_root.startswith(real.rstrip(os.sep) + os.sep)
+        if inside or above or real in self._entered:
             return False
         self._entered.add(real)
         return True
