@@ -71,6 +71,24 @@ def test_a_folder_is_indexed_searched_and_explored(kb, docs):
     assert stats.embedder == "hashing:32"
 
 
+def test_an_answer_cites_the_exact_spot(kb, docs):
+    kb.index(docs)
+    answer = kb.ask("Who approves travel abroad?")
+    assert answer.usage.seconds > 0
+    cited = answer.citations[0]
+    assert (cited.document, cited.number) == ("docs/travel.md", 1)
+    text = (docs / "travel.md").read_text("utf-8")
+    assert cited.quote in text
+    assert "travel abroad" in cited.quote
+
+
+def test_a_question_that_means_nothing_is_not_answered(kb, docs):
+    kb.index(docs)
+    answer = kb.ask("Zyxqv wuvq?")
+    assert not answer.answered
+    assert answer.reason
+
+
 def test_the_second_run_calls_no_embedder(path, docs):
     with knotwork.open(path, embedder=HashingEmbedder(32)) as kb:
         kb.index(docs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -206,11 +207,11 @@ class KnowledgeBase:
         """
         from knotwork.synthesis.answering import compose_answer
 
-        return compose_answer(
-            self.search(question, retriever=retriever, k=k),
-            store=self.store,
-            settings=self.settings.answer,
-        )
+        started_s = time.perf_counter()
+        evidence = self.search(question, retriever=retriever, k=k)
+        answer = compose_answer(evidence, store=self.store, settings=self.settings.answer)
+        usage = replace(answer.usage, seconds=time.perf_counter() - started_s)
+        return replace(answer, usage=usage)
 
     def explore(
         self,
