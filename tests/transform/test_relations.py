@@ -58,7 +58,7 @@ def test_a_surname_of_two_persons_stands_for_neither() -> None:
 
 def test_a_surname_mentions_the_full_name_of_an_earlier_chunk() -> None:
     _, second = extract("", "Judge Lewis Kaplan spoke.", "Nobody heard what Kaplan said.")
-    full = mentions(second)["judge lewis kaplan"]
+    full = mentions(second)["lewis kaplan"]
     assert full.spans == mentions(second)["kaplan"].spans
 
 

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -145,6 +146,8 @@ def normal_form(name: str) -> str:
         return _without_article(name)
     if _UNIFIED_HAN.fullmatch(name):
         return simplify(name)
+    if "&" in name and ";" in name:
+        name = unescape(name)  # titles out of HTML: "Simon &amp; Simon"
     name = without_suffix(name)
     tokens = _tokens(name)
     if not tokens:

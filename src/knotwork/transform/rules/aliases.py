@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from knotwork.text.characters import HAN
@@ -88,21 +88,29 @@ def _in_order(parts: Iterable[str], whole: Iterable[str]) -> bool:
     return all(part in rest for part in parts)
 
 
-def surname_aliases(types: Mapping[str, str], forms: Iterable[str]) -> dict[str, str]:
+def surname_aliases(
+    types: Mapping[str, str], forms: Iterable[str], alone: Collection[str]
+) -> dict[str, str]:
     """Return the one person of a document that each lone surname stands for.
 
-    ``types`` are the types of all names of the document, ``forms`` the names themselves.
+    ``types`` are the types of all names of the document, ``forms`` the names themselves, and
+    ``alone`` those that stand by themselves somewhere.
     """
     known = list(dict.fromkeys(forms))
-    alone = {form for form in known if " " not in form and len(form) > 2}
     owners: dict[str, set[str]] = {}
     for form in known:
         words = form.split(" ")
         if not 2 <= len(words) <= 4 or not _may_be_person(words, types.get(form, "")):
             continue
-        if words[-1] in alone:
+        last = words[-1]
+        if len(last) > 2 and last in alone and types.get(last, "") in {"", "PERSON"}:
             owners.setdefault(words[-1], set()).add(form)
-    return {last: next(iter(full)) for last, full in owners.items() if len(full) == 1}
+    shortest = {last: min(full, key=len) for last, full in owners.items()}
+    return {
+        last: name
+        for last, name in shortest.items()
+        if all(full.endswith(name) for full in owners[last])  # Judge Lewis Kaplan, Lewis Kaplan
+    }
 
 
 def _may_be_person(words: Sequence[str], kind: str) -> bool:

@@ -19,6 +19,7 @@ from knotwork.transform.rules.chinese_vocabulary import (
     TRANSLITERATING,
 )
 from knotwork.transform.rules.occurrences import Occurrence
+from knotwork.transform.rules.parts import YEAR
 from knotwork.transform.rules.vocabulary import common_words
 
 _PERSONS = frozenset({"nr", "nrt", "nrfg"})
@@ -53,7 +54,17 @@ class HanSentence:
         simplified = simplify(text)
         lower = simplified.lower()
         self.simplified = lower if len(lower) == len(text) else simplified
-        self.words = segment(text)
+        self.words = [part for word in segment(text) for part in _without_conjunction(word)]
+
+
+def _without_conjunction(word: Word) -> Iterator[Word]:
+    """Cut off an "and" that the segmentation takes for the start of a place (和澳洲)."""
+    if word.tag == "ns" and len(word.text) > 2 and word.simplified[0] in "和与及跟":
+        middle = word.start + 1
+        yield Word(word.text[0], "c", word.start, middle, word.simplified[0])
+        yield Word(word.text[1:], "ns", middle, word.end, word.simplified[1:])
+        return
+    yield word
 
 
 def is_chinese(text: str) -> bool:
@@ -138,7 +149,8 @@ def _marked(text: str) -> Iterator[Occurrence]:
         dated = match.end()
         yield Occurrence(*match.span(), normal_form(match[0]), "DATE")
     for match in _NUMBERS.finditer(text) if dated < 0 else ():
-        yield Occurrence(*match.span(), normal_form(match[0]), "NUMBER")
+        kind = "DATE" if YEAR.fullmatch(match[0]) else "NUMBER"
+        yield Occurrence(*match.span(), normal_form(match[0]), kind)
 
 
 def _latin(text: str) -> Iterator[Occurrence]:

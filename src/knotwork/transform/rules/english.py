@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from knotwork.text.names import STOP_NAMES, normal_form
 from knotwork.transform.rules.occurrences import Occurrence
-from knotwork.transform.rules.parts import YEAR, number_type, segments
+from knotwork.transform.rules.parts import YEAR, is_generic, number_type, segments
 from knotwork.transform.rules.tokens import (
     CAPITAL,
     CODE,
@@ -28,6 +28,8 @@ from knotwork.transform.rules.vocabulary import (
     JOINERS,
     LOOSE_JOINERS,
     NOBLE_TITLES,
+    ORGANIZATION_ENDS,
+    PLACE_ENDS,
     STARTERS,
     common_words,
     place_names,
@@ -35,8 +37,10 @@ from knotwork.transform.rules.vocabulary import (
 
 _OPENERS = frozenset('"“‘«:•*–—#>|;?!.')
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,80})[\"”»]|(?<!\w)[‘']([A-Z][^'‘’\n]{2,60})['’](?!\w)")
+_NUMBER_NAME = re.compile(r"1\d{3}\b|20\d\d\b|\d+(?:st|nd|rd|th|[A-Z])|\d{1,3}(?:-|$)")
 _QUOTE = re.compile(r"[\"“«‘']")
 _CONTRACTION = re.compile(r"(?:n['’]t|['’](?:ve|re|ll|d|m))$")
+_AFTER_NO_TITLE = ORGANIZATION_ENDS | PLACE_ENDS | {"electric", "edward"}
 _COMPANY_TAILS = frozenset({"inc.", "ltd.", "inc", "ltd", "llc", "plc"})
 _BEFORE_YEAR = frozenset({"in", "since", "by", "from", "until", "after", "before"})
 
@@ -145,7 +149,11 @@ def _continuation(
             alone = tokens[last].kind == NUMBER
             return None if joiners or gap != 1 or alone else position
         if token.kind == CAPITAL:
-            adverb = joiners and token.lower in STARTERS and not token.text.isupper()
+            adverb = (
+                token.lower in STARTERS
+                and not token.text.isupper()
+                and (joiners or not _is_capital(tokens, position + 1))
+            )
             apart = gap or joiners or tokens[last].text[-1] == "."
             named = _is_name_word(token, evidence, headline=headline)
             return position if named and apart and not adverb else None
@@ -153,6 +161,10 @@ def _continuation(
             return None
         end = token.end
     return None
+
+
+def _is_capital(tokens: Sequence[Token], position: int) -> bool:
+    return position < len(tokens) and tokens[position].kind == CAPITAL
 
 
 def _joins(token: Token, before: Token, gap: int) -> bool:
@@ -179,6 +191,8 @@ def _trimmed(
             first += 1
     opening = tokens[first]
     common = opening.lower in common_words() and opening.lower not in evidence.capitalised
+    if opening.kind == NUMBER and first < last and not _NUMBER_NAME.match(opening.text):
+        return _trimmed(tokens, first + 1, last, evidence)
     if first == last:
         return (first, last) if _names_alone(tokens, first, evidence, common=common) else None
     if (
@@ -212,6 +226,12 @@ def _names_alone(
     if _CONTRACTION.sub("", token.lower) in STARTERS:
         return token.text.isupper() and token.lower in STOP_NAMES and token.lower != "i"
     if _opens(tokens, position):
+        if (
+            token.lower.endswith("ly")
+            and tokens[position + 1 : position + 2]
+            and (tokens[position + 1].text == ",")
+        ):
+            return False
         return not common and not (
             token.lower in evidence.lower and token.lower not in evidence.capitalised
         )
@@ -240,6 +260,27 @@ def _name_and_parts(
     for begin, finish, main in segments(tokens, first, last):
         start, end = tokens[begin].start, tokens[finish].end
         yield Occurrence(start, end, normal_form(text[start:end]), "", inside or not main)
+        bare = _without_title(tokens, begin, finish)
+        if bare is not None:
+            bare_start = tokens[bare].start
+            yield Occurrence(bare_start, end, normal_form(text[bare_start:end]), "", part=True)
+        if tokens[finish].kind == NUMBER and finish > begin:
+            end = tokens[finish - 1].end
+            if not is_generic(tokens, begin, finish - 1) and tokens[finish - 1].kind == CAPITAL:
+                yield Occurrence(start, end, normal_form(text[start:end]), "", part=True)
+
+
+def _without_title(tokens: Sequence[Token], first: int, last: int) -> int | None:
+    """Return where a name begins behind honorifics or initials: King Norodom, S. R. Kanagal."""
+    bare = first
+    while bare < last and (
+        tokens[bare].lower in HONORIFICS
+        or (tokens[bare].text[-1] == "." and len(tokens[bare].text) == 2 and bare + 1 < last)
+    ):
+        bare += 1
+    if bare == first or tokens[bare].kind != CAPITAL or tokens[last].lower in _AFTER_NO_TITLE:
+        return None
+    return None if bare == last and is_generic(tokens, bare, bare) else bare
 
 
 def _quoted_titles(text: str) -> Iterator[Occurrence]:

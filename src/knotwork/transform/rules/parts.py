@@ -50,7 +50,7 @@ def segments(
         main = main and (not whole or cut is _is_loose)
         for begin, end in sides:
             for part in segments(tokens, begin, end, main=main):
-                if not _is_generic(tokens, part[0], part[1]):
+                if not is_generic(tokens, part[0], part[1]):
                     yield part
         return
     yield first, last, main
@@ -114,7 +114,8 @@ def _holds_together(
     return cut not in {_is_and, _is_loose} or (cut is _is_loose and len(sides) == 2)
 
 
-def _is_generic(tokens: Sequence[Token], first: int, last: int) -> bool:
+def is_generic(tokens: Sequence[Token], first: int, last: int) -> bool:
+    """Say whether a part is one word that names nothing without the rest."""
     if first != last:
         return False
     token = tokens[first]

@@ -20,10 +20,12 @@ from knotwork.transform.rules.subjects import find_subject
 from knotwork.transform.rules.titles import Title, read_title
 from knotwork.transform.rules.tokens import Sentence
 from knotwork.transform.rules.types import context_type, name_type, title_type
+from knotwork.transform.rules.vocabulary import STARTERS, common_words
 
 AnySentence = Sentence | HanSentence
 
 _EMPHASIS = re.compile(r"(\*\*|__|(?<![\w*])[*_])(?=\S)([^*_\n]{2,60}?)(?<=\S)\1(?!\w)")
+_BOLD = frozenset({"**", "__"})
 
 
 class Reading:
@@ -109,10 +111,9 @@ class Reading:
             terms.append(self.subject)
         for match in _EMPHASIS.finditer(document.text):
             text = match[2].strip(" :：,.")
-            if len(text.split()) <= 4 and len(text) <= 40 and any(c.isalpha() for c in text):
-                title = read_title(text, longest_words=4)
-                if title is not None and title.form:
-                    terms.append(Term(title.text))
+            named = text.istitle() if match[1] not in _BOLD else any(c.isalpha() for c in text)
+            if named and len(text.split()) <= 4 and len(text) <= 40 and _is_term(text):
+                terms.append(Term(text))
         return terms
 
     def _find_names(self) -> dict[Span, list[Occurrence]]:
@@ -170,13 +171,22 @@ class Reading:
                     stated.setdefault(*alias)
         stated |= _dictionary_aliases(self.dictionary, stated)
         forms = [n.form for names in self.names.values() for n in names]
+        alone = {n.form for names in self.names.values() for n in names if not n.part}
         if self.title is not None and self.title.form and not self.title.is_phrase:
             forms.append(self.title.form)
-        surnames = surname_aliases(self.types, forms)
+        surnames = surname_aliases(self.types, forms, alone)
         for short, full in surnames.items():
             if self.types.get(full) == "PERSON" and not self.types.get(short):
                 self.types[short] = "PERSON"
         return stated, surnames
+
+
+def _is_term(text: str) -> bool:
+    """Say whether emphasised words can be a term, rather than words said loudly."""
+    title = read_title(text, longest_words=4)
+    if title is None or not title.form:
+        return False
+    return " " in title.form or (title.form not in STARTERS and title.form not in common_words())
 
 
 def subject_term(sentence: AnySentence) -> Term | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from knotwork.text.names import STOP_NAMES
 from knotwork.transform.rules.chinese import HanSentence, han_subject
 from knotwork.transform.rules.tokens import (
     CAPITAL,
@@ -18,69 +20,75 @@ from knotwork.transform.rules.tokens import (
 )
 from knotwork.transform.rules.vocabulary import (
     CALENDAR,
-    HONORIFICS,
     JOINERS,
-    PRONOUNS,
     STARTERS,
     VERBS_OF_BEING,
     common_words,
 )
 
 _MARKUP = frozenset("\"“”«»‘’'*_#`")
-_ENDS = frozenset(",(（[–—:，")
-_NEVER_NAMES = CALENDAR | STARTERS
+_ENDS = frozenset(",(（[–—，")
+_BRIDGING_SIGNS = frozenset(":–—")
+_BEING = frozenset({"is", "are", "was", "were"})
+_AFTER_BEING = frozenset({"a", "an", "the", "one", "any", "both"})
+_QUOTED_SUBJECT = re.compile(
+    r"[\s*_#]*(?:The |the )?[\"“«]([^\"“”«»\n]{2,80})[\"”»]\s*(?:is\b|was\b|are\b|were\b|[(（])"
+)
 _INSIDE_SIGNS = _MARKUP | {"&", "!", "-", "."}
-_INSIDE_WORDS = JOINERS | {"or", "a", "an"}
+_INSIDE_WORDS = JOINERS | {"or", "a", "an", "by", "into", "over", "under"}
 _ARTICLES = frozenset({"the", "a", "an"})
-_TITLE_WORDS = """
-    my your our his her their all no every what who how if some this that we two one let between
-    under up down over out do not never once when where why only just still such"""
-_TITLE_OPENERS = frozenset(_TITLE_WORDS.split())
-"""Words in front of names only by chance, but at the start of titles."""
 
 
 def find_subject(sentence: Sentence | HanSentence) -> tuple[int, int] | None:
     """Return where the subject of a first sentence stands, or None when it has none to see.
 
-    It is the capitalised name that opens the sentence, before a bracket, comma or verb; or one to
-    three words behind an article and before "is" or "was"; in Chinese, nouns before 是, 为 or a
-    mark.
+    It is what is quoted at its start; or the capitalised name that opens it, before a bracket,
+    comma or verb; or the few words before "is a"; in Chinese, nouns before 是, 为 or a mark.
     """
     if isinstance(sentence, HanSentence):
         return han_subject(sentence)
+    quoted = _QUOTED_SUBJECT.match(sentence.text)
+    if quoted is not None:
+        return quoted.span(1)
     tokens = sentence.tokens
     first = 0
     while first < len(tokens) and tokens[first].kind == SIGN and tokens[first].text in _MARKUP:
         first += 1
-    article = first < len(tokens) and tokens[first].lower in _ARTICLES
-    return _named_subject(tokens, first, article=article) or (
-        _common_subject(tokens, first + 1) if article else None
+    if first == len(tokens):
+        return None
+    return (
+        _named_subject(tokens, first, through=True)
+        or _named_subject(tokens, first, through=False)
+        or _defined_subject(tokens, first)
     )
 
 
-def _named_subject(tokens: Sequence[Token], first: int, *, article: bool) -> tuple[int, int] | None:
-    begin = first + article
+def _named_subject(tokens: Sequence[Token], first: int, *, through: bool) -> tuple[int, int] | None:
+    """Return the name that opens a sentence; ``through`` reads on behind a colon or dash."""
+    begin = first + (tokens[first].lower in _ARTICLES)
     last = -1
     position = begin
     while position < len(tokens):
         token = tokens[position]
-        if token.kind in {CAPITAL, NUMBER, CODE, HAN}:
+        if token.kind in {CAPITAL, NUMBER, HAN} or (token.kind == CODE and position == begin):
             last = position
         elif not (
             token.kind == POSSESSIVE
             or (token.kind == SIGN and token.text in _INSIDE_SIGNS)
             or (token.kind == WORD and token.lower in _INSIDE_WORDS and last >= 0)
+            or (through and token.text in _BRIDGING_SIGNS and position == last + 1)
         ):
             break
         position += 1
     if last < 0 or position == len(tokens) or position - last > 2 or last - begin > 12:
         return None
-    if tokens[position].text == ":" or not _ends_subject(tokens[position], tokens[last]):
+    if tokens[begin].lower.endswith("ed") and tokens[begin + 1].kind == WORD:
+        return None  # Produced by, Released in
+    if not _ends_subject(tokens[position], tokens[last]):
         return None
-    if not _opens_subject(tokens, begin, last, ends_in=tokens[position]):
+    if not _opens_subject(tokens, begin, last, position):
         return None
-    start = tokens[first if article and first == begin else begin].start
-    return start, tokens[last].end
+    return tokens[begin].start, tokens[last].end
 
 
 def _ends_subject(token: Token, before: Token) -> bool:
@@ -91,27 +99,39 @@ def _ends_subject(token: Token, before: Token) -> bool:
     )
 
 
-def _opens_subject(tokens: Sequence[Token], begin: int, last: int, *, ends_in: Token) -> bool:
+def _opens_subject(tokens: Sequence[Token], begin: int, last: int, end: int) -> bool:
     """Say whether a run can be a name, and not an adverbial ("In 1999, ...") or a pronoun."""
     opening = tokens[begin]
-    if all(t.kind == NUMBER or t.lower in _NEVER_NAMES for t in tokens[begin : last + 1]):
-        return begin != last and ends_in.lower in {"is", "was", "("} and opening.kind != NUMBER
-    if opening.lower in STARTERS or opening.lower in PRONOUNS:
-        named = tokens[begin + 1].kind == CAPITAL and opening.lower in _TITLE_OPENERS
-        return named and ends_in.lower in {"is", "was", "are", "were", "("}
+    if opening.lower in STARTERS or opening.lower in CALENDAR or opening.kind == NUMBER:
+        named = any(t.kind == CAPITAL for t in tokens[begin + 1 : last + 1])
+        function_word = opening.lower not in STARTERS or opening.lower in STOP_NAMES
+        return named and function_word and _defines(tokens, end)
     if begin == last:
-        return opening.lower not in common_words() or ends_in.text in {"(", "is", "are", "（"}
-    return opening.lower not in HONORIFICS or begin != last
+        return opening.lower not in common_words() or tokens[end].text in {"(", "is", "are", "（"}
+    return True
 
 
-def _common_subject(tokens: Sequence[Token], begin: int) -> tuple[int, int] | None:
-    """Return the words of "The leopard cat is", without the article."""
-    for position in range(begin + 1, min(begin + 4, len(tokens))):
-        if tokens[position].lower in {"is", "are", "was", "were"}:
+def _defines(tokens: Sequence[Token], position: int) -> bool:
+    """Say whether "is a" or an opening bracket stands here."""
+    token = tokens[position]
+    if token.lower in _BEING and position + 1 < len(tokens):
+        return tokens[position + 1].lower in _AFTER_BEING
+    return token.text in {"(", "（"}
+
+
+def _defined_subject(tokens: Sequence[Token], first: int) -> tuple[int, int] | None:
+    """Return the words of "The leopard cat is", without the article, or of "Graph search is a"."""
+    article = tokens[first].lower in _ARTICLES
+    begin = first + article
+    longest = 3 if article else 5
+    for position in range(begin, min(begin + longest + 1, len(tokens))):
+        token = tokens[position]
+        defines = token.lower in _BEING if article else _defines(tokens, position)
+        if position > begin and (defines or (article and token.text == "(")):
             return tokens[begin].start, tokens[position - 1].end
-        if tokens[position].kind == SIGN:
-            if tokens[position].text == "(" and tokens[position - 1].kind <= CAPITAL:
-                return tokens[begin].start, tokens[position - 1].end
+        if token.kind > NUMBER or (position == begin and not article and token.lower in STARTERS):
+            return None
+        if token.lower in _BEING or token.lower.endswith("ed"):
             return None
     return None
 

@@ -50,7 +50,7 @@ _TOKEN = re.compile(
     rf"|(?P<number>[$€£¥]?\d+(?:[.,]\d+)*(?:-?{_LETTER_OR_DIGIT}+)*%?)"
     rf"|(?P<initial>(?:[A-Z]\.){{2,}}|[A-Z]\.(?=\s?[A-Z]))"
     r"|(?P<short>(?:St|Dr|Mr|Mrs|Ms|Jr|Sr|Prof|Gen|Col|Lt|Capt|Rev|Hon|Mt|Ft|Inc|Ltd|Corp|Co|Bros)\.)"
-    rf"|(?P<word>{_LETTER}+\d*(?:(?:['’](?![sS]\b)|[-‐‑&])?{_LETTER_OR_DIGIT}+)*(?:\+\+|#(?!\w))?)"
+    rf"|(?P<word>{_LETTER}+\d*(?:(?:['’](?![sS]\b)|[-‐‑&])?{_LETTER_OR_DIGIT}+)*(?:\+\+|#(?!\w)|(?<=n)['’](?=\s[A-Z]))?)"
     rf"|(?P<han>[{HAN_AND_KANA}]+)"
     r"|(?P<possessive>['’][sS]\b|(?<=[sS])['’](?=\s))"
     r"|(?P<sign>\S)"
@@ -89,11 +89,15 @@ class Sentence:
         self.headline = self._is_headline()
 
     def _is_headline(self) -> bool:
-        if len(self.marked) < 4 or self.tokens[-1].text == ".":
+        if len(self.marked) < 4:
             return False
         words = [t for t in self.tokens if t.kind <= CAPITAL and t.lower not in JOINERS]
+        if len(words) < 5:
+            return False
+        shouted = sum(t.text.isupper() for t in words)
         capitals = sum(t.kind == CAPITAL for t in words)
-        return len(words) >= 5 and capitals >= 0.75 * len(words)
+        ends = self.tokens[-1].text == "."
+        return shouted >= 0.6 * len(words) or (capitals >= 0.75 * len(words) and not ends)
 
 
 def tokenize(sentence: str) -> list[Token]:

@@ -27,7 +27,8 @@ STARTERS = STOP_NAMES | _words(
     tomorrow tonight toward towards typically ultimately undoubtedly unfortunately unlike usually
     versus via whenever whereas wherever whoever whatever whilst yesterday let let's i'm i've i'd
     i'll it's he's she's that's there's they're we're you're don't didn't can't won't isn't please
-    see note click figure table chapter section part thanks thank"""
+    yeah yep nope wow hey hi hello hiya thanks sorry welcome
+    see note click figure table chapter section part thank"""
 )
 """Words that open a sentence without being part of the name behind them."""
 
@@ -76,7 +77,7 @@ HONORIFICS = _words(
     lord lady pope emperor empress saint senator sen. governor gov. judge justice captain capt.
     capt general gen. gen colonel col. col lieutenant lt. lt major sergeant admiral rev. reverend
     father bishop archbishop cardinal duke duchess earl count countess baron baroness dame sheikh
-    sultan chancellor"""
+    sultan chancellor ceo cfo cto coach"""
 )
 """Titles in front of a person's name."""
 
