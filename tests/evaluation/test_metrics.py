@@ -1,0 +1,58 @@
+"""Metrics on rankings worked out by hand, significance against scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from knotwork.evaluation.metrics import METRICS, all_gold, recall, reciprocal_rank
+from knotwork.evaluation.significance import compare_paired
+
+
+def test_recall_counts_facts_not_passages():
+    gold = [{"a", "b"}, {"c"}]
+    assert recall(["b", "a", "x"], gold, k=2) == 0.5
+    assert recall(["b", "c"], gold, k=2) == 1.0
+    assert recall(["x", "y", "c"], gold, k=2) == 0.0
+    assert recall([], gold, k=5) == 0.0
+
+
+def test_all_gold_needs_every_fact():
+    gold = [{"a"}, {"c"}]
+    assert all_gold(["a", "x", "c"], gold, k=3) == 1.0
+    assert all_gold(["a", "x", "c"], gold, k=2) == 0.0
+    assert all_gold(["a"], [], k=2) == 0.0
+
+
+def test_reciprocal_rank_is_of_the_first_gold_passage():
+    assert reciprocal_rank(["x", "c", "a"], [{"a"}, {"c"}]) == 0.5
+    assert reciprocal_rank(["x"], [{"a"}]) == 0.0
+
+
+def test_every_metric_is_a_fraction():
+    for measure in METRICS.values():
+        assert 0.0 <= measure(["a", "b"], [{"b"}]) <= 1.0
+
+
+def test_comparison_agrees_with_scipy():
+    rng = np.random.default_rng(3)
+    first = rng.choice([0, 0.5, 1], size=40, p=[0.2, 0.3, 0.5])
+    second = rng.choice([0, 0.5, 1], size=40, p=[0.4, 0.3, 0.3])
+    ours = compare_paired(first.tolist(), second.tolist())
+    theirs = stats.permutation_test(
+        (first, second),
+        lambda a, b: np.mean(a - b),
+        permutation_type="samples",
+        n_resamples=10_000,
+        rng=np.random.default_rng(4),
+    )
+    assert ours.difference == pytest.approx(float(np.mean(first - second)))
+    assert ours.p_value == pytest.approx(theirs.pvalue, abs=0.02)
+    assert ours.wins == int((first > second).sum())
+    assert ours.losses == int((first < second).sum())
+
+
+def test_equal_runs_do_not_differ():
+    comparison = compare_paired([1, 0.5], [1, 0.5])
+    assert (comparison.difference, comparison.p_value) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="equal lengths"):
+        compare_paired([1], [1, 0])
