@@ -1,8 +1,10 @@
 """The full text and the vectors of entities, kept in step with the graph.
 
-Both are functions of the graph as it is now: an entity's text is its name, its vector that of its
-normal form, which never changes while the entity exists. So an index that grew and shrank equals a
-fresh build, and removing documents never needs a model.
+Both are functions of the graph as it is now: an entity's text is its name; its vector, which it has
+as long as ``VECTOR_CHUNKS`` chunks mention it, is that of its normal form, which never changes. So
+an index that grew and shrank equals a fresh build, and removing documents never needs a model.
+Names of one chunk alone are most of all names, and lead nowhere but to a chunk with its own vector:
+to embed them too would double what indexing costs.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from knotwork.records import Entity
 from knotwork.stores.base import Store
 
 FloatMatrix = NDArray[np.float32]
+
+VECTOR_CHUNKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,11 @@ def refresh_entities(store: Store, before: EntityState, embedding: Embedding | N
         or entity.id not in before.entities
         or entity.name != before.entities[entity.id].name
     )
-    store.vectors("entity").remove(gone)
+    linking = {i: entity for i, entity in after.items() if entity.chunk_count >= VECTOR_CHUNKS}
+    linked = (i for i, entity in before.entities.items() if entity.chunk_count >= VECTOR_CHUNKS)
+    store.vectors("entity").remove([i for i in linked if i not in linking])
     if embedding:
-        _add_vectors(store, after, before.vectors, embedding)
+        _add_vectors(store, linking, before.vectors, embedding)
 
 
 def _add_vectors(

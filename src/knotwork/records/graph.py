@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Literal
 
 from knotwork.records.documents import Span
@@ -46,6 +47,7 @@ CO_OCCURRENCE_RELATION = "co-occurs with"
 """The relation of two entities of one sentence between which no relation words were found."""
 
 
+@lru_cache(maxsize=1 << 16)
 def entity_id(normal_form: str) -> str:
     """Return the id of the entity with this normal form."""
     return content_id("entity", normal_form)
