@@ -1,7 +1,7 @@
 """Write the DOCX and the PDF of the bundled sample from their Markdown sources.
 
-Run it after a change to `scripts/sample/`: `python scripts/build_sample.py`. The results are kept in
-the repository, so that neither an installation nor the demo needs to make them.
+Run it after a change to `scripts/sample/`: `python scripts/build_sample.py`. The results are kept
+in the repository, so that neither an installation nor the demo needs to make them.
 """
 
 from __future__ import annotations

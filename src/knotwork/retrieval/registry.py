@@ -9,15 +9,22 @@ from knotwork.inference.base import Embedder
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.basic import Bm25Retriever, DenseRetriever, HybridRetriever
 from knotwork.retrieval.graph import GraphRetriever
-from knotwork.retrieval.pagerank import PageRankRetriever
 from knotwork.stores.base import Store
+
+
+def _make_pagerank(*, store: Store, embedder: Embedder | None = None) -> Retriever:
+    """Import what stands on SciPy only when it is asked for: other searches start in less time."""
+    from knotwork.retrieval.pagerank import PageRankRetriever
+
+    return PageRankRetriever(store=store, embedder=embedder)
+
 
 RETRIEVERS: Mapping[str, Callable[..., Retriever]] = {
     "bm25": Bm25Retriever,
     "dense": DenseRetriever,
     "hybrid": HybridRetriever,
     "graph": GraphRetriever,
-    "pagerank": PageRankRetriever,
+    "pagerank": _make_pagerank,
 }
 
 AUTO = "auto"

@@ -1,0 +1,97 @@
+"""How answers and passages look on a terminal."""
+
+from __future__ import annotations
+
+from knotwork.cli.envelopes import Titles
+from knotwork.cli.terminal import Terminal, join_lines
+from knotwork.records import Answer, Citation, Evidence, Hit
+
+_EXCERPT_LENGTH = 320
+
+
+def print_answer(terminal: Terminal, answer: Answer) -> None:
+    """Print an answer and its sources, or that there is none and the nearest passages."""
+    terminal.say(answer.text, style="" if answer.answered else "yellow")
+    if not answer.answered and answer.reason and answer.reason not in answer.text:
+        terminal.say(f"Reason: {answer.reason}")
+    if answer.citations:
+        terminal.say()
+        title = "Sources" if answer.answered else "Nearest passages (they do not hold the answer)"
+        terminal.say(title, style="bold")
+    for citation in answer.citations:
+        print_citation(terminal, citation)
+
+
+def print_citation(terminal: Terminal, citation: Citation) -> None:
+    """Print where a quote stands, and the quote."""
+    place = [citation.document]
+    if citation.section and citation.section != citation.title:
+        place.append(citation.section)
+    if citation.page:
+        place.append(f"page {citation.page}")
+    place.append(f"characters {citation.span.start}-{citation.span.end}")
+    terminal.say(f"[{citation.number}] {join_lines(', '.join(place))}", style="cyan")
+    terminal.say(f"“{shorten(citation.quote)}”", indent=4)
+
+
+def print_usage(terminal: Terminal, answer: Answer) -> None:
+    """Note on standard error what the answer cost."""
+    usage = answer.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    terminal.note(
+        f"{answer.retriever}, confidence {answer.confidence:.2f}, {usage.seconds * 1000:.0f} ms, "
+        f"{tokens} model tokens",
+        style="dim",
+    )
+
+
+def print_evidence(
+    terminal: Terminal, evidence: Evidence, documents: Titles, *, explain: bool
+) -> None:
+    """Print the hits, each with why it is here when ``explain``."""
+    if not evidence.hits:
+        terminal.say("No passage found.")
+    for rank, hit in enumerate(evidence.hits, start=1):
+        document = documents.get(hit.chunk.document_id)
+        place = [document.uri if document else hit.chunk.document_title]
+        place += [heading for heading in hit.chunk.headings[-1:] if heading not in place]
+        terminal.say(f"{rank}. {join_lines(', '.join(place))}  {hit.score:.3f}", style="cyan")
+        terminal.say(shorten(choose_excerpt(hit)), indent=4)
+        if explain:
+            print_reasons(terminal, hit)
+    for note in evidence.notes:
+        terminal.note(note, style="dim")
+
+
+def print_reasons(terminal: Terminal, hit: Hit) -> None:
+    """Print the seeds, the path and the parts of the score of a hit."""
+    if hit.seeds:
+        terminal.say(f"from the question: {join_lines(', '.join(hit.seeds))}", indent=4)
+    for step in hit.path:
+        sentence = shorten(step.sentence_text)
+        terminal.say(f"over “{join_lines(step.entity_name)}” in: {sentence}", indent=4)
+    if hit.scores:
+        parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.scores.items())
+        terminal.say(f"score {hit.score:.3f} = {parts}", style="dim", indent=4)
+
+
+def choose_excerpt(hit: Hit) -> str:
+    """Return the part of a hit's text that begins with its best sentence."""
+    if not hit.sentences:
+        return hit.chunk.text
+    (start, _), _ = hit.sentences[0]
+    offset = max(start - hit.chunk.span.start, 0)
+    if len(hit.chunk.text) <= _EXCERPT_LENGTH or offset >= len(hit.chunk.text):
+        return hit.chunk.text
+    return ("… " if offset else "") + hit.chunk.text[offset:]
+
+
+def shorten(text: str) -> str:
+    """Return a text as one printable line of bounded length, cut between words."""
+    line = join_lines(text)
+    if len(line) <= _EXCERPT_LENGTH:
+        return line
+    cut = line[:_EXCERPT_LENGTH]
+    word_end = cut.rfind(" ")
+    # Chinese has no spaces to cut at; a space far back would throw away too much.
+    return (cut[:word_end] if word_end > _EXCERPT_LENGTH * 0.8 else cut) + " …"

@@ -1,0 +1,118 @@
+"""`knotwork demo`: index the bundled sample and answer three questions about it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import with_session
+from knotwork.cli.session import Session
+
+if TYPE_CHECKING:
+    from knotwork.cli.terminal import Terminal
+    from knotwork.demo import DemoQuestion
+    from knotwork.indexing.report import IndexReport
+    from knotwork.records import Answer
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork demo",
+        "knotwork demo --store demo.knot        keep the index where you like",
+        "knotwork demo --json",
+    )
+)
+@with_session()
+def command(session: Session) -> None:
+    """Index about twenty bundled documents and answer three questions, with citations.
+
+    Nothing leaves this machine, and no model is asked for text.
+    """
+    from knotwork.demo import QUESTIONS
+
+    started = time.perf_counter()
+    path = Path(session.common.store) if session.common.store else find_demo_store()
+    session.terminal.note("Indexing the sample …", style="dim")
+    report = build_demo(session, path)
+    knowledge_base = session.open_at(path, read_only=True)
+    answers = [knowledge_base.ask(question.text) for question in QUESTIONS]
+    seconds = time.perf_counter() - started
+    if session.common.json:
+        session.terminal.emit(describe_demo(path, report, answers, seconds))
+    else:
+        print_demo(session.terminal, path, report, list(zip(QUESTIONS, answers, strict=True)))
+
+
+def find_demo_store() -> Path:
+    """Return where the index of the demo is kept: a folder for what may be thrown away."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("knotwork", appauthor=False, ensure_exists=True) / "demo.knot"
+
+
+def build_demo(session: Session, path: Path) -> IndexReport:
+    """Index the sample into a new file."""
+    from knotwork.cli.commands.index import run_indexing
+    from knotwork.cli.progress import choose_view
+    from knotwork.demo import open_sample
+
+    for part in (path, *path.parent.glob(f"{path.name}-*")):
+        part.unlink(missing_ok=True)
+    quiet_log = "auto" if session.terminal.is_interactive else "none"
+    view = choose_view(session.terminal, quiet_log, hidden=session.common.no_progress)
+    with open_sample() as folder:
+        knowledge_base = session.open_at(path, read_only=False)
+        return run_indexing(knowledge_base, [str(folder)], view)
+
+
+def describe_demo(
+    path: Path, report: IndexReport, answers: list[Answer], seconds: float
+) -> dict[str, Any]:
+    """Return the object of `demo --json`."""
+    from knotwork.cli.envelopes import describe_answer, describe_report
+
+    return {
+        "store": str(path),
+        "index": describe_report(report),
+        "answers": [describe_answer(answer) for answer in answers],
+        "seconds": round(seconds, 3),
+    }
+
+
+def print_demo(
+    terminal: Terminal,
+    path: Path,
+    report: IndexReport,
+    answers: list[tuple[DemoQuestion, Answer]],
+) -> None:
+    """Print what was done, the answers with their sources, and what to try next."""
+    from knotwork.cli.answers import print_answer
+    from knotwork.cli.progress import format_seconds
+
+    terminal.say(
+        f"Indexed {report.total_documents} documents of a made-up company, in English and Chinese: "
+        f"{report.total_chunks} chunks, {report.total_entities} entities, "
+        f"in {format_seconds(report.seconds.get('total', 0.0))}."
+    )
+    if report.embedder:
+        terminal.say(f"Embedder: {report.embedder}, on this machine.")
+    for note in report.notes:
+        terminal.say(note, style="yellow")
+    for number, (question, answer) in enumerate(answers, start=1):
+        terminal.say()
+        terminal.say(f"Question {number}: {question.text}", style="bold")
+        terminal.say(f"({question.point})", style="dim")
+        terminal.say()
+        print_answer(terminal, answer)
+    milliseconds = sum(answer.usage.seconds for _, answer in answers) * 1000 / len(answers)
+    tokens = sum(a.usage.input_tokens + a.usage.output_tokens for _, a in answers)
+    terminal.say()
+    terminal.say(f"{milliseconds:.0f} ms per answer, {tokens} model tokens.", style="dim")
+    terminal.say("\nNext", style="bold")
+    terminal.say(f'knotwork ask "What broke the mooring of buoy 7?" --store {path}', indent=2)
+    terminal.say(f'knotwork explore "Heron buoy" --store {path}', indent=2)
+    terminal.say("knotwork index YOUR-FOLDER && knotwork ask YOUR-QUESTION", indent=2)

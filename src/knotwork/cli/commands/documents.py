@@ -1,0 +1,47 @@
+"""`knotwork documents`: what is in the index, and what could not be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import with_session
+from knotwork.cli.session import Session
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork documents",
+        "knotwork documents --store handbook.knot",
+        "knotwork documents --json | jq -r '.skipped[].uri'",
+    )
+)
+@with_session()
+def command(session: Session) -> None:
+    """List the documents of the index, and the files that were skipped with the reason."""
+    store = session.open().store
+    indexed: list[dict[str, Any]] = []
+    skipped: list[dict[str, Any]] = []
+    for entry in store.ledger.entries():
+        if entry.error:
+            skipped.append({"uri": entry.uri, "reason": entry.error_reason, "message": entry.error})
+        if not entry.error or entry.chunks:
+            found = store.documents.documents([entry.document_id])
+            title = found[entry.document_id].title if entry.document_id in found else ""
+            indexed.append(
+                {"uri": entry.uri, "title": title, "chunks": entry.chunks, "size": entry.size}
+            )
+    if session.common.json:
+        session.terminal.emit({"documents": indexed, "skipped": skipped})
+        return
+    session.terminal.table(
+        [(item["uri"], f"{item['chunks']:>6,}", item["title"]) for item in indexed],
+        header=("document", "chunks", "title"),
+    )
+    if skipped:
+        session.terminal.say("\nSkipped", style="bold yellow")
+        for item in skipped:
+            session.terminal.say(f"{item['uri']}: {item['message']}", indent=2)
+    session.terminal.note(f"{len(indexed)} documents, {len(skipped)} skipped", style="dim")

@@ -1,0 +1,104 @@
+"""`knotwork graph`: what the knowledge graph holds, and its export."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import with_session
+from knotwork.cli.session import Session, check_choice
+from knotwork.errors import ConfigError
+
+
+@click.group()
+def command() -> None:
+    """Count or export the knowledge graph."""
+
+
+@command.command(
+    short_help="Count nodes, edges and relations.",
+    epilog=show_examples(
+        "knotwork graph stats",
+        "knotwork graph stats --store handbook.knot",
+        "knotwork graph stats --json",
+    ),
+)
+@with_session()
+def stats(session: Session) -> None:
+    """Count the nodes by label, the edges by type, and the relations by name."""
+    store = session.open().store
+    schema = store.graph.schema()
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "nodes": dict(schema.labels),
+                "edges": dict(schema.edge_types),
+                "relations": dict(schema.relations),
+                "meta": dict(store.meta()),
+            }
+        )
+        return
+    blocks = (
+        ("Nodes", schema.labels, None),
+        ("Edges", schema.edge_types, None),
+        ("Most frequent relations", schema.relations, 15),
+    )
+    for number, (title, counts, most) in enumerate(blocks):
+        if number:
+            session.terminal.say()
+        session.terminal.say(title, style="bold")
+        rows = [(f"{count:>9,}", name) for name, count in list(counts.items())[:most]]
+        session.terminal.table(rows or [("        0", "none")])
+
+
+@command.command(
+    short_help="Write the whole graph to a file.",
+    epilog=show_examples(
+        "knotwork graph export --format graphml --output graph.graphml",
+        "knotwork graph export --format csv --output graph/",
+        "knotwork graph export | jq '.nodes | length'",
+    ),
+)
+@click.option(
+    "--format",
+    metavar="NAME",
+    default="json",
+    show_default=True,
+    help="json, graphml, csv, parquet or cypher.",
+)
+@click.option("-o", "--output", metavar="FILE", type=Path, help="A folder for csv and parquet.")
+@with_session()
+def export(session: Session, *, format: str, output: Path | None) -> None:  # noqa: A002
+    """Write documents, sections, chunks, entities and all edges to a file.
+
+    Equal indexes give equal files. Without --output, json, graphml and cypher go to standard
+    output.
+    """
+    from knotwork.stores.export import FOLDER_FORMATS, FORMATS, export_graph
+
+    check_choice("export format", format, tuple(FORMATS))
+    if output is None and (format in FOLDER_FORMATS or session.common.json):
+        raise ConfigError(
+            f"An export as {format} needs --output here.", fix="Add --output with a path."
+        )
+    store = session.open().store
+    if output is None:
+        with tempfile.TemporaryDirectory() as folder:
+            report = export_graph(store, Path(folder, "graph"), format=format)
+            with report.files[0].open(encoding="utf-8", newline="") as file:
+                shutil.copyfileobj(file, sys.stdout)
+        return
+    report = export_graph(store, output, format=format)
+    files = [str(file) for file in report.files]
+    if session.common.json:
+        session.terminal.emit(
+            {"format": format, "files": files, "nodes": report.nodes, "edges": report.edges}
+        )
+    else:
+        counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
+        session.terminal.say(f"Wrote {counts} to {', '.join(files)}")

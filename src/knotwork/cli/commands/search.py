@@ -1,0 +1,40 @@
+"""`knotwork search`: passages, and why each is there."""
+
+from __future__ import annotations
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import with_session
+from knotwork.cli.session import Session
+
+
+@click.command(
+    epilog=show_examples(
+        'knotwork search "salt layer"',
+        'knotwork search "Kestrel designer birthplace" -k 5 --explain',
+        'knotwork search "salt layer" --retriever bm25 --json',
+    )
+)
+@click.argument("question")
+@click.option(
+    "--retriever", metavar="NAME", help="How passages are found, as auto, hybrid or bm25."
+)
+@click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
+@click.option("--explain", is_flag=True, help="Show why each passage is there.")
+@with_session()
+def command(
+    session: Session, *, question: str, retriever: str | None, k: int | None, explain: bool
+) -> None:
+    """Find the passages nearest to a question."""
+    from knotwork.cli.answers import print_evidence
+    from knotwork.cli.envelopes import describe_evidence
+    from knotwork.cli.evidence import find_documents
+
+    knowledge_base = session.open()
+    evidence = knowledge_base.search(question, retriever=retriever, k=k)
+    documents = find_documents(knowledge_base, evidence)
+    if session.common.json:
+        session.terminal.emit(describe_evidence(evidence, documents))
+    else:
+        print_evidence(session.terminal, evidence, documents, explain=explain)

@@ -1,0 +1,138 @@
+"""The JSON objects that commands print. Their keys are a promise: see docs/cli.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from knotwork.indexing.report import IndexEvent, IndexReport
+from knotwork.records import Answer, Document, Evidence, Hit, Subgraph
+
+Titles = Mapping[str, Document]
+
+
+def describe_answer(answer: Answer) -> dict[str, Any]:
+    """Return the object of `ask --json`."""
+    return {
+        "question": answer.question,
+        "answer": answer.text,
+        "answered": answer.answered,
+        "reason": answer.reason,
+        "confidence": round(answer.confidence, 4),
+        "retriever": answer.retriever,
+        "citations": [
+            {
+                "number": citation.number,
+                "document": citation.document,
+                "title": citation.title,
+                "section": citation.section,
+                "page": citation.page,
+                "span": list(citation.span),
+                "quote": citation.quote,
+                "chunk_id": citation.chunk_id,
+                "score": round(citation.score, 4),
+            }
+            for citation in answer.citations
+        ],
+        "usage": asdict(answer.usage),
+    }
+
+
+def describe_evidence(evidence: Evidence, documents: Titles) -> dict[str, Any]:
+    """Return the object of `search --json`; ``documents`` are those of the hits, by id."""
+    return {
+        "query": evidence.query.text,
+        "retriever": evidence.retriever,
+        "confidence": round(evidence.confidence, 4),
+        "hits": [
+            describe_hit(rank, hit, documents) for rank, hit in enumerate(evidence.hits, start=1)
+        ],
+        "notes": list(evidence.notes),
+    }
+
+
+def describe_hit(rank: int, hit: Hit, documents: Titles) -> dict[str, Any]:
+    """Return the object of one hit."""
+    document = documents.get(hit.chunk.document_id)
+    return {
+        "rank": rank,
+        "chunk_id": hit.chunk.id,
+        "document": document.uri if document else "",
+        "title": hit.chunk.document_title,
+        "section": " > ".join(hit.chunk.headings),
+        "span": list(hit.chunk.span),
+        "text": hit.chunk.text,
+        "score": hit.score,
+        "scores": dict(hit.scores),
+        "seeds": list(hit.seeds),
+        "path": [{**asdict(step), "sentence": list(step.sentence)} for step in hit.path],
+        "sentences": [
+            {"span": list(span), "relevance": relevance} for span, relevance in hit.sentences
+        ],
+    }
+
+
+def describe_subgraph(subgraph: Subgraph) -> dict[str, Any]:
+    """Return the nodes and edges of `explore --json`."""
+    return {
+        "nodes": [
+            {"id": node.id, "label": node.label, "name": node.name, **node.properties}
+            for node in subgraph.nodes
+        ],
+        "edges": [
+            {
+                "source": edge.source,
+                "type": edge.type,
+                "target": edge.target,
+                "relation": edge.relation,
+                "weight": edge.weight,
+                "chunks": list(edge.chunks),
+            }
+            for edge in subgraph.edges
+        ],
+    }
+
+
+def describe_report(report: IndexReport) -> dict[str, Any]:
+    """Return the object of `index --json`."""
+    seconds = {stage: round(value, 3) for stage, value in report.seconds.items()}
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "unchanged": report.unchanged,
+        "removed": list(report.removed),
+        "skipped": [asdict(failure) for failure in report.failures],
+        "chunks": report.chunks,
+        "sentences": report.sentences,
+        "mentions": report.mentions,
+        "relations": report.relations,
+        "index": {
+            "documents": report.total_documents,
+            "chunks": report.total_chunks,
+            "entities": report.total_entities,
+        },
+        "embedder": report.embedder,
+        "embedded": report.embedded,
+        "reused": report.reused,
+        "seconds": seconds,
+        "notes": list(report.notes),
+        "interrupted": report.interrupted,
+    }
+
+
+def describe_event(event: IndexEvent) -> dict[str, Any]:
+    """Return the object of one line of `index --progress json`."""
+    described: dict[str, Any] = {
+        "event": str(event.kind),
+        "uri": event.uri,
+        "done": event.done,
+        "total": event.total,
+        "chunks": event.chunks,
+        "chunks_known": event.chunks_known,
+    }
+    if event.reason:
+        described |= {"reason": event.reason, "message": event.message}
+    if event.report is not None:
+        described["report"] = describe_report(event.report)
+    return described

@@ -1,0 +1,94 @@
+"""The options of every command, declared once.
+
+A command is a function whose first argument is a `Session`. `with_session` adds the common options
+to it and makes the session from them and from those given before the command's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from knotwork.cli.session import Common, Session
+
+CommandFunction = Callable[..., None]
+Decorator = Callable[[CommandFunction], CommandFunction]
+
+_NAMES = tuple(Common.__dataclass_fields__)
+
+
+def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
+    """Add the common options to a command; ``hidden`` keeps the rarer ones out of its help."""
+    options = (
+        click.option(
+            "--store",
+            metavar="FILE",
+            help="The index. [env: KNOTWORK_STORE_PATH]",
+            hidden=hides_store,
+        ),
+        click.option("--json", is_flag=True, help="Print one JSON object on standard output."),
+        click.option(
+            "--config",
+            metavar="FILE",
+            type=Path,
+            help="Settings file. [env: KNOTWORK_CONFIG]",
+            hidden=hidden,
+        ),
+        click.option(
+            "--set",
+            "assignments",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Set one setting, as index.chunk_tokens=300.",
+            hidden=hidden,
+        ),
+        click.option("-q", "--quiet", count=True, help="Less on standard error.", hidden=hidden),
+        click.option("-v", "--verbose", count=True, help="More; -vv: all.", hidden=hidden),
+        click.option(
+            "--color",
+            metavar="WHEN",
+            help="auto, always or never. [env: NO_COLOR]",
+            hidden=hidden,
+        ),
+        click.option("--no-progress", is_flag=True, help="Show no progress.", hidden=hidden),
+        click.option(
+            "--debug", is_flag=True, help="Show the traceback of an error.", hidden=hidden
+        ),
+    )
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def with_session(*, hides_store: bool = False) -> Decorator:
+    """Give a command the common options, and call it with the session they make.
+
+    ``hides_store`` keeps --store out of the help of a command that works without an index.
+    """
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(**arguments: Any) -> None:  # noqa: ANN401
+            context = click.get_current_context()
+            given = take_common(arguments)
+            before = context.find_root().obj
+            session = Session(given.over(before) if isinstance(before, Common) else given)
+            context.call_on_close(session.close)
+            function(session, **arguments)
+
+        return common_options(hidden=True, hides_store=hides_store)(run)
+
+    return decorate
+
+
+def take_common(arguments: dict[str, Any]) -> Common:
+    """Take the common options out of a command's arguments."""
+    return Common(**{name: arguments.pop(name) for name in _NAMES})

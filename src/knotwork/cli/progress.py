@@ -1,0 +1,217 @@
+"""What a user sees while an index is built: bars on a terminal, lines in a log, or JSON lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from knotwork.cli.envelopes import describe_event
+from knotwork.cli.terminal import Terminal, join_lines, write_json
+from knotwork.indexing.report import EventKind, IndexEvent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+LINE_INTERVAL_S = 5.0
+_NAME_WIDTH = 30
+
+
+class ProgressView(Protocol):
+    """Shows the events of a run while it is open."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def show(self, event: IndexEvent) -> None: ...
+
+
+def choose_view(terminal: Terminal, wanted: str, *, hidden: bool) -> ProgressView:
+    """Return the view for ``wanted``: `auto`, `bar`, `plain`, `json` or `none`."""
+    if wanted == "json":
+        return JsonView()
+    if wanted == "none" or hidden or terminal.quiet:
+        return SilentView()
+    if wanted == "bar" or (wanted == "auto" and terminal.is_interactive):
+        return BarView(terminal)
+    return PlainView(terminal)
+
+
+class SilentView:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def show(self, event: IndexEvent) -> None:
+        """Pass over the event."""
+
+
+class JsonView(SilentView):
+    """Writes every event as one line of JSON to standard error."""
+
+    def show(self, event: IndexEvent) -> None:
+        """Write the event."""
+        write_json(describe_event(event), sys.stderr)
+        sys.stderr.flush()
+
+
+class PlainView(SilentView):
+    """Writes a line now and then, and one for each file that cannot be read."""
+
+    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._terminal = terminal
+        self._clock = clock
+        self._started = self._told = clock()
+
+    def show(self, event: IndexEvent) -> None:
+        """Write a line if one is due."""
+        now = self._clock()
+        if event.kind is EventKind.DISCOVERED and event.total:
+            self._terminal.note(f"{event.total} files found")
+        elif event.kind is EventKind.FAILED:
+            self._terminal.note(f"skipped {join_lines(event.uri)}: {join_lines(event.message)}")
+        elif now - self._told >= LINE_INTERVAL_S:
+            self._told = now
+            self._terminal.note(self._line(event, now - self._started))
+
+    def _line(self, event: IndexEvent, elapsed_s: float) -> str:
+        line = f"{event.done} of {event.total} files, {event.chunks} chunks"
+        if not event.chunks or elapsed_s <= 0:
+            return line
+        line += f", {event.chunks / elapsed_s:.0f} chunks/s"
+        left_s = elapsed_s * (event.total - event.done) / event.done if event.done else 0
+        return f"{line}, about {format_seconds(left_s)} left" if left_s else line
+
+
+class BarView(SilentView):
+    """Draws a bar of the files and one of the chunks, and the name of the file in hand."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._progress = _make_progress(terminal)
+        self._files: TaskID = self._progress.add_task("Files", total=None, rate="", name="")
+        self._chunks: TaskID = self._progress.add_task("Chunks", total=None, rate="", name="")
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, event: IndexEvent) -> None:
+        """Redraw the bars."""
+        elapsed_s = max(time.monotonic() - self._started, 1e-6)
+        if event.kind is EventKind.FAILED:
+            reason = f"skipped {join_lines(event.uri)}: {join_lines(event.message)}"
+            self._progress.console.print(reason, style="yellow", soft_wrap=False)
+        self._progress.update(
+            self._files,
+            completed=event.done,
+            total=event.total,
+            rate=f"{event.done / elapsed_s:,.0f}/s",
+            name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
+        )
+        self._progress.update(
+            self._chunks,
+            completed=event.chunks,
+            total=max(event.chunks_known, event.chunks) or None,
+            rate=f"{event.chunks / elapsed_s:,.0f}/s",
+        )
+
+
+class SilentCounter:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def count(self, label: str, done: int, total: int) -> None:
+        """Pass over the step."""
+
+
+class BarCounter(SilentCounter):
+    """Draws one bar."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._progress = _make_progress(terminal)
+        self._task = self._progress.add_task("", total=None, rate="", name="")
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def count(self, label: str, done: int, total: int) -> None:
+        """Redraw the bar."""
+        rate = done / max(time.monotonic() - self._started, 1e-6)
+        self._progress.update(
+            self._task, description=label, completed=done, total=total, rate=f"{rate:,.0f}/s"
+        )
+
+
+def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentCounter:
+    """Return what counts the steps of other work: a bar on a terminal, else nothing."""
+    if hidden or terminal.quiet or not terminal.is_interactive:
+        return SilentCounter()
+    return BarCounter(terminal)
+
+
+def _make_progress(terminal: Terminal) -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description:<6}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}", style="dim"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[name]}", style="dim", markup=False),
+        console=terminal.err,
+        transient=True,
+        refresh_per_second=8,
+    )
+
+
+def _shorten_name(uri: str) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    name = join_lines(uri.rsplit("/", 1)[-1])
+    return name if cell_len(name) <= _NAME_WIDTH else set_cell_size(name, _NAME_WIDTH - 1) + "…"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a duration for people: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

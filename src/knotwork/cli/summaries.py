@@ -1,0 +1,78 @@
+"""What a user reads when a run has ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from knotwork.cli.progress import format_seconds
+from knotwork.cli.terminal import Terminal, join_lines
+from knotwork.indexing.report import IndexReport
+
+_SHOWN_FAILURES = 20
+
+
+def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None:
+    """Print the counts of a run, what was skipped and why, and the time it took."""
+    changes = [
+        f"{count:,} {word}"
+        for count, word in (
+            (report.added, "added"),
+            (report.changed, "changed"),
+            (report.unchanged, "unchanged"),
+            (len(report.removed), "removed"),
+            (report.failed, "skipped"),
+        )
+        if count
+    ]
+    terminal.say(f"Documents  {', '.join(changes) or 'none found'}", style="bold")
+    terminal.say(
+        f"Index      {report.total_documents:,} documents, {report.total_chunks:,} chunks, "
+        f"{report.total_entities:,} entities in {store}"
+    )
+    terminal.say(f"Time       {describe_time(report)}")
+    if report.embedder:
+        counts = f"{report.embedded:,} texts embedded, {report.reused:,} reused"
+        terminal.say(f"Embedder   {report.embedder} ({counts})")
+    else:
+        terminal.say("Embedder   none: full text and knowledge graph only")
+    print_failures(terminal, report)
+    for note in report.notes:
+        terminal.note(note, style="yellow")
+
+
+def print_failures(terminal: Terminal, report: IndexReport) -> None:
+    """Print what was skipped, by reason."""
+    if not report.failures:
+        return
+    reasons = Counter(failure.reason for failure in report.failures)
+    terminal.say()
+    counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    terminal.say(f"Skipped: {counts}", style="bold yellow")
+    for failure in report.failures[:_SHOWN_FAILURES]:
+        kept = " (its earlier content is kept)" if failure.kept else ""
+        line = f"{join_lines(failure.uri)}: {join_lines(failure.message)}{kept}"
+        terminal.say(line, indent=2)
+    more = report.failed - _SHOWN_FAILURES
+    if more > 0:
+        terminal.say(f"… and {more} more; --json lists all", indent=2)
+
+
+def print_interruption(terminal: Terminal, report: IndexReport) -> None:
+    """Tell that nothing is lost, and how to go on."""
+    written = report.documents + len(report.removed)
+    terminal.fail(
+        f"Interrupted after {written:,} changes, which are kept; the index is complete in itself.",
+        "Run the same command again to go on.",
+    )
+
+
+def describe_time(report: IndexReport) -> str:
+    """Return the time of a run, with the rate and the stages that took most of it."""
+    total_s = report.seconds.get("total", 0.0)
+    text = format_seconds(total_s)
+    if report.chunks and total_s > 0:
+        text += f" ({report.chunks / total_s:,.0f} chunks/s)"
+    stages = {stage: value for stage, value in report.seconds.items() if stage != "total"}
+    longest = sorted(stages.items(), key=lambda item: -item[1])[:3]
+    parts = [f"{stage} {format_seconds(value)}" for stage, value in longest if value >= 0.05]
+    return f"{text}: {', '.join(parts)}" if parts else text

@@ -1,0 +1,149 @@
+"""Output: the result on standard output, everything else on standard error.
+
+What is printed comes from other people's documents, so that control characters are taken out of it:
+a document must not be able to move the cursor, rename the window or colour the screen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDEST = 100
+_UNLIMITED = 1_000_000
+_GAP = 2
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def make_printable(text: str) -> str:
+    """Replace what could steer a terminal or turn the direction of the text around it."""
+    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def join_lines(text: str) -> str:
+    """Return a text as one printable line."""
+    return " ".join(make_printable(text).split())
+
+
+class Terminal:
+    """Writes what a command has to say."""
+
+    def __init__(self, *, color: str = "auto", json: bool = False, quiet: bool = False) -> None:
+        self.color = color
+        self.json = json
+        self.quiet = quiet
+
+    @cached_property
+    def out(self) -> Console:
+        """Standard output; lines are wrapped only on a terminal."""
+        return self._make_console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        """Standard error."""
+        return self._make_console(sys.stderr)
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether someone watches standard error."""
+        return self.err.is_terminal and os.environ.get("TERM") != "dumb"
+
+    def emit(self, payload: Mapping[str, Any]) -> None:
+        """Print one JSON object on standard output."""
+        write_json(payload, sys.stdout)
+
+    def say(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
+        """Print a paragraph of the result."""
+        self._print(self.out, text, style, indent)
+
+    def note(self, text: str, *, style: str = "") -> None:
+        """Print a paragraph beside the result, unless quiet."""
+        if not self.quiet:
+            self._print(self.err, text, style, 0)
+
+    def fail(self, message: str, fix: str) -> None:
+        """Print an error and what to do about it."""
+        from rich.text import Text
+
+        for word, style, text in (("error", "bold red", message), ("fix", "bold cyan", fix)):
+            if not text:
+                continue
+            if self.err.width == _UNLIMITED:
+                self.err.file.write(f"{word}: {text}\n")
+            else:
+                self.err.print(Text.assemble((f"{word}:", style), f" {text}"))
+
+    def table(
+        self, rows: Iterable[Sequence[str]], *, header: Sequence[str] = (), indent: int = 0
+    ) -> None:
+        """Print rows in columns; on a terminal, the widest column is cut where they do not fit."""
+        from rich.cells import cell_len
+
+        table = [[join_lines(cell) for cell in row] for row in rows]
+        if header:
+            table.insert(0, list(header))
+        if not table:
+            return
+        widths = [max(cell_len(cell) for cell in column) for column in zip(*table, strict=True)]
+        excess = sum(widths) + _GAP * (len(widths) - 1) + indent - self.out.width
+        if excess > 0:
+            widest = widths.index(max(widths))
+            widths[widest] = max(widths[widest] - excess, 8)
+        for number, row in enumerate(table):
+            line = (" " * _GAP).join(map(_fit, row, widths)).rstrip()
+            self._print(self.out, line, "bold" if header and number == 0 else "", indent)
+
+    def _make_console(self, stream: TextIO) -> Console:
+        from rich.console import Console
+
+        plain = self.color == "never" or (self.color == "auto" and "NO_COLOR" in os.environ)
+        console = Console(
+            file=stream,
+            force_terminal=True if self.color == "always" else None,
+            color_system=None if plain else "auto",
+            no_color=False if self.color == "always" else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+        if not console.is_terminal:
+            console.width = _UNLIMITED
+        elif console.width > _WIDEST:
+            console.width = _WIDEST
+        return console
+
+    def _print(self, console: Console, text: str, style: str, indent: int) -> None:
+        from rich.padding import Padding
+        from rich.text import Text
+
+        content = Text(make_printable(text), style=style)
+        if console.width == _UNLIMITED:
+            lines = content.plain.split("\n")
+            console.file.write("".join(f"{' ' * indent}{line}".rstrip() + "\n" for line in lines))
+        else:
+            console.print(Padding.indent(content, indent) if indent else content)
+
+
+def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
+    """Write one JSON object on one line, with everything that could steer a terminal escaped."""
+    ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False)
+    stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def _fit(cell: str, width: int) -> str:
+    """Return a cell of exactly this width in columns of the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(cell) <= width:
+        return cell + " " * (width - cell_len(cell))
+    return set_cell_size(cell, width - 1) + "…"

@@ -1,0 +1,107 @@
+"""Progress: what a run shows on a terminal, in a log and to a program."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from knotwork.cli.progress import (
+    BarView,
+    JsonView,
+    PlainView,
+    SilentView,
+    choose_view,
+    format_seconds,
+)
+from knotwork.cli.terminal import Terminal
+from knotwork.indexing.report import EventKind, Failure, IndexEvent, IndexReport
+
+EVENTS = [
+    IndexEvent(EventKind.DISCOVERED, total=3),
+    IndexEvent(EventKind.STARTED, "a.md", 0, 3),
+    IndexEvent(EventKind.FAILED, "b\x1b[2J.pdf", 1, 3, reason="broken", message="no\nPDF"),
+    IndexEvent(EventKind.EMBEDDED, "", 1, 3, 40, 80),
+    IndexEvent(EventKind.ADDED, "a.md", 2, 3, 80, 80),
+    IndexEvent(
+        EventKind.FINISHED,
+        done=3,
+        total=3,
+        report=IndexReport(added=2, failures=(Failure("b.pdf", "broken", "no PDF"),)),
+    ),
+]
+
+
+def test_json_lines_hold_every_event(capsys):
+    view = JsonView()
+    with view:
+        for event in EVENTS:
+            view.show(event)
+    captured = capsys.readouterr()
+    lines = [json.loads(line) for line in captured.err.splitlines()]
+    assert captured.out == ""
+    assert [line["event"] for line in lines] == [str(event.kind) for event in EVENTS]
+    assert lines[2]["reason"] == "broken"
+    assert lines[3] == {
+        "event": "embedded",
+        "uri": "",
+        "done": 1,
+        "total": 3,
+        "chunks": 40,
+        "chunks_known": 80,
+    }
+    assert lines[-1]["report"]["skipped"][0]["message"] == "no PDF"
+
+
+def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
+    now = iter(range(0, 100, 2))
+    view = PlainView(Terminal(), clock=lambda: float(next(now)))
+    with view:
+        for event in EVENTS:
+            view.show(event)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "3 files found"
+    assert lines[1] == "skipped b\ufffd[2J.pdf: no PDF"
+    assert lines[2:] == [
+        "1 of 3 files, 40 chunks, 5 chunks/s, about 16 s left",
+    ]
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    view = BarView(Terminal(color="always"))
+    with view:
+        for event in EVENTS[:-1]:
+            view.show(event)
+    drawn = capsys.readouterr().err
+    assert "Files" in drawn
+    assert "2/3" in drawn
+    assert "80/80" in drawn
+    assert "/s" in drawn
+    assert "no PDF" in drawn
+    assert "\x1b[2J" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hidden", "quiet", "kind"),
+    [
+        ("auto", False, False, PlainView),
+        ("auto", True, False, SilentView),
+        ("auto", False, True, SilentView),
+        ("json", True, True, JsonView),
+        ("bar", False, False, BarView),
+        ("none", False, False, SilentView),
+    ],
+)
+def test_the_view_follows_the_options(wanted, hidden, quiet, kind):
+    assert type(choose_view(Terminal(quiet=quiet), wanted, hidden=hidden)) is kind
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+)
+def test_durations_are_for_people(seconds, text):
+    assert format_seconds(seconds) == text
