@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import snowballstemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.text.terms import STOP_WORDS, content_terms, terms
+from knotwork.text.terms import STOP_WORDS, content_terms, query_terms, terms
+
+_STEMS = [
+    f"{a}{b}{c}" for a in ("cl", "tr", "sk") for b in ("apt", "owl") for c in ("er", "im", "ond")
+]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +89,27 @@ def test_stop_words_go(question: str, expected: list[str]) -> None:
     assert [term for term in kept if term in expected] == expected
     assert not STOP_WORDS.intersection(kept)
     assert len(kept) - len(expected) <= 1  # a bigram across a border may stay
+
+
+def test_a_query_keeps_its_stop_words_when_it_has_nothing_else() -> None:
+    assert query_terms("Who is the who of the Whos?") == ["whos"]
+    assert query_terms("the who, the who") == ["the", "who"]
+    assert query_terms("?") == []
+
+
+def test_a_very_long_word_is_kept_whole() -> None:
+    word = "running" * 20
+    assert terms(f"runs {word} É{word}") == ["run", word, f"e{word}"]
+
+
+def test_threads_share_the_stemmer() -> None:
+    words = [f"{stem}{ending}" for stem in _STEMS for ending in ("", "s", "ing", "edly")]
+    expected = [snowballstemmer.stemmer("english").stemWord(word) for word in words]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: terms(" ".join(words[n:] + words[:n])), range(64)))
+    assert all(
+        result == expected[n:] + expected[:n] for n, result in zip(range(64), found, strict=True)
+    )
 
 
 def test_stop_words_are_in_the_form_of_terms() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
+from threading import Lock
 from typing import Any
 
 from knotwork.text.characters import simplify
@@ -20,11 +21,12 @@ _CJK = (
     "\uac00-\ud7a3"  # hangul
 )
 _TOKEN = re.compile(
-    rf"(?P<cjk>[{_CJK}]+)"
-    r"|(?P<initials>\b(?:[a-z]\.){2,}(?:[a-z]\b)?)"
-    r"|(?P<number>\b\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|(?<!\d\.)\b\d+\.\d+\b(?!\.\d))"
-    rf"|(?P<word>[^\W_{_CJK}]+)"
+    rf"[{_CJK}]+"
+    r"|\b(?:[a-z]\.){2,}(?:[a-z]\b)?"  # initials
+    r"|\b\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|(?<!\d\.)\b\d+\.\d+\b(?!\.\d)"  # numbers
+    rf"|[^\W_{_CJK}]+"
 )
+_CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{3,}")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2018\u2019\u02bc]s\b")
 _NEGATION = re.compile(r"(?<=n)['\u2018\u2019\u02bc]t\b")
@@ -33,7 +35,8 @@ _LATIN_LETTERS = str.maketrans(
 )
 _LOOSE_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _VOCABULARY_SIZE = 1 << 17
-_LONGEST_STEMMED = 64
+_LONGEST_WORD = 64
+_STEMMING = Lock()  # the stemmer keeps the word it works on
 
 _ENGLISH_STOP_WORDS = """
 a about above after again against all also although am among an and any are aren arent as at be
@@ -75,19 +78,20 @@ def terms(text: str) -> list[str]:
     separators, initials count singly and joined. A term holds letters, digits and, inside a
     decimal number, a full stop; never a space.
     """
+    folded = _fold(text)
+    tokens = _TOKEN.findall(folded)
+    if max(map(len, tokens), default=0) <= _LONGEST_WORD and (
+        folded.isascii() or not _CJK_CHARACTER.search(folded)
+    ):
+        return list(chain.from_iterable(map(_terms_of_token, tokens)))
     found: list[str] = []
-    for match in _TOKEN.finditer(_fold(text)):
-        kind = match.lastgroup
-        token = match.group()
-        if kind == "word":
-            found.append(_term_of_word(token))
-        elif kind == "cjk":
+    for token in tokens:
+        if _CJK_CHARACTER.match(token):
             found.extend(_terms_of_run(token))
-        elif kind == "number":
-            found.append(token.replace(",", ""))
+        elif len(token) <= _LONGEST_WORD:
+            found.extend(_terms_of_token(token))
         else:
-            letters = token.replace(".", "")
-            found.extend((*letters, letters))
+            found.append(_strip_accents(token))
     return found
 
 
@@ -111,12 +115,18 @@ def _fold(text: str) -> str:
 
 
 @lru_cache(maxsize=_VOCABULARY_SIZE)
-def _term_of_word(word: str) -> str:
-    if not word.isascii():
-        word = _strip_accents(word)
-    if word in STOP_WORDS or not word.isalpha() or len(word) > _LONGEST_STEMMED:
-        return word
-    return str(_stemmer().stemWord(word))
+def _terms_of_token(token: str) -> tuple[str, ...]:
+    """Return the terms of a word, a number or initials; cached, because stemming is slow."""
+    if "." in token or "," in token:
+        if token[0].isdigit():
+            return (token.replace(",", ""),)
+        letters = token.replace(".", "")
+        return (*letters, letters)
+    word = token if token.isascii() else _strip_accents(token)
+    if word in STOP_WORDS or not word.isalpha():
+        return (word,)
+    with _STEMMING:
+        return (str(_stemmer().stemWord(word)),)
 
 
 def _strip_accents(word: str) -> str:

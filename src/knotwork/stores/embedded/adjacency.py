@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 
 from knotwork.records import Direction, EdgeType
+from knotwork.stores.embedded.packing import pack_keys
 from knotwork.stores.traversal import Link, strongest
 
 _Side = tuple[str, bool]
@@ -59,10 +60,16 @@ _RELATES = {
         " WHERE e.target = ? ORDER BY e.weight DESC, e.source LIMIT ?"
     ),
 }
-_RELATES_BETWEEN = (
-    "SELECT ?3, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
-    " WHERE e.source = ?1 AND e.target = ?2"
-)
+_RELATES_BETWEEN = {
+    True: (
+        "SELECT e.target, e.weight, r.name FROM json_each(?2) j"
+        " JOIN edge e ON e.source = ?1 AND e.target = j.value JOIN relation r ON r.id = e.relation"
+    ),
+    False: (
+        "SELECT e.source, e.weight, r.name FROM json_each(?2) j"
+        " JOIN edge e ON e.source = j.value AND e.target = ?1 JOIN relation r ON r.id = e.relation"
+    ),
+}
 _PRESENT = (
     "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
     " UNION ALL SELECT 1 FROM section WHERE id = ?1 UNION ALL SELECT 1 FROM document WHERE id = ?1"
@@ -119,7 +126,7 @@ class Adjacency:
         """Return at least the links to the strongest neighbours, all of them to each.
 
         A neighbour of the merged best is among the best of one direction, so the first rows of
-        each direction name them all; weak links to them are then looked up one by one.
+        each direction name them all; weak links to them are then looked up by both ends.
         """
         links: list[Link[int]] = []
         cut: list[bool] = []
@@ -147,11 +154,9 @@ class Adjacency:
                 return rows, False
             size *= _GROWTH
 
-    def _links_between(self, node: int, others: Iterable[int], *, out: bool) -> Iterator[Link[int]]:
-        for other in others:
-            ends = (node, other) if out else (other, node)
-            rows = self._execute(_RELATES_BETWEEN, (*ends, other)).fetchall()
-            yield from _links(node, rows, out=out, type_=EdgeType.RELATES)
+    def _links_between(self, node: int, others: Iterable[int], *, out: bool) -> list[Link[int]]:
+        rows = self._execute(_RELATES_BETWEEN[out], (node, pack_keys(others))).fetchall()
+        return _links(node, rows, out=out, type_=EdgeType.RELATES)
 
 
 def _links(node: int, rows: Iterable[_Row], *, out: bool, type_: str) -> list[Link[int]]:

@@ -43,6 +43,7 @@ _ADD_RELATION = (
 _Form = tuple[bool, str]
 """Whether it is a type, and the name or type itself."""
 
+_Forms = dict[_Form, int]
 _EdgeKey = tuple[int, int, int]
 
 
@@ -51,7 +52,7 @@ class _Difference:
     """By how much the aggregates change."""
 
     chunks: Counter[int] = field(default_factory=Counter)
-    forms: defaultdict[int, Counter[_Form]] = field(default_factory=lambda: defaultdict(Counter))
+    forms: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
     normal_forms: dict[int, str] = field(default_factory=dict)
     weights: Counter[_EdgeKey] = field(default_factory=Counter)
     supports: Counter[_EdgeKey] = field(default_factory=Counter)
@@ -60,9 +61,8 @@ class _Difference:
     def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
         self.chunks[entity] += sign
         forms = self.forms[entity]
-        forms[False, name] += sign * times
-        if type_:
-            forms[True, type_] += sign * times
+        for form in ((False, name), (True, type_)) if type_ else ((False, name),):
+            forms[form] = forms.get(form, 0) + sign * times
 
     def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
         self.supports[key] += sign
@@ -149,17 +149,18 @@ def _apply(database: Database, difference: _Difference) -> None:
 
 def _apply_entities(database: Database, difference: _Difference) -> None:
     """Count chunks, name entities by their most frequent form, drop those no chunk mentions."""
-    held: defaultdict[int, Counter[_Form]] = defaultdict(Counter)
+    held: defaultdict[int, _Forms] = defaultdict(dict)
     for entity, is_type, value, times in database.fetch(_FORMS, (pack_keys(difference.forms),)):
         held[entity][bool(is_type), value] = times
     entities, put, dropped, renamed, gone = [], [], [], [], []
     for entity, changes in difference.forms.items():
         forms = held[entity]
+        is_new = not forms
         before = _best_forms(forms)
-        for form, times in changes.items():
-            forms[form] += times
-            if forms[form] > 0:
-                put.append((entity, *form, forms[form]))
+        for form, difference_of_form in changes.items():
+            times = forms[form] = forms.get(form, 0) + difference_of_form
+            if times > 0:
+                put.append((entity, *form, times))
             else:
                 del forms[form]
                 dropped.append((entity, *form))
@@ -169,7 +170,7 @@ def _apply_entities(database: Database, difference: _Difference) -> None:
             continue
         normal_form = difference.normal_forms.get(entity, "")
         entities.append((entity, difference.chunks[entity], *best, normal_form))
-        if best != before:
+        if best != before and not is_new:
             renamed.append((*best, entity))
     database.write_many(_PUT_FORM, put)
     database.write_many(_DROP_FORM, dropped)
@@ -178,7 +179,7 @@ def _apply_entities(database: Database, difference: _Difference) -> None:
     database.write_many("DELETE FROM entity WHERE id = ?", gone)
 
 
-def _best_forms(forms: Counter[_Form]) -> tuple[str, str]:
+def _best_forms(forms: _Forms) -> tuple[str, str]:
     """Return the most frequent name and type; the smallest of equals, an empty one for none."""
     best: dict[bool, tuple[int, str]] = {}
     for (is_type, value), times in forms.items():
