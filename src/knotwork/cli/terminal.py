@@ -21,6 +21,7 @@ _WIDEST = 100
 _UNLIMITED = 1_000_000
 _GAP = 2
 
+_NUMBER = re.compile(r"[-+]?[\d.,]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -85,11 +86,17 @@ class Terminal:
     def table(
         self, rows: Iterable[Sequence[str]], *, header: Sequence[str] = (), indent: int = 0
     ) -> None:
-        """Print rows in columns; on a terminal, the widest column is cut where they do not fit."""
+        """Print rows in columns, numbers to the right.
+
+        On a terminal, the widest column is cut where they do not fit.
+        """
         from rich.cells import cell_len
 
         table = [[join_lines(cell) for cell in row] for row in rows]
-        if header:
+        to_right = [
+            all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table, strict=True)
+        ]
+        if header and table:
             table.insert(0, list(header))
         if not table:
             return
@@ -99,7 +106,7 @@ class Terminal:
             widest = widths.index(max(widths))
             widths[widest] = max(widths[widest] - excess, 8)
         for number, row in enumerate(table):
-            line = (" " * _GAP).join(map(_fit, row, widths)).rstrip()
+            line = (" " * _GAP).join(map(_fit, row, widths, to_right)).rstrip()
             self._print(self.out, line, "bold" if header and number == 0 else "", indent)
 
     def _make_console(self, stream: TextIO) -> Console:
@@ -140,10 +147,11 @@ def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
     stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
-def _fit(cell: str, width: int) -> str:
+def _fit(cell: str, width: int, to_right: bool) -> str:
     """Return a cell of exactly this width in columns of the terminal."""
     from rich.cells import cell_len, set_cell_size
 
+    padding = " " * (width - cell_len(cell))
     if cell_len(cell) <= width:
-        return cell + " " * (width - cell_len(cell))
+        return padding + cell if to_right else cell + padding
     return set_cell_size(cell, width - 1) + "…"

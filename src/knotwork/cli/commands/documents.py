@@ -37,7 +37,7 @@ def command(session: Session) -> None:
         session.terminal.emit({"documents": indexed, "skipped": skipped})
         return
     session.terminal.table(
-        [(item["uri"], f"{item['chunks']:>6,}", item["title"]) for item in indexed],
+        [(item["uri"], f"{item['chunks']:,}", item["title"]) for item in indexed],
         header=("document", "chunks", "title"),
     )
     if skipped:

@@ -148,11 +148,11 @@ def print_run(session: Session, run: EvaluationRun) -> None:
     metrics = list(next(iter(means.values())))
     terminal.table(
         [
-            (name, *(f"{value * 100:>6.1f}" for value in values.values()),
-             f"{described['median_ms'][name]:>6.1f}")
+            (name, *(f"{value * 100:.1f}" for value in values.values()),
+             f"{described['median_ms'][name]:.1f}")
             for name, values in means.items()
         ],
-        header=("retriever", *(f"{metric:>6}" for metric in metrics), "    ms"),
+        header=("retriever", *metrics, "ms"),
     )  # fmt: skip
     terminal.say(f"\n{COMPARED_METRIC}", style="bold")
     terminal.table((name, draw_bar(values[COMPARED_METRIC])) for name, values in means.items())

@@ -14,6 +14,8 @@ from knotwork.cli.options import with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.errors import ConfigError
 
+MOST_RELATIONS = 15
+
 
 @click.group()
 def command() -> None:
@@ -31,29 +33,33 @@ def command() -> None:
 @with_session()
 def stats(session: Session) -> None:
     """Count the nodes by label, the edges by type, and the relations by name."""
-    store = session.open().store
-    schema = store.graph.schema()
+    held = session.open().stats()
+    graph = held.graph
     if session.common.json:
         session.terminal.emit(
             {
-                "nodes": dict(schema.labels),
-                "edges": dict(schema.edge_types),
-                "relations": dict(schema.relations),
-                "meta": dict(store.meta()),
+                "nodes": dict(graph.labels),
+                "edges": dict(graph.edge_types),
+                "relations": dict(graph.relations),
+                "embedder": held.embedder,
+                "skipped": held.failed,
             }
         )
         return
     blocks = (
-        ("Nodes", schema.labels, None),
-        ("Edges", schema.edge_types, None),
-        ("Most frequent relations", schema.relations, 15),
+        ("Nodes", graph.labels, None),
+        ("Edges", graph.edge_types, None),
+        ("Most frequent relations", graph.relations, MOST_RELATIONS),
     )
-    for number, (title, counts, most) in enumerate(blocks):
-        if number:
-            session.terminal.say()
+    for title, counts, most in blocks:
         session.terminal.say(title, style="bold")
-        rows = [(f"{count:>9,}", name) for name, count in list(counts.items())[:most]]
-        session.terminal.table(rows or [("        0", "none")])
+        rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
+        session.terminal.table(rows or [("0", "none")], indent=2)
+        session.terminal.say()
+    embedder = held.embedder or "none: full text and knowledge graph only"
+    session.terminal.say(f"Embedder: {embedder}")
+    if held.failed:
+        session.terminal.say(f"Skipped files: {held.failed:,}; see knotwork documents")
 
 
 @command.command(

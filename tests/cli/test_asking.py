@@ -1,0 +1,205 @@
+"""`ask`, `search` and `explore`: the objects are pinned, the texts are readable."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cli.running import knotwork
+
+from knotwork.stores.registry import open_store
+
+DESIGNER = "Who designed the Kestrel probe?"
+ALWAYS = ("--set", "answer.abstain_below=0")
+NEVER = ("--set", "answer.abstain_below=1")
+
+
+@pytest.fixture(autouse=True)
+def store_by_environment(sample_store, monkeypatch):
+    monkeypatch.setenv("KNOTWORK_STORE_PATH", str(sample_store))
+
+
+def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
+    payload = knotwork("ask", DESIGNER, "--json", *ALWAYS).json
+    assert list(payload) == [
+        "question",
+        "answer",
+        "answered",
+        "reason",
+        "confidence",
+        "retriever",
+        "citations",
+        "usage",
+    ]
+    assert payload["question"] == DESIGNER
+    assert payload["answered"] is True
+    assert payload["citations"]
+    assert set(payload["usage"]) == {
+        "model_calls",
+        "input_tokens",
+        "output_tokens",
+        "embedded_texts",
+        "seconds",
+    }
+    assert payload["usage"]["model_calls"] == 0
+    for number, citation in enumerate(payload["citations"], start=1):
+        assert list(citation) == [
+            "number",
+            "document",
+            "title",
+            "section",
+            "page",
+            "span",
+            "quote",
+            "chunk_id",
+            "score",
+        ]
+        assert citation["number"] == number
+        assert f"[{number}]" in payload["answer"]
+
+
+def test_every_quote_stands_where_its_span_says(sample_store):
+    store = open_store(str(sample_store), read_only=True)
+    texts = {
+        document.uri: document.text
+        for document in store.documents.documents(store.documents.document_ids()).values()
+    }
+    store.close()
+    for question in (DESIGNER, "海外出差由谁审批？", "When did Storm Ondine break the mooring?"):
+        for citation in knotwork("ask", question, "--json", *ALWAYS).json["citations"]:
+            start, end = citation["span"]
+            assert texts[citation["document"]][start:end] == citation["quote"]
+            assert citation["quote"].strip()
+
+
+def test_an_answer_is_followed_by_its_sources():
+    outcome = knotwork("ask", DESIGNER, *ALWAYS)
+    answer, sources = outcome.out.split("\n\nSources\n")
+    assert "[1]" in answer
+    assert sources.startswith("[1] sample/")
+    assert "characters " in sources
+    assert "Oriane Keld" in sources
+    assert "model tokens" in outcome.err
+    assert "model tokens" not in outcome.out
+
+
+def test_no_answer_is_told_as_such_and_is_no_failure():
+    outcome = knotwork("ask", DESIGNER, *NEVER)
+    assert outcome.code == 0
+    assert "Sources\n" not in outcome.out
+    assert "Nearest passages (they do not hold the answer)" in outcome.out
+    payload = knotwork("ask", DESIGNER, "--json", *NEVER).json
+    assert payload["answered"] is False
+    assert payload["reason"]
+
+
+def test_explain_adds_the_evidence():
+    payload = knotwork("ask", DESIGNER, "--explain", "--json", *ALWAYS).json
+    assert payload["evidence"]["hits"]
+    shown = knotwork("ask", DESIGNER, "--explain", *ALWAYS).out
+    assert "Passages" in shown
+    assert "score " in shown
+
+
+def test_the_object_of_a_search_has_the_promised_keys():
+    payload = knotwork("search", DESIGNER, "-k", "3", "--json").json
+    assert list(payload) == ["query", "retriever", "confidence", "hits", "notes"]
+    assert payload["query"] == DESIGNER
+    assert [hit["rank"] for hit in payload["hits"]] == [1, 2, 3]
+    for hit in payload["hits"]:
+        assert list(hit) == [
+            "rank",
+            "chunk_id",
+            "document",
+            "title",
+            "section",
+            "span",
+            "text",
+            "score",
+            "scores",
+            "seeds",
+            "path",
+            "sentences",
+        ]
+        assert hit["document"].startswith("sample/")
+        assert hit["span"][1] - hit["span"][0] == len(hit["text"])
+    scores = [hit["score"] for hit in payload["hits"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_the_path_of_a_bridge_is_an_object():
+    question = "In which village was the designer of the Kestrel probe born?"
+    hits = knotwork("search", question, "--json").json["hits"]
+    steps = [step for hit in hits for step in hit["path"]]
+    assert {step["entity_name"] for step in steps} >= {"Oriane Keld"}
+    assert set(steps[0]) == {
+        "chunk_id",
+        "sentence",
+        "sentence_text",
+        "entity_id",
+        "entity_name",
+        "score",
+    }
+
+
+@pytest.mark.parametrize("name", ["auto", "bm25", "graph", "pagerank"])
+def test_retrievers_that_need_no_embedder_find_the_passage(name):
+    payload = knotwork("search", DESIGNER, "--retriever", name, "--json").json
+    assert any("Oriane Keld" in hit["text"] for hit in payload["hits"])
+
+
+def test_a_retriever_that_needs_an_embedder_says_so():
+    outcome = knotwork("search", DESIGNER, "--retriever", "dense", "--json")
+    assert outcome.code != 0
+    assert outcome.json["error"]["code"] == "retrieval_error"
+
+
+def test_an_unknown_retriever_is_refused_with_the_nearest():
+    outcome = knotwork("ask", DESIGNER, "--retriever", "bm52")
+    assert outcome.code == 2
+    assert "fix: Did you mean `bm25`?" in outcome.err
+
+
+def test_a_question_that_matches_nothing_is_an_empty_result():
+    assert knotwork("search", "zzzz qqqq", "--retriever", "bm25", "--json").json["hits"] == []
+    assert knotwork("search", "zzzz qqqq", "--retriever", "bm25").out == "No passage found.\n"
+    assert knotwork("ask", "zzzz qqqq", "--retriever", "bm25", "--json").json["answered"] is False
+
+
+def test_explore_walks_from_a_name():
+    payload = knotwork("explore", "Oriane Keld", "--depth", "1", "--json").json
+    names = {node["id"]: node["name"] for node in payload["nodes"]}
+    assert "Oriane Keld" in names.values()
+    for edge in payload["edges"]:
+        assert {edge["source"], edge["target"]} <= set(names)
+        assert edge["type"] == "RELATES"
+        assert edge["chunks"]
+    shown = knotwork("explore", "Oriane Keld", "--limit", "3")
+    header, *rows = shown.out.splitlines()
+    assert header.split() == ["from", "relation", "to", "weight"]
+    assert len(rows) == 3
+    assert "cut at --limit" in shown.err
+
+
+def test_explore_refuses_a_name_that_nothing_is_near_to():
+    outcome = knotwork("explore", "Zzyzx Qwfp", "--json")
+    assert outcome.code == 2
+    assert outcome.json["error"]["code"] == "unknown_name"
+
+
+def test_graph_stats_counts_what_the_export_holds(tmp_path):
+    counts = knotwork("graph", "stats", "--json").json
+    outcome = knotwork("graph", "export", "--output", tmp_path / "graph.json", "--json")
+    graph = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))
+    assert outcome.json["nodes"] == len(graph["nodes"]) == sum(counts["nodes"].values())
+    assert outcome.json["edges"] == len(graph["edges"]) == sum(counts["edges"].values())
+    printed = knotwork("graph", "export").out
+    assert printed == (tmp_path / "graph.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["graphml", "cypher", "csv", "parquet"])
+def test_other_formats_are_written(tmp_path, name):
+    outcome = knotwork("graph", "export", "--format", name, "-o", tmp_path / "out", "--json")
+    assert outcome.code == 0
+    assert all((tmp_path / file).exists() for file in outcome.json["files"])
+    assert outcome.json["nodes"] > 0
