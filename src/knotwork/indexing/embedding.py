@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,11 +23,15 @@ DIMENSION_META = "dimension"
 
 @dataclass(slots=True)
 class Embedding:
-    """An embedder as a run uses it, or none; ``embedded`` and ``reused`` count its texts."""
+    """An embedder as a run uses it, or none; ``embedded`` and ``reused`` count its texts.
+
+    Names are embedded while a batch is stored: ``names_s`` tells how long that took.
+    """
 
     embedder: Embedder | None = None
     embedded: int = 0
     reused: int = 0
+    names_s: float = 0.0
 
     def __bool__(self) -> bool:
         return self.embedder is not None
@@ -56,13 +61,17 @@ class Embedding:
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
         """Return the vectors of chunks, in order."""
+        vectors = self._model.embed_passages([_passage(chunk) for chunk in chunks])
         self.embedded += len(chunks)
-        return self._model.embed_passages([_passage(chunk) for chunk in chunks])
+        return vectors
 
     def embed_names(self, names: Sequence[str]) -> FloatMatrix:
         """Return one unit row for each name."""
+        started_s = time.perf_counter()
+        rows = self._model.embed(names)
+        self.names_s += time.perf_counter() - started_s
         self.embedded += len(names)
-        return self._model.embed(names)
+        return rows
 
 
 def known_vectors(store: Store, keys: Collection[str]) -> dict[str, PassageVectors]:

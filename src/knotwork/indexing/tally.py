@@ -85,7 +85,10 @@ class Tally:
         self, store: Store, embedding: Embedding | None, *, interrupted: bool = False
     ) -> IndexReport:
         """Return the report of the run so far."""
-        total_s = time.perf_counter() - self.started
+        seconds = {**self.seconds, "total": time.perf_counter() - self.started}
+        if embedding is not None:
+            seconds["embed"] += embedding.names_s
+            seconds["store"] -= embedding.names_s
         return IndexReport(
             added=self.outcomes[EventKind.ADDED],
             changed=self.outcomes[EventKind.CHANGED],
@@ -102,7 +105,7 @@ class Tally:
             embedder=embedding.name if embedding is not None else "",
             embedded=embedding.embedded if embedding is not None else 0,
             reused=embedding.reused if embedding is not None else 0,
-            seconds={**self.seconds, "total": total_s},
+            seconds=seconds,
             notes=(NO_EMBEDDER_NOTE,) if embedding is not None and not embedding else (),
             interrupted=interrupted,
         )
