@@ -6,9 +6,9 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import snowballstemmer
 from hypothesis import given
 from hypothesis import strategies as st
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 from knotwork.text.terms import STOP_WORDS, content_terms, query_terms, terms
 
@@ -104,7 +104,7 @@ def test_a_very_long_word_is_kept_whole() -> None:
 
 def test_threads_share_the_stemmer() -> None:
     words = [f"{stem}{ending}" for stem in _STEMS for ending in ("", "s", "ing", "edly")]
-    expected = [snowballstemmer.stemmer("english").stemWord(word) for word in words]
+    expected = [EnglishStemmer().stemWord(word) for word in words]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda n: terms(" ".join(words[n:] + words[:n])), range(64)))
     assert all(

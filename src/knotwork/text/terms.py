@@ -154,9 +154,9 @@ def _terms_of_run(run: str) -> list[str]:
 
 @cache
 def _stemmer() -> Any:  # noqa: ANN401  the library has no types
-    import snowballstemmer
+    from snowballstemmer.english_stemmer import EnglishStemmer
 
-    return snowballstemmer.stemmer("english")
+    return EnglishStemmer()  # never PyStemmer, whose rules may be those of another version
 
 
 @cache
