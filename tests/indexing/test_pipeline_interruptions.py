@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.indexing.interrupted_run import index
-from tests.indexing.pipeline_fakes import make_text
+from tests.indexing.pipeline_fakes import make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork.indexing.pipeline import Pipeline
 from knotwork.stores.registry import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
@@ -107,3 +108,48 @@ def test_ctrl_c_ends_cleanly_and_the_next_run_continues(tmp_path, folder, uninte
     assert 0 < len(kept["documents"]) < 16
     assert len(kept["ledger"]) == len(kept["documents"])
     assert contents(path, folder) == uninterrupted
+
+
+def interrupt_at_call(number):
+    """Raise KeyboardInterrupt at a call of this number, as Ctrl-C may at any moment."""
+    left = number
+
+    def count(frame, event, argument):
+        nonlocal left
+        if event in {"call", "c_call"}:
+            left -= 1
+            if left == 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    sys.setprofile(count)
+
+
+@pytest.mark.parametrize("place", ["memory:", "index.knot"])
+def test_ctrl_c_at_any_call_leaves_an_index_that_resumes(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    random_ = random.Random(place)
+    texts = {f"d{i}": make_text(random_, paragraphs=random_.randint(1, 4)) for i in range(8)}
+    sources = [text_source(uri, text) for uri, text in texts.items()]
+
+    def run(store):
+        stages = make_stages(HashingEmbedder(16))
+        list(Pipeline(store, stages, batch_chunks=5, embedding_chunks=2).run(sources))
+
+    whole = open_store("memory:")
+    run(whole)
+    expected = snapshot(whole)
+    stopped = 0
+    for attempt in range(30):
+        store = open_store(place if place == "memory:" else f"{attempt}-{place}", create=True)
+        try:
+            interrupt_at_call(random_.randint(50, 7_000))
+            run(store)
+        except KeyboardInterrupt:
+            stopped += 1
+        finally:
+            sys.setprofile(None)
+        run(store)
+        assert snapshot(store) == expected
+        store.close()
+    assert stopped >= 20
