@@ -54,6 +54,13 @@ def test_the_nearest_heading_beats_the_outer_ones_and_the_title() -> None:
         ("My Little Eye is a 2002 British horror film.", "my little eye"),
         ("Estonian Theatre and Music Museum is a museum.", "estonian theatre and music museum"),
         ("In 1999 Orion fell. People of Orion left.", "orion"),
+        ('"Me and Bobby McGee" is a song.', "me and bobby mcgee"),
+        ("``Only Daddy ''is a song.", "only daddy"),
+        ("Cotula australis is a species of plant.", "cotula australis"),
+        ("Gaby: A True Story is a 1987 film.", "gaby a true story"),
+        ("Salad by the Roots (French) is a comedy.", "salad by the roots"),
+        ("You Can No Longer Remain Silent (1955) is a film.", "you can no longer remain silent"),
+        ("Graph search is a way to find things.", "graph search"),
     ],
 )
 def test_an_untitled_text_is_about_its_first_subject(text: str, subject: str) -> None:
@@ -65,6 +72,13 @@ def test_long_subjects_have_short_forms() -> None:
     (extraction,) = extract("", "George James Rankin (1887-1957) was a soldier.")
     weights = about(extraction)
     assert weights["george rankin"] == weights["george james"] == SETTINGS.short_subject_about
+
+
+def test_nicknames_and_initials_give_short_forms() -> None:
+    (extraction,) = extract("", 'Robert A. "Bob" Starr (born 1971) is a wrestler.')
+    assert about(extraction)["bob starr"] == SETTINGS.short_subject_about
+    (extraction,) = extract("", "M. Irsadi Aksun (born 1957) is a professor.")
+    assert about(extraction)["irsadi aksun"] == SETTINGS.short_subject_about
 
 
 def test_the_rest_is_salience_and_bounded() -> None:

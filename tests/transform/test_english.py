@@ -24,6 +24,10 @@ from tests.transform.documents import extract, forms, mentions
         ("It calls `open_store` and os.path.join in foo_bar.", {"open_store", "foo_bar"}),
         ("Write to ann@example.org or https://example.org/a.", {"ann example.org"}),
         ("It ended in 1999.", {"1999"}),
+        ("By marriage to King Norodom Suramarit.", {"norodom suramarit"}),
+        ("Directed by S. R. Puttanna Kanagal.", {"puttanna kanagal", "sr puttanna kanagal"}),
+        ("They ate at Dunkin' Brands.", {"dunkin brands"}),
+        ("In Apollo 11 he flew.", {"apollo 11", "apollo"}),
         ("It ended on 13 March 1963.", {"13 march 1963"}),
     ],
 )
@@ -40,6 +44,8 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
     [
         ("However, the river rose. Researchers measured it.", {"however", "researchers", "the"}),
         ("In March the board met on Friday.", {"march", "friday", "in march"}),
+        ("He told TechCrunch And then left. It is Eagles Each of them.", {"techcrunch and"}),
+        ("The term ``Roman '', as in the`` Roman Church'', is old.", {"roman as in the"}),
         ("I think I'm right, and They've left.", {"i", "im", "theyve"}),
         ("She knows Anna Smith and Mary Jones.", {"anna smith and mary jones"}),
         ("He paid Dr. Who a visit. Their dog barked.", {"their", "dr"}),

@@ -1,7 +1,9 @@
 """The extractor as a whole: one extraction a chunk, of its document alone, whatever comes."""
 
+import time
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, extract
@@ -69,3 +71,18 @@ def test_hostile_text_is_read_and_keys_are_unique(title: str, parts: list[str]) 
         assert all({r.source, r.target} <= known for r in extraction.relations)
         spans = [span for mention in extraction.mentions for span in mention.spans]
         assert all(chunk.span.start <= s.start < s.end <= chunk.span.end for s in spans)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a.", "A-", "中国", "“中", "1,", "Anna's ", "**a ", "a_", "(", "http://a", "A & "]
+)
+def test_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
+    def seconds(repeats: int) -> float:
+        document, chunks = cut("T", unit * repeats)
+        began = time.process_time()
+        RuleExtractor().extract(document, chunks)
+        return time.process_time() - began
+
+    seconds(10)  # loads the word lists
+    small = max(seconds(500), 0.005)
+    assert seconds(5_000) < 40 * small

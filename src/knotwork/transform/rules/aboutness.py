@@ -53,7 +53,9 @@ def subject_topics(name: str, form: str, *, weight: float, settings: RuleSetting
     """Return the topics of a first sentence's subject: itself and its short forms."""
     topics = [Topic(name, form, weight)]
     topics += [
-        Topic(short, short, weight * settings.short_subject_about) for short in short_subjects(form)
+        Topic(short, short, weight * settings.short_subject_about)
+        for short in short_subjects(name)
+        if short and short != form
     ]
     return topics
 

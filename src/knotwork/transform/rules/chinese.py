@@ -40,6 +40,8 @@ _LATIN = re.compile(
 _HAN = re.compile(f"[{HAN}]")
 _SUBJECT_END = re.compile(r"[是为為，,（(：:；。、]|(?:一)?[种種]")
 _HAN_SHARE = 0.3
+_LONGEST_RUN = 10
+"""The most words of an organization or a chain of places."""
 
 
 class HanSentence:
@@ -131,6 +133,8 @@ def han_subject(sentence: HanSentence) -> tuple[int, int] | None:
         return None
     words = [w for w in sentence.words if w.start >= first and w.end <= match.start()]
     if not words or words[-1].end != match.start() or words[0].tag[0] in "pcdrmtuf":
+        return None
+    if words[-1].tag in {"uj", "v"} or any(w.tag == "v" and len(w.text) == 1 for w in words):
         return None
     tags = {word.tag for word in words if word.text.strip(" ·•‧・･")}
     if not tags & (_NAMES | {"n", "vn", "j", "l"}) or tags - _NOUNS - {"uj", "a", "m", "v", "zg"}:
@@ -224,7 +228,7 @@ def _organization(run: Sequence[Word], position: int) -> int | None:
     """Return where an organization that starts at ``position`` ends."""
     if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
         return None
-    for last in range(len(run) - 1, position - 1, -1):
+    for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
         text = run[last].simplified
         alone = last == position
         if alone and (len(text) < 4 or text in ORGANIZATION_WORDS):
@@ -244,7 +248,7 @@ def _place(run: Sequence[Word], position: int) -> int | None:
     if run[position].tag != "ns":
         return None
     last = position
-    while last + 1 < len(run) and run[last + 1].tag == "ns":
+    while last + 1 < min(len(run), position + _LONGEST_RUN) and run[last + 1].tag == "ns":
         last += 1
     if last + 1 < len(run) and run[last + 1].simplified in PLACE_ENDS:
         last += 1

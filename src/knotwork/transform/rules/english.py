@@ -36,9 +36,11 @@ from knotwork.transform.rules.vocabulary import (
 )
 
 _OPENERS = frozenset('"“‘«:•*–—#>|;?!.')
-_QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,80})[\"”»]|(?<!\w)[‘']([A-Z][^'‘’\n]{2,60})['’](?!\w)")
+_QUOTED = re.compile(
+    r"(?:[\"“«]|``)\s?([^\"“”«»`\n]{2,80}?)\s?(?:[\"”»]|'')|(?<!\w)[‘']([A-Z][^'‘’\n]{2,60})['’](?!\w)"
+)
 _NUMBER_NAME = re.compile(r"1\d{3}\b|20\d\d\b|\d+(?:st|nd|rd|th|[A-Z])|\d{1,3}(?:-|$)")
-_QUOTE = re.compile(r"[\"“«‘']")
+_QUOTE = re.compile(r"[\"“«‘'`]")
 _CONTRACTION = re.compile(r"(?:n['’]t|['’](?:ve|re|ll|d|m))$")
 _AFTER_NO_TITLE = ORGANIZATION_ENDS | PLACE_ENDS | {"electric", "edward"}
 _COMPANY_TAILS = frozenset({"inc.", "ltd.", "inc", "ltd", "llc", "plc"})

@@ -70,7 +70,7 @@ class _ChunkReading:
         self.chunk = chunk
         self.before = before
         self.settings = reading.settings
-        self.spans: dict[str, list[Span]] = {}
+        self.spans: dict[str, dict[Span, None]] = {}
         self.surfaces: dict[str, Counter[str]] = {}
         self.sentences: list[tuple[AnySentence, list[Occurrence]]] = []
         self._gather()
@@ -105,9 +105,9 @@ class _ChunkReading:
 
     def _add(self, form: str, sentence: AnySentence, name: Occurrence) -> None:
         span = Span(sentence.start + name.start, sentence.start + name.end)
-        spans = self.spans.setdefault(form, [])
+        spans = self.spans.setdefault(form, {})
         if span not in spans:
-            spans.append(span)
+            spans[span] = None
             surface = sentence.text[name.start : name.end]
             self.surfaces.setdefault(form, Counter())[surface] += 1
 
@@ -115,7 +115,7 @@ class _ChunkReading:
         """Let a lone surname mention the full name that the document introduces elsewhere."""
         for short, full in {**self.reading.surnames, **self.reading.aliases}.items():
             if short in self.spans and full not in self.spans:
-                self.spans[full] = list(self.spans[short])
+                self.spans[full] = dict(self.spans[short])
 
     def _aliases(self) -> dict[str, str]:
         known = {**self.reading.surnames, **self.reading.aliases}

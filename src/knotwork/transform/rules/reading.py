@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from knotwork.records import Chunk, Document, Span
 from knotwork.text.names import normal_form, without_suffix
+from knotwork.text.sentences import split_sentences
 from knotwork.transform.rules.aliases import find_aliases, surname_aliases
 from knotwork.transform.rules.chinese import HanSentence, count_nouns, find_han_names, is_chinese
 from knotwork.transform.rules.dictionary import Dictionary
@@ -62,7 +63,7 @@ class Reading:
 
     def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
         """Return the sentences of a chunk, in order."""
-        return [self.sentences[span] for span in chunk.sentences or (chunk.span,)]
+        return [self.sentences[span] for span in _spans_of(chunk)]
 
     def names_of(self, sentence: AnySentence) -> list[Occurrence]:
         """Return the names of a sentence, with offsets into it."""
@@ -200,10 +201,14 @@ def _read(text: str, start: int) -> AnySentence:
     return HanSentence(text, start) if is_chinese(text) else Sentence(text, start)
 
 
+def _spans_of(chunk: Chunk) -> Sequence[Span]:
+    return chunk.sentences or split_sentences(chunk.text, start=chunk.span.start)
+
+
 def _read_sentences(document: Document, chunks: Iterable[Chunk]) -> dict[Span, AnySentence]:
     sentences: dict[Span, AnySentence] = {}
     for chunk in chunks:
-        for span in chunk.sentences or (chunk.span,):
+        for span in _spans_of(chunk):
             if span not in sentences:
                 sentences[span] = _read(document.text[span.start : span.end], span.start)
     return sentences

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from knotwork.text.names import STOP_NAMES
+from knotwork.text.names import STOP_NAMES, normal_form
 from knotwork.transform.rules.chinese import HanSentence, han_subject
 from knotwork.transform.rules.tokens import (
     CAPITAL,
@@ -32,8 +32,12 @@ _BRIDGING_SIGNS = frozenset(":–—")
 _BEING = frozenset({"is", "are", "was", "were"})
 _AFTER_BEING = frozenset({"a", "an", "the", "one", "any", "both"})
 _QUOTED_SUBJECT = re.compile(
-    r"[\s*_#]*(?:The |the )?[\"“«]([^\"“”«»\n]{2,80})[\"”»]\s*(?:is\b|was\b|are\b|were\b|[(（])"
+    r"[\s*_#]*(?:The |the )?(?:[\"“«]|``)\s?([^\"“”«»`\n]{2,80}?)\s?(?:[\"”»]|'')"
+    r"\s*(?:is\b|was\b|are\b|were\b|[(（])"
 )
+_NICKNAME = re.compile(r"\s*[\"“]([^\"“”]+)[\"”]\s*")
+_LONGEST_DEFINED = 5
+_LONGEST_BEFORE_BEING = 3
 _INSIDE_SIGNS = _MARKUP | {"&", "!", "-", "."}
 _INSIDE_WORDS = JOINERS | {"or", "a", "an", "by", "into", "over", "under"}
 _ARTICLES = frozenset({"the", "a", "an"})
@@ -56,11 +60,12 @@ def find_subject(sentence: Sentence | HanSentence) -> tuple[int, int] | None:
         first += 1
     if first == len(tokens):
         return None
-    return (
-        _named_subject(tokens, first, through=True)
-        or _named_subject(tokens, first, through=False)
-        or _defined_subject(tokens, first)
+    named = _named_subject(tokens, first, through=True) or _named_subject(
+        tokens, first, through=False
     )
+    defined = _defined_subject(tokens, first)
+    # "Cotula australis is a": what looked like a verb belongs to the name.
+    return defined if defined and (named is None or defined[1] > named[1]) else named
 
 
 def _named_subject(tokens: Sequence[Token], first: int, *, through: bool) -> tuple[int, int] | None:
@@ -123,11 +128,11 @@ def _defined_subject(tokens: Sequence[Token], first: int) -> tuple[int, int] | N
     """Return the words of "The leopard cat is", without the article, or of "Graph search is a"."""
     article = tokens[first].lower in _ARTICLES
     begin = first + article
-    longest = 3 if article else 5
-    for position in range(begin, min(begin + longest + 1, len(tokens))):
+    for position in range(begin, min(begin + _LONGEST_DEFINED + 1, len(tokens))):
         token = tokens[position]
-        defines = token.lower in _BEING if article else _defines(tokens, position)
-        if position > begin and (defines or (article and token.text == "(")):
+        short = article and position - begin <= _LONGEST_BEFORE_BEING
+        defines = _defines(tokens, position) or (short and token.lower in _BEING)
+        if position > begin and defines:
             return tokens[begin].start, tokens[position - 1].end
         if token.kind > NUMBER or (position == begin and not article and token.lower in STARTERS):
             return None
@@ -136,11 +141,21 @@ def _defined_subject(tokens: Sequence[Token], first: int) -> tuple[int, int] | N
     return None
 
 
-def short_subjects(form: str) -> Iterator[str]:
-    """Yield "first last" and "first second" of a name of three words or more."""
-    words = form.split(" ")
+def short_subjects(name: str) -> Iterator[str]:
+    """Yield "first last" and "first second" of a name of three words or more, as normal forms.
+
+    Robert "Bob" Starr is Bob Starr too, and M. Irsadi Aksun Irsadi Aksun.
+    """
+    nickname = _NICKNAME.search(name)
+    if nickname is not None and nickname.end() < len(name):
+        name = f"{name[: nickname.start()]} {name[nickname.end() :]}"
+        yield normal_form(f"{nickname[1]} {name.split()[-1]}")
+        yield normal_form(name)
+    words = normal_form(name).split(" ")
     if len(words) < 3 or {"of", "the", "and"} & set(words):
         return
+    if len(words[0]) == 1:
+        yield " ".join(words[1:])
     yield f"{words[0]} {words[-1]}"
     if len(words) > 3 or words[1] not in JOINERS:
         yield f"{words[0]} {words[1]}"

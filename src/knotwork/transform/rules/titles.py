@@ -20,6 +20,7 @@ _NUMBERING = re.compile(
     r")",
     re.IGNORECASE,
 )
+_LONGEST_READ = 400
 _MARKUP = re.compile(r"[*_`#]+|\s+#+$")
 _CODE = re.compile(r"[a-z]{0,4}[\W_]*\d+(?:[\W_]*\d+)*[a-z]?", re.IGNORECASE)
 _NUMBERED = re.compile(
@@ -66,7 +67,7 @@ def read_title(raw: str, *, longest_words: int, heading: bool = False) -> Title 
     Markup, file endings and the numbers of headings are dropped; "Untitled 3", "AF01.md" and
     "Overview" name nothing.
     """
-    text = _MARKUP.sub("", raw).strip()
+    text = _MARKUP.sub("", raw[:_LONGEST_READ]).strip()
     bare = _EXTENSION.sub("", text)
     if bare != text and " " not in bare:
         if _CODE.fullmatch(bare):
