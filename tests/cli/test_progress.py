@@ -13,6 +13,7 @@ from knotwork.cli.progress import (
     SilentView,
     choose_view,
     format_seconds,
+    tell_failure,
 )
 from knotwork.cli.terminal import Terminal
 from knotwork.indexing.report import EventKind, Failure, IndexEvent, IndexReport
@@ -63,7 +64,7 @@ def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
     assert lines[0] == "3 files found"
     assert lines[1] == "skipped b\ufffd[2J.pdf: no PDF"
     assert lines[2:] == [
-        "1 of 3 files, 40 chunks, 5 chunks/s, about 16 s left",
+        "1 of 3 files, 40 chunks, 5 chunks/s, 16 s left",
     ]
     assert not any("\x1b" in line for line in lines)
 
@@ -80,7 +81,7 @@ def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
     assert "2/3" in drawn
     assert "80/80" in drawn
     assert "/s" in drawn
-    assert "no PDF" in drawn
+    assert "1 skipped" in drawn
     assert "\x1b[2J" not in drawn
 
 
@@ -97,6 +98,11 @@ def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
 )
 def test_the_view_follows_the_options(wanted, hidden, quiet, kind):
     assert type(choose_view(Terminal(quiet=quiet), wanted, hidden=hidden)) is kind
+
+
+def test_a_failure_names_its_file_once():
+    assert tell_failure("a.pdf", "`a.pdf` is\nbroken") == "`a.pdf` is broken"
+    assert tell_failure("a.pdf", "no text") == "a.pdf: no text"
 
 
 @pytest.mark.parametrize(

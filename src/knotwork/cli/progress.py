@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LINE_INTERVAL_S = 5.0
-_NAME_WIDTH = 30
+_NAME_WIDTH = 18
+_GUESS_S = 2.0
 
 
 class ProgressView(Protocol):
@@ -81,7 +82,7 @@ class PlainView(SilentView):
         if event.kind is EventKind.DISCOVERED and event.total:
             self._terminal.note(f"{event.total} files found")
         elif event.kind is EventKind.FAILED:
-            self._terminal.note(f"skipped {join_lines(event.uri)}: {join_lines(event.message)}")
+            self._terminal.note(f"skipped {tell_failure(event.uri, event.message)}")
         elif now - self._told >= LINE_INTERVAL_S:
             self._told = now
             self._terminal.note(self._line(event, now - self._started))
@@ -91,8 +92,8 @@ class PlainView(SilentView):
         if not event.chunks or elapsed_s <= 0:
             return line
         line += f", {event.chunks / elapsed_s:.0f} chunks/s"
-        left_s = elapsed_s * (event.total - event.done) / event.done if event.done else 0
-        return f"{line}, about {format_seconds(left_s)} left" if left_s else line
+        left = _tell_time_left(event.done, event.total, elapsed_s)
+        return f"{line}, {left}" if left else line
 
 
 class BarView(SilentView):
@@ -101,8 +102,9 @@ class BarView(SilentView):
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._progress = _make_progress(terminal)
-        self._files: TaskID = self._progress.add_task("Files", total=None, rate="", name="")
-        self._chunks: TaskID = self._progress.add_task("Chunks", total=None, rate="", name="")
+        self._files = _add_bar(self._progress, "Files")
+        self._chunks = _add_bar(self._progress, "Chunks")
+        self._skipped = 0
         self._started = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -115,14 +117,14 @@ class BarView(SilentView):
     def show(self, event: IndexEvent) -> None:
         """Redraw the bars."""
         elapsed_s = max(time.monotonic() - self._started, 1e-6)
-        if event.kind is EventKind.FAILED:
-            reason = f"skipped {join_lines(event.uri)}: {join_lines(event.message)}"
-            self._progress.console.print(reason, style="yellow", soft_wrap=False)
+        self._skipped += event.kind is EventKind.FAILED
         self._progress.update(
             self._files,
             completed=event.done,
             total=event.total,
             rate=f"{event.done / elapsed_s:,.0f}/s",
+            left=_tell_time_left(event.done, event.total, elapsed_s),
+            skipped=f"{self._skipped} skipped" if self._skipped else "",
             name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
         )
         self._progress.update(
@@ -151,7 +153,7 @@ class BarCounter(SilentCounter):
 
     def __init__(self, terminal: Terminal) -> None:
         self._progress = _make_progress(terminal)
-        self._task = self._progress.add_task("", total=None, rate="", name="")
+        self._task = _add_bar(self._progress, "")
         self._started = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -165,7 +167,12 @@ class BarCounter(SilentCounter):
         """Redraw the bar."""
         rate = done / max(time.monotonic() - self._started, 1e-6)
         self._progress.update(
-            self._task, description=label, completed=done, total=total, rate=f"{rate:,.0f}/s"
+            self._task,
+            description=label,
+            completed=done,
+            total=total,
+            rate=f"{rate:,.0f}/s",
+            left=_tell_time_left(done, total, time.monotonic() - self._started),
         )
 
 
@@ -177,20 +184,15 @@ def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentCounter:
 
 
 def _make_progress(terminal: Terminal) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     return Progress(
         TextColumn("{task.description:<6}"),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", style="dim"),
-        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[left]}", style="dim"),
+        TextColumn("{task.fields[skipped]}", style="yellow"),
         TextColumn("{task.fields[name]}", style="dim", markup=False),
         console=terminal.err,
         transient=True,
@@ -198,11 +200,28 @@ def _make_progress(terminal: Terminal) -> Progress:
     )
 
 
+def _add_bar(progress: Progress, label: str) -> TaskID:
+    return progress.add_task(label, total=None, rate="", left="", skipped="", name="")
+
+
+def _tell_time_left(done: int, total: int, elapsed_s: float) -> str:
+    """Return how long the rest takes at the rate so far; nothing while that is a mere guess."""
+    if not 0 < done < total or (elapsed_s < _GUESS_S and done < total / 10):
+        return ""
+    return f"{format_seconds(elapsed_s * (total - done) / done)} left"
+
+
 def _shorten_name(uri: str) -> str:
     from rich.cells import cell_len, set_cell_size
 
     name = join_lines(uri.rsplit("/", 1)[-1])
     return name if cell_len(name) <= _NAME_WIDTH else set_cell_size(name, _NAME_WIDTH - 1) + "…"
+
+
+def tell_failure(uri: str, message: str) -> str:
+    """Return a failure as one line that names its file once."""
+    line = join_lines(message)
+    return line if uri in message else f"{join_lines(uri)}: {line}"
 
 
 def format_seconds(seconds: float) -> str:

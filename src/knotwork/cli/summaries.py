@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from knotwork.cli.progress import format_seconds, tell_failure
+from knotwork.cli.terminal import Terminal
+from knotwork.indexing.report import Failure, IndexReport
 
-from knotwork.cli.progress import format_seconds
-from knotwork.cli.terminal import Terminal, join_lines
-from knotwork.indexing.report import IndexReport
-
-_SHOWN_FAILURES = 20
+_SHOWN_FAILURES = 3
+_FAILURE_LENGTH = 150
 
 
 def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None:
@@ -41,20 +40,21 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
 
 
 def print_failures(terminal: Terminal, report: IndexReport) -> None:
-    """Print what was skipped, by reason."""
-    if not report.failures:
-        return
-    reasons = Counter(failure.reason for failure in report.failures)
-    terminal.say()
-    counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    terminal.say(f"Skipped: {counts}", style="bold yellow")
-    for failure in report.failures[:_SHOWN_FAILURES]:
-        kept = " (its earlier content is kept)" if failure.kept else ""
-        line = f"{join_lines(failure.uri)}: {join_lines(failure.message)}{kept}"
-        terminal.say(line, indent=2)
-    more = report.failed - _SHOWN_FAILURES
-    if more > 0:
-        terminal.say(f"… and {more} more; --json lists all", indent=2)
+    """Print some of what was skipped for each reason, the most frequent reason first."""
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in report.failures:
+        by_reason.setdefault(failure.reason, []).append(failure)
+    for reason, failures in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        terminal.say(f"\n{len(failures):,} skipped: {reason}", style="yellow")
+        for failure in failures[:_SHOWN_FAILURES]:
+            line = tell_failure(failure.uri, failure.message)
+            if len(line) > _FAILURE_LENGTH:
+                line = line[:_FAILURE_LENGTH] + "…"
+            kept = " (its earlier content is kept)" if failure.kept else ""
+            terminal.say(f"{line}{kept}", indent=2)
+        more = len(failures) - _SHOWN_FAILURES
+        if more > 0:
+            terminal.say(f"… and {more:,} more: see knotwork documents", indent=2)
 
 
 def print_interruption(terminal: Terminal, report: IndexReport) -> None:

@@ -21,6 +21,8 @@ from knotwork.cli.session import Session
 @with_session()
 def command(session: Session) -> None:
     """List the documents of the index, and the files that were skipped with the reason."""
+    from knotwork.cli.progress import tell_failure
+
     store = session.open().store
     indexed: list[dict[str, Any]] = []
     skipped: list[dict[str, Any]] = []
@@ -43,5 +45,5 @@ def command(session: Session) -> None:
     if skipped:
         session.terminal.say("\nSkipped", style="bold yellow")
         for item in skipped:
-            session.terminal.say(f"{item['uri']}: {item['message']}", indent=2)
+            session.terminal.say(tell_failure(item["uri"], item["message"]), indent=2)
     session.terminal.note(f"{len(indexed)} documents, {len(skipped)} skipped", style="dim")
