@@ -28,6 +28,7 @@ _CACHE_KIB = 32_768
 _CHECKPOINT_PAGES = 4_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
+_HEADER = b"SQLite format 3\x00"
 
 
 class _Thread(threading.local):
@@ -247,10 +248,21 @@ class Database:
         return StoreError(f"The index `{path}` cannot be used: {error}.")
 
 
+def _may_be_database(path: Path) -> bool:
+    """Tell whether SQLite would not destroy a file: it takes a very short one for an empty one."""
+    with path.open("rb") as file:
+        start = file.read(len(_HEADER))
+    return start in (b"", _HEADER)
+
+
 def _require_file(path: Path, *, create: bool) -> None:
     if path.is_dir():
         raise SchemaMismatch(
             f"`{path}` is a folder, not an index file.", fix="Name a file, such as `index.knot`."
+        )
+    if path.exists() and not _may_be_database(path):
+        raise SchemaMismatch(
+            f"`{path}` is not an index of Knotwork.", fix="Name another file for the index."
         )
     if not path.exists() and not create:
         raise StoreNotFound(

@@ -1,0 +1,95 @@
+"""A writer that is killed, and a disk that is full, leave the index as it was after a commit."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.stores.crashing_writer import names_of
+
+from knotwork.errors import StoreError
+from knotwork.stores.base import Store
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.embedded.integrity import find_faults
+from knotwork.stores.memory import MemoryStore
+from knotwork.testing.store_contract import add_document, snapshot
+
+_KILLS = 6
+
+
+def run_and_kill(path: Path, *, lines: int, bytes_more: int) -> int:
+    """Kill a writer somewhere after it acknowledged ``lines`` commits; return the last of them."""
+    writer = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("crashing_writer.py")), str(path)],
+        stdout=subprocess.PIPE,
+    )
+    assert writer.stdout is not None
+    acknowledged = [int(writer.stdout.readline()) for _ in range(lines)]
+    wal = path.with_name(path.name + "-wal")
+    size = wal.stat().st_size + bytes_more
+    while wal.stat().st_size < size and writer.poll() is None and bytes_more:
+        pass
+    writer.send_signal(signal.SIGKILL)
+    rest = writer.stdout.read()
+    writer.stdout.close()
+    writer.wait()
+    return max([*acknowledged, *map(int, rest.split(b"\n")[:-1])])
+
+
+def expected_after(documents: int) -> Store:
+    store = MemoryStore()
+    final = {number: number for number in range(documents)}
+    for number in range(4, documents, 5):
+        final[number - 2] = number
+    for number, names in final.items():
+        add_document(store, f"{number}.md", names_of(names), link=True)
+    return store
+
+
+def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "index.knot"
+    chance = random.Random(5)
+    for _ in range(_KILLS):
+        last = run_and_kill(
+            path, lines=chance.randint(1, 9), bytes_more=chance.choice([0, 1, 30_000])
+        )
+        reader = EmbeddedStore.open(path, read_only=True)
+        documents = reader.documents.document_count()
+        assert documents in (last + 1, last + 2)
+        found = snapshot(reader)
+        reader.close()
+        store = EmbeddedStore.open(path)
+        assert find_faults(store._database) == []
+        assert snapshot(store) == found
+        store.close()
+        expected = snapshot(expected_after(documents))
+        for part in ("texts", "about", "near"):
+            expected.pop(part)
+            found.pop(part)
+        assert found == expected
+
+
+@pytest.fixture
+def full_store(tmp_path: Path) -> EmbeddedStore:
+    store = EmbeddedStore.open(tmp_path / "index.knot", create=True)
+    add_document(store, "first.md", ["Ada"], link=True)
+    pages = store._database.connection().pragma("page_count")
+    store._database.connection().pragma("max_page_count", pages + 3)
+    return store
+
+
+def test_a_full_disk_is_said_and_harms_nothing(full_store: EmbeddedStore) -> None:
+    before = snapshot(full_store)
+    with pytest.raises(StoreError, match="no room") as caught:
+        add_document(full_store, "large.md", [f"Name {number}" for number in range(200)])
+    assert "index.knot" in str(caught.value)
+    assert "Free some disk space" in caught.value.fix
+    assert snapshot(full_store) == before
+    assert find_faults(full_store._database) == []
+    full_store._database.connection().pragma("max_page_count", 1 << 30)
+    add_document(full_store, "later.md", ["Bob"])
+    full_store.close()
