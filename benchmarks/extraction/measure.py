@@ -2,9 +2,10 @@
 
     python benchmarks/extraction/measure.py --data ../shared/bench [--json]
 
-*Bridges.* A gold passage counts as reached when it is about an entity that the question names, or
-about one that a reached gold passage mentions: the condition for graph retrieval to find it at all.
-The baseline takes capitalised runs for names and the title, or else the first name, for the topic.
+*Bridges.* A question is linked when one gold passage mentions what another one is about. A gold
+passage counts as reached when it is about an entity that the question names, or about one that a
+reached gold passage mentions: the condition for graph retrieval to find it at all. The baseline
+takes capitalised runs for names, and the title, or else the first name, for the topic.
 *Names.* Normal forms of Re-DocRED's gold mentions (numbers left out) found per document, and the
 share of extracted names that are gold ones: a lower bound of precision, as gold is not exhaustive.
 """
@@ -75,10 +76,21 @@ def reached(question: str, passages: dict[str, Names]) -> set[str]:
         known |= {form for p in new for form in passages[p][0]}
 
 
+def is_linked(passages: dict[str, Names]) -> bool:
+    """Say whether one gold passage mentions what another one is about."""
+    return any(
+        mentioned & about
+        for one, (mentioned, _) in passages.items()
+        for other, (_, about) in passages.items()
+        if one != other
+    )
+
+
 def measure_bridges(data: Path, name: str, *, titles: bool) -> dict[str, float]:
     corpus = {row["pid"]: row for row in read_lines(data / "qa" / name / "corpus.jsonl")}
     extractor = RuleExtractor()
     shares: dict[str, list[float]] = {"rules": [], "regex": []}
+    linked = dict.fromkeys(shares, 0)
     for question in read_lines(data / "qa" / name / "questions.jsonl"):
         documents = {
             pid: Document(pid, corpus[pid]["text"], corpus[pid]["title"] if titles else "")
@@ -88,8 +100,10 @@ def measure_bridges(data: Path, name: str, *, titles: bool) -> dict[str, float]:
         by_regex = {pid: names_by_regex(d) for pid, d in documents.items()}
         for key, passages in (("rules", by_rules), ("regex", by_regex)):
             shares[key].append(len(reached(question["question"], passages)) / len(passages))
+            linked[key] += is_linked(passages)
     result: dict[str, float] = {}
     for key, values in shares.items():
+        result[f"{key}_linked"] = linked[key] / len(values)
         result[f"{key}_passages"] = sum(values) / len(values)
         result[f"{key}_questions"] = sum(value == 1 for value in values) / len(values)
     return result
