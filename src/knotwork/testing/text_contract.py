@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from knotwork.records import content_id
@@ -108,6 +109,26 @@ class TextIndexContract:
             "dog": 2,
             "3.5": 1,
         }
+
+    def test_occurrences_count_terms_in_items(self, store: Store) -> None:
+        index = store.texts("chunk")
+        assert index.occurrences(_IDS[:2], ["fox"]).tolist() == [[0], [0]]
+        index.add(zip(_IDS, _TEXTS, strict=True))
+        index.add([(_IDS[3], "fox fox dog"), (_IDS[4], "gone")])
+        index.remove([_IDS[4]])
+        ids = [_IDS[3], _ABSENT, _IDS[1], "no id", _IDS[4], _IDS[3]]
+        counts = index.occurrences(ids, ["dog", "首都", "fox", "absent"])
+        assert counts.dtype == np.int32
+        assert counts.tolist() == [
+            [1, 0, 2, 0],
+            [0] * 4,
+            [2, 0, 1, 0],
+            [0] * 4,
+            [0] * 4,
+            [1, 0, 2, 0],
+        ]
+        assert index.occurrences([], ["dog"]).shape == (0, 1)
+        assert index.occurrences(ids, []).shape == (6, 0)
 
     @pytest.mark.parametrize("query", ["", "?!", '"', "NOT AND OR", "a* ^b col:c {d}", "NEAR(a b)"])
     def test_any_text_is_a_query(self, store: Store, query: str) -> None:

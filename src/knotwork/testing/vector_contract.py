@@ -109,7 +109,7 @@ class VectorIndexContract:
             index.put((i, i, row) for i, row in new.items())
             held |= new
             assert index.search(query, k=99) == _ranked(held, query)
-            moved = {identifier: rows[(start + 30) % 60] for identifier in list(held)[1::9]}
+            moved = dict.fromkeys(list(held)[1::9], rows[(start + 30) % 60])
             index.put((i, i, row) for i, row in moved.items())
             held |= moved
             assert index.search(query, k=99) == _ranked(held, query)
