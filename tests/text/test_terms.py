@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-from knotwork.text.terms import STOP_WORDS, content_terms, query_terms, terms
+from knotwork.text.terms import STOP_WORDS, _terms_of_token, content_terms, query_terms, terms
 
-_STEMS = [
-    f"{a}{b}{c}" for a in ("cl", "tr", "sk") for b in ("apt", "owl") for c in ("er", "im", "ond")
-]
+_STARTS = ["cl", "tr", "sk", "pr", "gl", "dw", "br"]
+_MIDDLES = ["apt", "owl", "imm", "ers", "und", "eck"]
+_ENDINGS = ["er", "ing", "edly", "ation", "iveness", "ies"]
 
 
 @pytest.mark.parametrize(
@@ -103,13 +105,23 @@ def test_a_very_long_word_is_kept_whole() -> None:
 
 
 def test_threads_share_the_stemmer() -> None:
-    words = [f"{stem}{ending}" for stem in _STEMS for ending in ("", "s", "ing", "edly")]
+    words = [f"{a}{b}{c}" for a in _STARTS for b in _MIDDLES for c in _ENDINGS]
     expected = [EnglishStemmer().stemWord(word) for word in words]
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda n: terms(" ".join(words[n:] + words[:n])), range(64)))
-    assert all(
-        result == expected[n:] + expected[:n] for n, result in zip(range(64), found, strict=True)
-    )
+    _terms_of_token.cache_clear()
+    together = Barrier(4)
+
+    def stem(part: int) -> list[str]:
+        together.wait()
+        return terms(" ".join(words[part::4]))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(stem, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [expected[part::4] for part in range(4)]
 
 
 def test_stop_words_are_in_the_form_of_terms() -> None:
