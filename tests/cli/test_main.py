@@ -126,6 +126,19 @@ def test_debug_shows_the_traceback():
     assert debug.err.endswith(plain.err)
 
 
+def test_a_fault_of_ours_is_told_as_one(monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("knotwork.config.load_settings", fail)
+    outcome = knotwork("config", "show", "--json")
+    assert outcome.code == 1
+    assert outcome.json["error"]["code"] == "internal_error"
+    assert outcome.json["error"]["message"] == "ZeroDivisionError: by zero"
+    assert "Traceback" not in outcome.err
+    assert "Traceback" in knotwork("config", "show", "--debug").err
+
+
 def test_a_file_that_is_no_index_is_refused():
     Path("notes.txt").write_text("not an index " * 100, encoding="utf-8")
     outcome = knotwork("documents", "--store", "notes.txt")

@@ -5,15 +5,20 @@ from __future__ import annotations
 from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, join_lines
 from knotwork.records import Answer, Citation, Evidence, Hit
+from knotwork.synthesis.answering import LOW_CONFIDENCE
 
 _EXCERPT_LENGTH = 320
 
 
-def print_answer(terminal: Terminal, answer: Answer) -> None:
-    """Print an answer and its sources, or that there is none and the nearest passages."""
+def print_answer(terminal: Terminal, answer: Answer, *, needed: float) -> None:
+    """Print an answer and its sources, or that there is none and the nearest passages.
+
+    ``needed`` is the confidence below which no answer is given.
+    """
     terminal.say(answer.text, style="" if answer.answered else "yellow")
-    if not answer.answered and answer.reason and answer.reason not in answer.text:
-        terminal.say(f"Reason: {answer.reason}")
+    if answer.reason == LOW_CONFIDENCE:
+        shown = f"{answer.confidence:.2f}, and {needed:.2f} is needed (answer.abstain_below)"
+        terminal.say(f"The confidence is {shown}.")
     if answer.citations:
         terminal.say()
         title = "Sources" if answer.answered else "Nearest passages (they do not hold the answer)"
@@ -25,8 +30,9 @@ def print_answer(terminal: Terminal, answer: Answer) -> None:
 def print_citation(terminal: Terminal, citation: Citation) -> None:
     """Print where a quote stands, and the quote."""
     place = [citation.document]
-    if citation.section and citation.section != citation.title:
-        place.append(citation.section)
+    section = citation.section.removeprefix(citation.title).removeprefix(" > ")
+    if section:
+        place.append(section)
     if citation.page:
         place.append(f"page {citation.page}")
     place.append(f"characters {citation.span.start}-{citation.span.end}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import click
 
@@ -14,8 +16,9 @@ from knotwork.errors import KnotworkError
 PROGRAM = "knotwork"
 
 EXIT_FAILED = 1
-EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+
+_FAULT_FIX = "This is a fault of Knotwork. Run it again with --debug, and report what it prints."
 
 
 def main() -> None:
@@ -26,39 +29,54 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+class Failure(NamedTuple):
+    """What is told of an error, and the exit code."""
+
+    code: str
+    message: str
+    fix: str = ""
+    exit_code: int = EXIT_FAILED
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; every error has been told to the user."""
     from knotwork.cli.app import app
 
-    as_json = "--json" in arguments
     try:
         result = app.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
-    except KnotworkError as error:
-        _raise_for_debugging(arguments)
-        return _tell(error.code, error.message, error.fix, as_json, error.exit_code)
-    except click.ClickException as error:
-        message, fix = _explain_usage(error)
-        code = "usage_error" if error.exit_code == EXIT_USAGE else "error"
-        return _tell(code, message, fix, as_json, error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        return _tell("interrupted", "Interrupted.", "", as_json, EXIT_INTERRUPTED)
     except BrokenPipeError:
         _discard_output()
         return EXIT_FAILED
-    except OSError as error:
-        _raise_for_debugging(arguments)
-        return _tell("os_error", _explain_os_error(error), "", as_json, EXIT_FAILED)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  told, and shown by --debug
+        if "--debug" in arguments:
+            traceback.print_exc()
+        return _tell(_explain(error), as_json="--json" in arguments)
     return result if isinstance(result, int) else 0
 
 
-def _tell(code: str, message: str, fix: str, as_json: bool, exit_code: int) -> int:
-    """Tell an error to the user, as an object on standard output with --json."""
+def _explain(error: BaseException) -> Failure:
+    """Return what to tell of an error."""
+    if isinstance(error, KnotworkError):
+        return Failure(error.code, error.message, error.fix, error.exit_code)
+    if isinstance(error, click.ClickException):
+        message, fix = _explain_usage(error)
+        return Failure("usage_error", message, fix, error.exit_code)
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        return Failure("interrupted", "Interrupted.", exit_code=EXIT_INTERRUPTED)
+    if isinstance(error, OSError):
+        return Failure("os_error", _explain_os_error(error))
+    return Failure("internal_error", f"{type(error).__name__}: {error}", _FAULT_FIX)
+
+
+def _tell(failure: Failure, *, as_json: bool) -> int:
+    """Tell a failure to the user, as an object on standard output with --json."""
     terminal = Terminal(json=as_json)
     if as_json:
+        code, message, fix, _ = failure
         terminal.emit({"error": {"code": code, "message": message, "fix": fix}})
-    terminal.fail(join_lines(message), join_lines(fix))
-    return exit_code
+    terminal.fail(join_lines(failure.message), join_lines(failure.fix))
+    return failure.exit_code
 
 
 def _explain_usage(error: click.ClickException) -> tuple[str, str]:
@@ -75,14 +93,6 @@ def _explain_usage(error: click.ClickException) -> tuple[str, str]:
 def _explain_os_error(error: OSError) -> str:
     reason = error.strerror or str(error)
     return f"`{error.filename}`: {reason}." if error.filename else f"{reason}."
-
-
-def _raise_for_debugging(arguments: Sequence[str]) -> None:
-    """Raise the error being handled again when the user wants its traceback."""
-    if "--debug" in arguments:
-        import traceback
-
-        traceback.print_exc()
 
 
 def _discard_output() -> None:

@@ -184,11 +184,12 @@ def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentCounter:
 
 
 def _make_progress(terminal: Terminal) -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
     return Progress(
+        SpinnerColumn(),
         TextColumn("{task.description:<6}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=18),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", style="dim"),
         TextColumn("{task.fields[left]}", style="dim"),

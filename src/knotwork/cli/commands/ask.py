@@ -41,7 +41,7 @@ def command(session: Session, *, question: str, retriever: str | None, explain: 
             payload["evidence"] = describe_evidence(evidence, documents)
         session.terminal.emit(payload)
         return
-    print_answer(session.terminal, answer)
+    print_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
     if evidence:
         session.terminal.say("\nPassages", style="bold")
         print_evidence(session.terminal, evidence, documents, explain=True)

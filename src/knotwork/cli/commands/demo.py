@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,6 @@ from knotwork.cli.options import with_session
 from knotwork.cli.session import Session
 
 if TYPE_CHECKING:
-    from knotwork.cli.terminal import Terminal
     from knotwork.demo import DemoQuestion
     from knotwork.indexing.report import IndexReport
     from knotwork.records import Answer
@@ -44,7 +44,7 @@ def command(session: Session) -> None:
     if session.common.json:
         session.terminal.emit(describe_demo(path, report, answers, seconds))
     else:
-        print_demo(session.terminal, path, report, list(zip(QUESTIONS, answers, strict=True)))
+        print_demo(session, path, report, list(zip(QUESTIONS, answers, strict=True)))
 
 
 def find_demo_store() -> Path:
@@ -84,7 +84,7 @@ def describe_demo(
 
 
 def print_demo(
-    terminal: Terminal,
+    session: Session,
     path: Path,
     report: IndexReport,
     answers: list[tuple[DemoQuestion, Answer]],
@@ -93,6 +93,7 @@ def print_demo(
     from knotwork.cli.answers import print_answer
     from knotwork.cli.progress import format_seconds
 
+    terminal = session.terminal
     terminal.say(
         f"Indexed {report.total_documents} documents of a made-up company, in English and Chinese: "
         f"{report.total_chunks} chunks, {report.total_entities} entities, "
@@ -107,8 +108,8 @@ def print_demo(
         terminal.say(f"Question {number}: {question.text}", style="bold")
         terminal.say(f"({question.point})", style="dim")
         terminal.say()
-        print_answer(terminal, answer)
-    milliseconds = sum(answer.usage.seconds for _, answer in answers) * 1000 / len(answers)
+        print_answer(terminal, answer, needed=session.settings.answer.abstain_below)
+    milliseconds = median(answer.usage.seconds for _, answer in answers) * 1000
     tokens = sum(a.usage.input_tokens + a.usage.output_tokens for _, a in answers)
     terminal.say()
     terminal.say(f"{milliseconds:.0f} ms per answer, {tokens} model tokens.", style="dim")
