@@ -1,6 +1,6 @@
 """Personalized PageRank against networkx."""
 
-import networkx
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ def graphs(draw):
 def test_agrees_with_networkx(graph, damping):
     size, edges, seeds = graph
     adjacency = np.zeros((size, size))
-    reference = networkx.DiGraph()
+    reference = nx.DiGraph()
     reference.add_nodes_from(range(size))
     for source, target, weight in edges:
         adjacency[source, target] += weight
@@ -37,7 +37,7 @@ def test_agrees_with_networkx(graph, damping):
         sparse.csr_array(adjacency), restart, damping=damping, tolerance=1e-12, max_iterations=500
     )
     personalization = dict(enumerate(restart.tolist()))
-    expected = networkx.pagerank(
+    expected = nx.pagerank(
         reference,
         alpha=damping,
         personalization=personalization,

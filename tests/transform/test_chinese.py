@@ -3,6 +3,8 @@
 import pytest
 from tests.transform.documents import extract, forms, mentions, relations
 
+from knotwork.transform.rules import RuleSettings
+
 
 @pytest.mark.parametrize(
     ("text", "form", "kind"),
@@ -38,7 +40,7 @@ def test_repeated_compounds_are_terms() -> None:
 
 def test_a_definition_names_what_the_text_is_about() -> None:
     (extraction,) = extract("", "腳踏車，或稱自行車，是一種小型陸上車輛。")
-    assert mentions(extraction)["脚踏车"].about == 1.0
+    assert mentions(extraction)["脚踏车"].about == RuleSettings().subject_about
 
 
 def test_an_adverbial_is_no_subject() -> None:

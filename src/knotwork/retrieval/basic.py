@@ -9,7 +9,7 @@ from knotwork.inference.base import Embedder
 from knotwork.records import Evidence, Query
 from knotwork.retrieval.candidates import first_stage, text_candidates
 from knotwork.retrieval.features import ChunkFeatures
-from knotwork.retrieval.hits import make_hits, parts_of_base
+from knotwork.retrieval.hits import make_evidence, parts_of_base
 from knotwork.retrieval.question import read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Scored, Store
@@ -33,7 +33,7 @@ class Bm25Retriever:
         ranked = text_candidates(question, self._store, k=query.k)
         features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ranked)
         parts = {item.id: {"bm25": item.score} for item in ranked}
-        return Evidence(query, self.name, make_hits(ranked, parts, question, features, self._store))
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
 
 
 class DenseRetriever:
@@ -60,7 +60,7 @@ class DenseRetriever:
         )
         features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ())
         parts = {item.id: {"cosine": item.score} for item in ranked}
-        return Evidence(query, self.name, make_hits(ranked, parts, question, features, self._store))
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
 
 
 class HybridRetriever:
@@ -94,7 +94,7 @@ class HybridRetriever:
         features.fetch(pool)
         ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
         parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
-        return Evidence(query, self.name, make_hits(ranked, parts, question, features, self._store))
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
 
 
 def rank(scores: Mapping[str, float], k: int) -> Sequence[Scored]:

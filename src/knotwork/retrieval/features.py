@@ -40,7 +40,7 @@ class ChunkFeatures:
     def __init__(
         self, question: Question, store: Store, weights: Weights, bm25: Iterable[Scored]
     ) -> None:
-        self._question = question
+        self.question = question
         self._store = store
         self._weights = weights
         self._bm25 = dict(bm25)
@@ -60,9 +60,9 @@ class ChunkFeatures:
         ]
         if not missing:
             return
-        counts = self._store.texts("chunk").occurrences(missing, self._question.terms)
+        counts = self._store.texts("chunk").occurrences(missing, self.question.terms)
         covered = counts > 0
-        coverage = covered @ self._question.weights
+        coverage = covered @ self.question.weights
         vectors, sentences = self._vectors(missing)
         for row, identifier in enumerate(missing):
             self._features[identifier] = self._score(
@@ -82,7 +82,7 @@ class ChunkFeatures:
     def _vectors(
         self, ids: Collection[str]
     ) -> tuple[Mapping[str, FloatMatrix], Mapping[str, FloatMatrix]]:
-        if self._question.vector is None:
+        if self.question.vector is None:
             return {}, {}
         return self._store.vectors("chunk").get(ids), self._store.vectors("sentence").get(ids)
 
@@ -97,7 +97,7 @@ class ChunkFeatures:
         text = self._weights.text
         own = rests = np.zeros(0)
         cosine = rest = 0.0
-        if self._question.vector is None or vector is None:
+        if self.question.vector is None or vector is None:
             base = text.bm25_alone * bm25 + (1 - text.bm25_alone) * coverage
         else:
             cosine, rest = self._cosines(vector.reshape(1, -1))[:, 0]
@@ -113,7 +113,7 @@ class ChunkFeatures:
 
     def _cosines(self, rows: FloatMatrix) -> NDArray[np.float64]:
         """Return the cosines of rows with the question and with its rest, of shape (2, n)."""
-        question = self._question
+        question = self.question
         assert question.vector is not None
         rest = question.vector if question.rest is None else question.rest
         return np.asarray(np.stack([question.vector, rest]) @ rows.T, dtype=np.float64)

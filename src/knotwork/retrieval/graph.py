@@ -11,7 +11,7 @@ from knotwork.retrieval.basic import rank
 from knotwork.retrieval.bridging import Bridge, Bridges, build_bridges, link_factor, spread
 from knotwork.retrieval.candidates import first_stage
 from knotwork.retrieval.features import ChunkFeatures
-from knotwork.retrieval.hits import make_hits
+from knotwork.retrieval.hits import make_evidence
 from knotwork.retrieval.question import Question, read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Store
@@ -60,16 +60,16 @@ class GraphRetriever:
         bridges = build_bridges(question, seeds, features, self._store, self._weights)
         scores, parts = self._combine(pool, named, bridges, features)
         ranked = rank(scores, query.k)
-        hits = make_hits(
+        return make_evidence(
+            query,
+            self.name,
             ranked,
             parts,
-            question,
             features,
             self._store,
             seeds={i: (found.name,) for i, found in named.items()},
             paths={i: (_step(bridge, bridges),) for i, bridge in bridges.into.items()},
         )
-        return Evidence(query, self.name, hits)
 
     def _named(self, question: Question) -> dict[str, _Named]:
         best: dict[str, _Named] = {}

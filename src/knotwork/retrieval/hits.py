@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from knotwork.records import Hit, Step
+from knotwork.records import Evidence, Hit, Query, Step
+from knotwork.retrieval.confidence import estimate_confidence
 from knotwork.retrieval.features import ChunkFeatures, Features
-from knotwork.retrieval.question import Question
 from knotwork.retrieval.sentences import best_sentences
 from knotwork.stores.base import Scored, Store
 
@@ -22,21 +22,23 @@ def parts_of_base(features: Features) -> dict[str, float]:
     }
 
 
-def make_hits(
+def make_evidence(
+    query: Query,
+    retriever: str,
     ranked: Sequence[Scored],
     parts: Mapping[str, dict[str, float]],
-    question: Question,
     features: ChunkFeatures,
     store: Store,
     *,
     seeds: Mapping[str, tuple[str, ...]] | None = None,
     paths: Mapping[str, tuple[Step, ...]] | None = None,
-) -> tuple[Hit, ...]:
+) -> Evidence:
     """Read the chunks of ``ranked`` and attach scores, seeds, paths and best sentences."""
+    question = features.question
     ids = [item.id for item in ranked]
     features.fetch(ids)
     chunks = store.documents.chunks(ids)
-    return tuple(
+    hits = tuple(
         Hit(
             chunk=chunks[item.id],
             score=float(item.score),
@@ -53,3 +55,5 @@ def make_hits(
         for item in ranked
         if item.id in chunks
     )
+    confidence = estimate_confidence(question, ids, features, store)
+    return Evidence(query, retriever, hits, confidence)

@@ -19,7 +19,7 @@ from knotwork.records import Evidence, Query
 from knotwork.retrieval.basic import rank
 from knotwork.retrieval.candidates import first_stage
 from knotwork.retrieval.features import ChunkFeatures
-from knotwork.retrieval.hits import make_hits
+from knotwork.retrieval.hits import make_evidence
 from knotwork.retrieval.question import Question, read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Scored, Store
@@ -72,8 +72,7 @@ class PageRankRetriever:
         features.fetch([item.id for item in ranked])
         parts = {i.id: {"pagerank": i.score, "text": features[i.id].base} for i in ranked}
         names = {item.id: (link.entity.name,) for link in question.links for item in link.about}
-        hits = make_hits(ranked, parts, question, features, self._store, seeds=names)
-        return Evidence(query, self.name, hits)
+        return make_evidence(query, self.name, ranked, parts, features, self._store, seeds=names)
 
     def _walk_from(self, question: Question, bases: Sequence[Scored]) -> dict[str, float]:
         links = {link.entity.id: link.weight for link in question.links if link.weight > 0}

@@ -29,8 +29,8 @@ def compose_answer(
 ) -> Answer:
     """Answer with the sentences of the evidence that answer best, or say that there is none.
 
-    Below ``settings.abstain_below`` of confidence the answer is not given: its citations are then the nearest
-    passages. No model is called.
+    With less confidence than ``settings.abstain_below`` no answer is given: the citations are then
+    the nearest passages. No model is called.
     """
     settings = settings or AnswerSettings()
     question = evidence.query.text

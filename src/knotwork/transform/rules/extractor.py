@@ -32,7 +32,7 @@ from knotwork.transform.rules.reading import AnySentence, Reading, subject_term
 from knotwork.transform.rules.relations import Link, entity_id, han_links, sentence_links
 from knotwork.transform.rules.settings import RuleSettings
 
-VERSION = 1
+VERSION = 2
 """Raised with every change of what the rules extract."""
 
 
@@ -147,13 +147,18 @@ class _ChunkReading:
         first = self.chunk.ordinal == 0
         topics: list[Topic] = []
         if subject is not None:
-            weight = settings.title_about if first else settings.later_title_about
+            defined = self.reading.defines_subject
+            weight = settings.subject_about if defined else settings.opening_about
+            if not first:
+                weight *= settings.later_title_about
             topics += subject_topics(subject.text, subject.form, weight=weight, settings=settings)
         elif first and not self.chunk.headings:
             form = salient_topic(counts, self.reading.types)
             if form:
                 name = self._surface(form, form)
-                topics += subject_topics(name, form, weight=settings.title_about, settings=settings)
+                topics += subject_topics(
+                    name, form, weight=settings.opening_about, settings=settings
+                )
         if not first and not self.chunk.headings:
             topics += self._own_subject(settings.later_subject_about)
         return topics

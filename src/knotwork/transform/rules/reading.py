@@ -17,7 +17,7 @@ from knotwork.transform.rules.matching import Term, TermMatcher
 from knotwork.transform.rules.occurrences import Occurrence
 from knotwork.transform.rules.phrases import repeated_phrases
 from knotwork.transform.rules.settings import RuleSettings
-from knotwork.transform.rules.subjects import find_subject
+from knotwork.transform.rules.subjects import defines_subject, find_subject
 from knotwork.transform.rules.titles import Title, read_title
 from knotwork.transform.rules.tokens import Sentence
 from knotwork.transform.rules.types import context_type, name_type, title_type
@@ -53,7 +53,7 @@ class Reading:
             for chunk in chunks
             for heading in chunk.headings
         }
-        self.subject = None if self.title else self._find_subject(chunks)
+        self.subject, self.defines_subject = (None, False) if self.title else _opening(self, chunks)
         self.phrases = repeated_phrases(english, repeats=settings.phrase_repeats)
         self._terms = TermMatcher(self._known_terms(document))
         self._phrase_terms = TermMatcher(Term(phrase) for phrase in self.phrases)
@@ -96,12 +96,6 @@ class Reading:
             for entry in self.dictionary.entries:
                 self._surfaces.setdefault(normal_form(entry.term), entry.term)
         return self._surfaces.get(form, form)
-
-    def _find_subject(self, chunks: Sequence[Chunk]) -> Term | None:
-        for chunk in chunks[:1]:
-            for sentence in self.sentences_of(chunk)[:1]:
-                return subject_term(sentence)
-        return None
 
     def _known_terms(self, document: Document) -> list[Term]:
         titles = [self.title, *self.headings.values()]
@@ -188,6 +182,15 @@ def _is_term(text: str) -> bool:
     if title is None or not title.form:
         return False
     return " " in title.form or (title.form not in STARTERS and title.form not in common_words())
+
+
+def _opening(reading: Reading, chunks: Sequence[Chunk]) -> tuple[Term | None, bool]:
+    """Return the subject of the first sentence, and whether the sentence defines it."""
+    for chunk in chunks[:1]:
+        for sentence in reading.sentences_of(chunk)[:1]:
+            span = find_subject(sentence)
+            return subject_term(sentence), span is not None and defines_subject(sentence, span[1])
+    return None, False
 
 
 def subject_term(sentence: AnySentence) -> Term | None:

@@ -13,7 +13,12 @@ class RuleSettings:
     """
 
     title_about: float = 1.0
-    """The document's title, or the subject of its first sentence, in the first chunk."""
+    """The document's title in the first chunk."""
+    subject_about: float = 0.9
+    """Without a title: the subject that the first sentence defines ("Tartu is a city")."""
+    opening_about: float = 0.4
+    """Without a title: any other subject of the first sentence, as in news, or what the text
+    mentions most. It says little about the topic."""
     comma_title_about: float = 0.9
     """Times the title's weight: the title up to its first comma ("Rochester, New York")."""
     short_subject_about: float = 0.8

@@ -36,6 +36,14 @@ _QUOTED_SUBJECT = re.compile(
     r"\s*(?:is\b|was\b|are\b|were\b|[(（])"
 )
 _NICKNAME = re.compile(r"\s*[\"“]([^\"“”]+)[\"”]\s*")
+_DEFINITION = re.compile(
+    r"[\s\"“”»'’*_]*(?:"
+    r"[(（]\s*(?:born|b\.|c\.|d\.|died|née?|[^()（）]{0,60}\d)"
+    r"|(?:[(（\[][^()（）\]]{0,120}[)）\]]\s*)?(?:,[^.;!?]{1,120},\s*)?,?\s*"
+    r"(?:(?:also|formerly|often|originally|commonly|better|officially|sometimes)\s[^.;]{0,80}?)?"
+    r"\b(?:is|was|are|were)\s+(?:an?|the|one|any|both|born|located|among)\b)"
+)
+_HAN_DEFINITION = re.compile(r"[\s》」』”*_]*(?:[(（][^()（）]{0,80}[)）])?[^。！？]{0,12}[是為为]")
 _LONGEST_DEFINED = 5
 _LONGEST_BEFORE_BEING = 3
 _INSIDE_SIGNS = _MARKUP | {"&", "!", "-", "."}
@@ -66,6 +74,15 @@ def find_subject(sentence: Sentence | HanSentence) -> tuple[int, int] | None:
     defined = _defined_subject(tokens, first)
     # "Cotula australis is a": what looked like a verb belongs to the name.
     return defined if defined and (named is None or defined[1] > named[1]) else named
+
+
+def defines_subject(sentence: Sentence | HanSentence, end: int) -> bool:
+    """Say whether the sentence goes on to define the subject that ends at ``end``.
+
+    "X (born 1920) was a", "X, a city, is the", "X是" tell what X is; "X said on Monday" does not.
+    """
+    pattern = _HAN_DEFINITION if isinstance(sentence, HanSentence) else _DEFINITION
+    return pattern.match(sentence.text, end) is not None
 
 
 def _named_subject(tokens: Sequence[Token], first: int, *, through: bool) -> tuple[int, int] | None:

@@ -1,0 +1,91 @@
+"""A data set from disk to a report, on a small corpus."""
+
+import json
+
+import pytest
+from tests.retrieval.small_index import PASSAGES
+
+from knotwork.errors import ConfigError
+from knotwork.evaluation.datasets import load_dataset
+from knotwork.evaluation.report import as_json
+from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset
+from knotwork.stores.registry import open_store
+from knotwork.testing.embedders import HashingEmbedder
+from knotwork.transform.registry import make_extractor
+
+
+@pytest.fixture
+def folder(tmp_path):
+    corpus = [{"pid": f"p{n}", "title": t, "text": x} for n, (t, x) in enumerate(PASSAGES.items())]
+    questions = [
+        {"qid": "1", "question": "What did Marta Ilves do?", "gold_pids": ["p1"]},
+        {
+            "qid": "2",
+            "question": "Where did the director of Silver Lantern grow up?",
+            "gold_pids": ["p0", "p1"],
+            "gold_groups": [["p0"], ["p1", "p4"]],
+        },
+    ]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), "utf-8")
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), "utf-8")
+    return tmp_path
+
+
+def index(dataset, store, embedder):
+    for _ in index_dataset(dataset, store=store, embedder=embedder, extractor=make_extractor()):
+        pass
+
+
+def test_every_retriever_is_measured_on_every_question(folder):
+    dataset = load_dataset(folder)
+    embedder = HashingEmbedder()
+    store = open_store("memory:", create=True)
+    index(dataset, store, embedder)
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    steps = list(evaluate(dataset, ["auto", "bm25"], store=store, embedder=embedder, run=run))
+    assert steps[-1].done == steps[-1].total == 4
+    report = as_json(run)
+    assert set(report["retrievers"]) == {"auto", "bm25"}
+    assert report["retrievers"]["auto"]["recall@2"] == 1.0
+    assert report["retrievers"]["auto"]["mrr"] == 1.0
+    assert report["retrievers"]["bm25"]["all_gold@8"] <= 1.0
+    (difference,) = report["differences"]
+    assert (difference["first"], difference["second"]) == ("auto", "bm25")
+    json.dumps(report)
+
+
+def test_a_second_run_embeds_nothing(folder, tmp_path):
+    dataset = load_dataset(folder)
+    embedder = HashingEmbedder()
+    store = open_store(str(tmp_path / "cached.knot"), create=True)
+    index(dataset, store, embedder)
+    before = embedder.texts
+    index(dataset, store, embedder)
+    assert embedder.texts == before
+    store.close()
+
+
+def test_titles_can_be_hidden(folder):
+    assert all(not document.title for document in load_dataset(folder, hide_titles=True).documents)
+    assert load_dataset(folder).fingerprint != load_dataset(folder, hide_titles=True).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "message"),
+    [
+        ("corpus.jsonl", "{", r"corpus\.jsonl, line 1 is not JSON"),
+        ("corpus.jsonl", "[]", r"line 1 is not an object"),
+        ("corpus.jsonl", '{"pid": "a"}', "no text under `text`"),
+        ("corpus.jsonl", "", "holds no passage"),
+        ("questions.jsonl", '{"qid": "1"}', "no text under `question`"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_named(folder, file, line, message):
+    (folder / file).write_text(line, "utf-8")
+    with pytest.raises(ConfigError, match=message):
+        load_dataset(folder)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"corpus\.jsonl` does not exist"):
+        load_dataset(tmp_path)
