@@ -128,7 +128,7 @@ def test_the_object_of_a_search_has_the_promised_keys():
 
 
 def test_the_path_of_a_bridge_is_an_object():
-    question = "In which village was the designer of the Kestrel probe born?"
+    question = "Where was the designer of the Kestrel probe born?"
     hits = knotwork("search", question, "--json").json["hits"]
     steps = [step for hit in hits for step in hit["path"]]
     assert {step["entity_name"] for step in steps} >= {"Oriane Keld"}

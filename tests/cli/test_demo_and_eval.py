@@ -37,6 +37,13 @@ def test_the_demo_answers_its_questions_without_a_model():
     for answer in payload["answers"]:
         assert answer["usage"]["input_tokens"] == 0
         assert answer["citations"]
+    born, approved, price = payload["answers"]
+    assert [answer["answered"] for answer in payload["answers"]] == [True, True, False]
+    assert "Oriane Keld" in born["answer"]
+    assert "Tarnby" in born["answer"]
+    assert len({citation["document"] for citation in born["citations"]}) == 2
+    assert "办事处主任" in approved["answer"]
+    assert "crowns" not in price["answer"]
 
 
 def test_the_demo_says_what_it_did_and_what_to_do_next():

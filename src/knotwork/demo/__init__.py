@@ -18,16 +18,16 @@ class DemoQuestion:
 
 QUESTIONS = (
     DemoQuestion(
-        text="In which village was the designer of the Kestrel probe born?",
-        point="One page names the designer, another the village: the graph joins them.",
+        text="Where was the designer of the Kestrel probe born?",
+        point="One page names the designer, another her birthplace: the graph joins them.",
     ),
     DemoQuestion(
         text="海外出差由谁审批？",
-        point="Chinese is found by its words; the citation leads to the chapter.",
+        point="A question in Chinese; the citation leads to the chapter.",
     ),
     DemoQuestion(
-        text="How much does a Merlin probe cost?",
-        point="The documents mention the Merlin probe but no price, so it says so.",
+        text="What is the price of the Merlin probe?",
+        point="The documents mention the Merlin probe but no price, and it says so.",
     ),
 )
 """What `knotwork demo` asks."""
