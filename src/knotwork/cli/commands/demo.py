@@ -114,6 +114,7 @@ def print_demo(
     terminal.say()
     terminal.say(f"{milliseconds:.0f} ms per answer, {tokens} model tokens.", style="dim")
     terminal.say("\nNext", style="bold")
-    terminal.say(f'knotwork ask "In which year was the lighthouse of Skarrow built?" --store {path}', indent=2)
+    again = "In which year was the lighthouse of Skarrow built?"
+    terminal.say(f'knotwork ask "{again}" --store {path}', indent=2)
     terminal.say(f'knotwork explore "Heron buoy" --store {path}', indent=2)
     terminal.say("knotwork index YOUR-FOLDER && knotwork ask YOUR-QUESTION", indent=2)
