@@ -63,11 +63,13 @@ _RELATES = {
 _RELATES_BETWEEN = {
     True: (
         "SELECT e.target, e.weight, r.name FROM json_each(?2) j"
-        " JOIN edge e ON e.source = ?1 AND e.target = j.value JOIN relation r ON r.id = e.relation"
+        " CROSS JOIN edge e ON e.source = ?1 AND e.target = j.value"
+        " CROSS JOIN relation r ON r.id = e.relation"
     ),
     False: (
         "SELECT e.source, e.weight, r.name FROM json_each(?2) j"
-        " JOIN edge e ON e.source = j.value AND e.target = ?1 JOIN relation r ON r.id = e.relation"
+        " CROSS JOIN edge e ON e.source = j.value AND e.target = ?1"
+        " CROSS JOIN relation r ON r.id = e.relation"
     ),
 }
 _PRESENT = (

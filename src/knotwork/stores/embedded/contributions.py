@@ -17,7 +17,7 @@ _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _FORMS = (
     "SELECT f.entity, f.is_type, f.value, f.times FROM json_each(?) j"
-    " JOIN entity_form f ON f.entity = j.value"
+    " CROSS JOIN entity_form f ON f.entity = j.value"
 )
 _PUT_FORM = "INSERT OR REPLACE INTO entity_form VALUES (?, ?, ?, ?)"
 _DROP_FORM = "DELETE FROM entity_form WHERE entity = ? AND is_type = ? AND value = ?"
@@ -26,7 +26,7 @@ _ADD_ENTITY = (
     " ON CONFLICT (id) DO UPDATE SET chunk_count = chunk_count + excluded.chunk_count"
 )
 _SUPPORTS = (
-    "SELECT e.source, e.target, e.relation, e.supports FROM json_each(?) j JOIN edge e"
+    "SELECT e.source, e.target, e.relation, e.supports FROM json_each(?) j CROSS JOIN edge e"
     " ON e.source = j.value ->> 0 AND e.target = j.value ->> 1 AND e.relation = j.value ->> 2"
 )
 _ADD_EDGE = (

@@ -35,7 +35,7 @@ from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
 _ENTITY = "SELECT name, normal_form, type, chunk_count FROM entity WHERE id = ?"
 _MENTIONS = (
     "SELECT m.chunk, e.normal_form, m.name, m.type, m.spans, m.about FROM json_each(?) j"
-    " JOIN mention m ON m.chunk = j.value JOIN entity e ON e.id = m.entity"
+    " CROSS JOIN mention m ON m.chunk = j.value CROSS JOIN entity e ON e.id = m.entity"
     " ORDER BY m.chunk, m.entity"
 )
 _ABOUT = (
@@ -48,10 +48,10 @@ _SUPPORT = (
 )
 _FEW_SUPPORTS = (
     "SELECT c.source, c.target, c.relation, c.chunk FROM json_each(?1) j"
-    " JOIN edge e ON e.source = j.value ->> 0 AND e.target = j.value ->> 1"
+    " CROSS JOIN edge e ON e.source = j.value ->> 0 AND e.target = j.value ->> 1"
     " AND e.relation = j.value ->> 2 AND e.supports <= ?2"
-    " JOIN contribution c ON c.source = e.source AND c.target = e.target"
-    " AND c.relation = e.relation ORDER BY c.source, c.target, c.relation, c.chunk"
+    " CROSS JOIN contribution c ON c.source = e.source AND c.target = e.target"
+    " AND c.relation = e.relation"
 )
 _LABEL_COUNTS = (
     "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"
@@ -236,7 +236,7 @@ class EmbeddedGraph:
         keys = [(link.source, link.target, relation_key(link.relation)) for link in links]
         found: defaultdict[tuple[int, int, int], list[str]] = defaultdict(list)
         few = self._database.fetch(_FEW_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
-        for source, target, relation, chunk in few:
+        for source, target, relation, chunk in sorted(few):
             found[source, target, relation].append(int_to_id(chunk))
         for key in keys:
             if key not in found:

@@ -13,19 +13,19 @@ from knotwork.stores.nodes import document_name, entity_node
 
 _ENTITY = (
     "SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count FROM json_each(?) j"
-    " JOIN entity e ON e.id = j.value"
+    " CROSS JOIN entity e ON e.id = j.value"
 )
 _CHUNK = (
     'SELECT c.id, c.name, c.document, c.section, c.ordinal, c.start, c."end", c.text'
-    " FROM json_each(?) j JOIN chunk c ON c.id = j.value"
+    " FROM json_each(?) j CROSS JOIN chunk c ON c.id = j.value"
 )
 _SECTION = (
     'SELECT s.id, s.title, s.document, s.level, s.ordinal, s.start, s."end"'
-    " FROM json_each(?) j JOIN section s ON s.id = j.value"
+    " FROM json_each(?) j CROSS JOIN section s ON s.id = j.value"
 )
 _DOCUMENT = (
     "SELECT d.id, d.uri, d.title, d.media_type, d.language"
-    " FROM json_each(?) j JOIN document d ON d.id = j.value"
+    " FROM json_each(?) j CROSS JOIN document d ON d.id = j.value"
 )
 
 _TABLES = {

@@ -28,7 +28,10 @@ def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
 
 
 def pack_keys(keys: Iterable[object]) -> str:
-    """Pack keys, or rows of keys, for ``json_each``: one statement then serves them all."""
+    """Pack keys, or rows of keys, for ``json_each``: one statement then serves them all.
+
+    Tables are added with CROSS JOIN, which for SQLite means: in this order, keys first.
+    """
     return json.dumps(list(keys))
 
 

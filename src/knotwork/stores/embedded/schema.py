@@ -99,7 +99,9 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
         CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
 
-        CREATE TABLE text_index (name TEXT PRIMARY KEY) WITHOUT ROWID;
+        CREATE TABLE text_index (
+            name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
+        ) WITHOUT ROWID;
         CREATE TABLE vector_index (
             name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
             matrices INTEGER NOT NULL, version INTEGER NOT NULL

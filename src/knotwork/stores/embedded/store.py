@@ -31,6 +31,7 @@ class EmbeddedStore:
     def __init__(self, database: Database) -> None:
         self.url = str(database.path)
         self._database = database
+        self._texts: dict[str, EmbeddedTexts] = {}
         self._vectors: dict[str, EmbeddedVectors] = {}
         self._making = threading.Lock()
         self.documents = EmbeddedDocuments(database)
@@ -64,7 +65,10 @@ class EmbeddedStore:
 
     def texts(self, name: str) -> EmbeddedTexts:
         """Return the text index of this name, made on first use."""
-        return EmbeddedTexts(self._database, name)
+        with self._making:
+            if name not in self._texts:
+                self._texts[name] = EmbeddedTexts(self._database, name)
+            return self._texts[name]
 
     def vectors(self, name: str) -> EmbeddedVectors:
         """Return the vector index of this name, made on first use."""

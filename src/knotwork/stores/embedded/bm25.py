@@ -1,0 +1,85 @@
+"""BM25 as FTS5 computes it, and how much of a question must be looked up to rank it exactly.
+
+A frequent term costs most to look up and adds least to a score. No occurrence adds more than
+(k1 + 1)·idf, so that once ``k`` items score above what all frequent terms together can add, items
+that hold only those cannot be among the best: the idea of MaxScore (Turtle and Flood 1995).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_K1 = 1.2
+_B = 0.75
+_LEAST_IDF = 1e-6
+_MARGIN = 1e-9
+"""What rounding may do to a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The terms of a question that occur at all, in its order, with their weights.
+
+    ``frequencies`` are in items, ``mean_length`` is in terms an item.
+    """
+
+    terms: tuple[str, ...]
+    frequencies: tuple[int, ...]
+    idfs: tuple[float, ...]
+    mean_length: float
+
+    @classmethod
+    def of(cls, frequencies: Mapping[str, int], *, items: int, tokens: int) -> Weights:
+        """Weigh terms by their document frequencies in an index of ``items`` items."""
+        idfs = tuple(_idf(items, frequency) for frequency in frequencies.values())
+        return cls(tuple(frequencies), tuple(frequencies.values()), idfs, tokens / max(items, 1))
+
+    def scores(self, counts: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of items with these counts of terms, of shape (items, terms)."""
+        share = _K1 * (1 - _B + _B * lengths / self.mean_length)
+        scores = np.zeros(len(lengths), dtype=np.float64)
+        for column, idf in enumerate(self.idfs):
+            times = counts[:, column].astype(np.float64)
+            scores += idf * ((times * (_K1 + 1.0)) / (times + share))
+        return scores
+
+    def rarest_first(self) -> list[str]:
+        """Return the terms, the rarest first."""
+        order = sorted(range(len(self.terms)), key=lambda n: (self.frequencies[n], n))
+        return [self.terms[n] for n in order]
+
+    def bound(self, terms: Sequence[str]) -> float:
+        """Return more than any item can score by these terms alone."""
+        weight = dict(zip(self.terms, self.idfs, strict=True))
+        return (_K1 + 1.0) * sum(weight[term] for term in terms) + _MARGIN
+
+    def enough(self, least: float, *, at_least: int = 1) -> int:
+        """Return how many of the rarest terms suffice to find all items that score ``least``."""
+        ordered = self.rarest_first()
+        for number in range(at_least, len(ordered)):
+            if self.bound(ordered[number:]) < least:
+                return number
+        return len(ordered)
+
+    def first_guess(self, k: int) -> int:
+        """Return with how many of the rarest terms to begin: such that a plain single occurrence
+        of the last that ``k`` items reach would outweigh the rest.
+        """
+        seen = 0
+        by_term = dict(zip(self.terms, zip(self.frequencies, self.idfs, strict=True), strict=True))
+        for number, term in enumerate(self.rarest_first(), start=1):
+            frequency, idf = by_term[term]
+            seen += frequency
+            if seen >= k:
+                return self.enough(idf, at_least=number)
+        return len(self.terms)
+
+
+def _idf(items: int, frequency: int) -> float:
+    idf = math.log((items - frequency + 0.5) / (frequency + 0.5))
+    return idf if idf > 0 else _LEAST_IDF

@@ -1,0 +1,90 @@
+"""Looking up the rarest terms first finds what looking up all of them finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from knotwork.records import content_id
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.embedded.bm25 import Weights
+from knotwork.stores.embedded.texts import EmbeddedTexts
+from knotwork.stores.memory import MemoryStore
+
+_ITEMS = 1_500
+_WORDS = [f"word{n}" for n in range(400)]
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryStore, EmbeddedStore]]:
+    chance = random.Random(2)
+    weights = [1 / (rank + 2) for rank in range(len(_WORDS))]
+    texts = [
+        (content_id(n), " ".join(chance.choices(_WORDS, weights, k=chance.randint(0, 40))))
+        for n in range(_ITEMS)
+    ]
+    memory = MemoryStore()
+    path: Path = tmp_path_factory.mktemp("ranking") / "index.knot"
+    embedded = EmbeddedStore.open(path, create=True)
+    for store in (memory, embedded):
+        store.texts("chunk").add(texts)
+        store.texts("chunk").remove([identifier for identifier, _ in texts[::7]])
+        store.texts("chunk").add((identifier, text + " word1") for identifier, text in texts[::5])
+    yield memory, embedded
+    embedded.close()
+
+
+def questions() -> list[str]:
+    chance = random.Random(3)
+    weights = [1 / (rank + 8) for rank in range(len(_WORDS))]
+    return [
+        " ".join(chance.choices(_WORDS, weights, k=chance.choice([1, 2, 4, 7, 12])))
+        for _ in range(60)
+    ]
+
+
+@pytest.mark.parametrize("k", [1, 10, 300])
+def test_the_best_are_those_of_the_oracle(stores, k: int) -> None:
+    memory, embedded = (store.texts("chunk") for store in stores)
+    for question in questions():
+        found, expected = embedded.search(question, k=k), memory.search(question, k=k)
+        assert [scored.id for scored in found] == [scored.id for scored in expected]
+        assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
+
+
+def test_frequent_terms_are_mostly_left_out(stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[int] = []
+    match = EmbeddedTexts._match
+
+    def counted(self, asked, k, **options):
+        looked_up.append(len(asked))
+        return match(self, asked, k, **options)
+
+    monkeypatch.setattr(EmbeddedTexts, "_match", counted)
+    index = stores[1].texts("chunk")
+    index.search("word399 word398 word397 word0 word1 word2", k=1)
+    assert max(looked_up) < 6
+
+
+@pytest.mark.parametrize("among", [3, 200, 1_400])
+def test_among_some_items(stores, among: int) -> None:
+    memory, embedded = (store.texts("chunk") for store in stores)
+    some = [content_id(n) for n in random.Random(4).sample(range(_ITEMS), among)]
+    for question in questions()[::4]:
+        found = embedded.search(question, k=20, where=some)
+        expected = memory.search(question, k=20, where=some)
+        assert [scored.id for scored in found] == [scored.id for scored in expected]
+        assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
+
+
+def test_enough_is_the_least_number_of_rare_terms() -> None:
+    weights = Weights.of({"a": 400, "b": 2, "c": 50, "d": 900}, items=1_000, tokens=10_000)
+    assert weights.rarest_first() == ["b", "c", "a", "d"]
+    for least in (0.0, 0.001, 0.5, 2.0, 9.0, 99.0):
+        number = weights.enough(least)
+        ordered = weights.rarest_first()
+        assert number == len(ordered) or weights.bound(ordered[number:]) < least
+        assert number == 1 or weights.bound(ordered[number - 1 :]) >= least
