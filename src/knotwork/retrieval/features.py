@@ -46,6 +46,9 @@ class ChunkFeatures:
         self._bm25 = dict(bm25)
         self._best_bm25 = max(self._bm25.values(), default=0.0) or 1.0
         self._features: dict[str, Features] = {}
+        if question.vector is not None:
+            rest = question.vector if question.rest is None else question.rest
+            self._directions = np.stack([question.vector, rest])
         self._text_weight = text_weight(len(question.terms), weights)
         self._pages = [
             link
@@ -113,10 +116,7 @@ class ChunkFeatures:
 
     def _cosines(self, rows: FloatMatrix) -> NDArray[np.float64]:
         """Return the cosines of rows with the question and with its rest, of shape (2, n)."""
-        question = self.question
-        assert question.vector is not None
-        rest = question.vector if question.rest is None else question.rest
-        return np.asarray(np.stack([question.vector, rest]) @ rows.T, dtype=np.float64)
+        return np.asarray(self._directions @ rows.T, dtype=np.float64)
 
     def _elsewhere(self, covered: Mask) -> float:
         """Return the share of its base a chunk loses for not naming what the question names."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from knotwork.records import Chunk
+from knotwork.records import Chunk, Span
 from knotwork.stores.base import Store
-from knotwork.text.names import name_candidates
+from knotwork.text.names import STOP_NAMES, name_candidates
 
 OWN_PAGE = 0.95
 """Aboutness from which an entity is what the chunk is about: it leads nowhere else."""
+
+SHORT_NAME_WORDS = 3
 
 
 def mentions_by_sentence(
@@ -41,22 +43,30 @@ def mentions_by_sentence(
 def _known_names(
     chunks: Mapping[str, Chunk], store: Store, known: float
 ) -> dict[str, list[tuple[str, int]]]:
-    candidates = {
-        chunk_id: {
-            form: span.start + chunk.span.start for form, span in name_candidates(chunk.text)
-        }
-        for chunk_id, chunk in chunks.items()
-    }
-    forms = {
-        form
-        for found in candidates.values()
-        for form in found
-        if len(form) > 3 or not form.isascii()
-    }
-    entities = store.graph.lookup(forms)
+    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
+    entities = store.graph.lookup({form for found in candidates.values() for form in found})
     described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
     ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
     return {
         chunk_id: [(ids[form], start) for form, start in found.items() if form in ids]
         for chunk_id, found in candidates.items()
     }
+
+
+def _short_names(chunk: Chunk) -> dict[str, int]:
+    """Return what may be a name in any case, with where it stands in the document.
+
+    Longer names are written with capitals and were found when the chunk was indexed.
+    """
+    text, start = chunk.text, chunk.span.start
+    return {
+        form: span.start + start
+        for form, span in name_candidates(text, max_words=SHORT_NAME_WORDS)
+        if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
+    }
+
+
+def _has_loose_end(text: str, span: Span) -> bool:
+    """Tell whether a function word opens or closes the name."""
+    words = text[span.start : span.end].lower().split()
+    return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
