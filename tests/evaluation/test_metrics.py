@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from knotwork.evaluation.metrics import METRICS, all_gold, recall, reciprocal_rank
+from knotwork.evaluation.metrics import METRICS, all_gold, hits, recall, reciprocal_rank
 from knotwork.evaluation.significance import compare_paired
 
 
@@ -21,6 +21,13 @@ def test_all_gold_needs_every_fact():
     assert all_gold(["a", "x", "c"], gold, k=3) == 1.0
     assert all_gold(["a", "x", "c"], gold, k=2) == 0.0
     assert all_gold(["a"], [], k=2) == 0.0
+
+
+def test_one_fact_is_a_hit():
+    gold = [{"a", "b"}, {"c"}]
+    assert hits(["x", "b"], gold, k=2) == 1.0
+    assert hits(["x", "b"], gold, k=1) == 0.0
+    assert hits(["a"], [], k=1) == 0.0
 
 
 def test_reciprocal_rank_is_of_the_first_gold_passage():

@@ -8,7 +8,7 @@ from tests.retrieval.small_index import PASSAGES
 from knotwork.errors import ConfigError
 from knotwork.evaluation.datasets import load_dataset
 from knotwork.evaluation.report import as_json
-from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset
+from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
 from knotwork.stores.registry import open_store
 from knotwork.testing.embedders import HashingEmbedder
 from knotwork.transform.registry import make_extractor
@@ -31,8 +31,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def index(dataset, store, embedder):
-    for _ in index_dataset(dataset, store=store, embedder=embedder, extractor=make_extractor()):
+def index(dataset, store, embedder, splitter="whole"):
+    extractor = make_extractor()
+    for _ in index_dataset(
+        dataset, store=store, embedder=embedder, extractor=extractor, splitter=splitter
+    ):
         pass
 
 
@@ -89,3 +92,23 @@ def test_a_record_that_does_not_fit_is_named(folder, file, line, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"corpus\.jsonl` does not exist"):
         load_dataset(tmp_path)
+
+
+def test_documents_can_be_cut_and_what_was_found_is_shown(folder):
+    dataset = load_dataset(folder)
+    store = open_store("memory:", create=True)
+    index(dataset, store, None, splitter="structure")
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    steps = list(evaluate(dataset, ["bm25"], store=store, embedder=None, run=run))
+    assert [step.case for step in steps] == list(dataset.cases)
+    assert all(step.evidence.retriever == "bm25" and step.evidence.hits for step in steps)
+
+
+def test_each_way_to_cut_has_an_index_of_its_own(folder, tmp_path):
+    dataset = load_dataset(folder)
+    paths = {
+        index_path(dataset, embedder=embedder, folder=tmp_path, splitter=splitter)
+        for embedder in (None, HashingEmbedder())
+        for splitter in ("whole", "structure")
+    }
+    assert len(paths) == 4

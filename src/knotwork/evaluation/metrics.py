@@ -21,6 +21,14 @@ def all_gold(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
     return float(bool(gold) and recall(ranked, gold, k=k) == 1.0)
 
 
+def hits(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
+    """Return 1 when the first ``k`` passages give any fact, else 0.
+
+    This is Hits@k as the script of MultiHop-RAG counts it (Tang and Yang, COLM 2024).
+    """
+    return float(recall(ranked, gold, k=k) > 0.0)
+
+
 def reciprocal_rank(ranked: Sequence[str], gold: Gold) -> float:
     """Return 1 / the rank of the first passage that gives a fact; 0 when none does."""
     wanted = {uri for group in gold for uri in group}

@@ -17,8 +17,7 @@ from knotwork.indexing.report import IndexEvent
 from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages, document_source
 from knotwork.inference.base import Embedder
-from knotwork.records import Query, content_id
-from knotwork.retrieval.base import Retriever
+from knotwork.records import Evidence, Query, content_id
 from knotwork.retrieval.registry import build_retriever
 from knotwork.stores.base import Store
 from knotwork.transform.base import Extractor
@@ -26,14 +25,19 @@ from knotwork.transform.base import Extractor
 DEPTH = 50
 """How many passages are ranked for each question."""
 
+WHOLE = "whole"
+"""The splitter of passages: each is one chunk."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question asked of one retriever."""
+    """One question asked of one retriever, and what came back."""
 
     retriever: str
     done: int
     total: int
+    case: Case
+    evidence: Evidence
 
 
 @dataclass(slots=True)
@@ -64,20 +68,34 @@ class EvaluationRun:
 
 
 def index_dataset(
-    dataset: Dataset, *, store: Store, embedder: Embedder | None, extractor: Extractor
+    dataset: Dataset,
+    *,
+    store: Store,
+    embedder: Embedder | None,
+    extractor: Extractor,
+    splitter: str = WHOLE,
 ) -> Iterator[IndexEvent]:
-    """Bring the store up to date with the corpus, a passage a chunk; what is there stays."""
+    """Bring the store up to date with the corpus; what is there stays.
+
+    A passage is a chunk, unless ``splitter`` names another way to cut documents.
+    """
     embedding = Embedding(embedder)
-    settings = content_id("evaluation", embedding.name, extractor.name)
-    stages = Stages(make_splitter("whole"), extractor, embedding, settings)
+    settings = content_id("evaluation", embedding.name, extractor.name, *_named(splitter))
+    stages = Stages(make_splitter(splitter), extractor, embedding, settings)
     sources = [document_source(document) for document in dataset.documents]
     yield from Pipeline(store, stages).run(sources, covers=lambda _: True)
 
 
-def index_path(dataset: Dataset, *, embedder: Embedder | None, folder: Path) -> Path:
+def index_path(
+    dataset: Dataset, *, embedder: Embedder | None, folder: Path, splitter: str = WHOLE
+) -> Path:
     """Return where the index of a corpus is kept between runs."""
-    name = content_id(dataset.fingerprint, embedder.name if embedder else "")
+    name = content_id(dataset.fingerprint, embedder.name if embedder else "", *_named(splitter))
     return folder / f"{name}.knot"
+
+
+def _named(splitter: str) -> tuple[str, ...]:
+    return () if splitter == WHOLE else (splitter,)
 
 
 def evaluate(
@@ -97,13 +115,14 @@ def evaluate(
         uris = _Uris(store)
         for case in dataset.cases:
             started = time.perf_counter()
-            ranked = uris.of(retriever, case)
+            evidence = retriever.retrieve(Query(case.question, k=DEPTH))
+            ranked = uris.of(evidence)
             outcome.seconds.append(time.perf_counter() - started)
             outcome.ranked.append(ranked)
             for metric, measure in METRICS.items():
                 outcome.values.setdefault(metric, []).append(measure(ranked, case.gold))
             done += 1
-            yield Asked(name, done, total)
+            yield Asked(name, done, total, case, evidence)
 
 
 class _Uris:
@@ -113,8 +132,7 @@ class _Uris:
         self._store = store
         self._known: dict[str, str] = {}
 
-    def of(self, retriever: Retriever, case: Case) -> list[str]:
-        evidence = retriever.retrieve(Query(case.question, k=DEPTH))
+    def of(self, evidence: Evidence) -> list[str]:
         ids = [hit.chunk.document_id for hit in evidence.hits]
         missing = [identifier for identifier in ids if identifier not in self._known]
         for identifier, document in self._store.documents.documents(missing).items():
