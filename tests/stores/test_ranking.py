@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from knotwork.records import content_id
@@ -80,11 +81,25 @@ def test_among_some_items(stores, among: int) -> None:
         assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
 
 
-def test_enough_is_the_least_number_of_rare_terms() -> None:
-    weights = Weights.of({"a": 400, "b": 2, "c": 50, "d": 900}, items=1_000, tokens=10_000)
-    assert weights.rarest_first() == ["b", "c", "a", "d"]
+def test_what_is_left_out_cannot_reach_the_best() -> None:
+    frequencies = {"a": 400, "b": 2, "c": 50, "d": 900}
+    weights = Weights.of(frequencies, items=1_000, tokens=10_000)
+    ordered = weights.rarest_first()
+    assert ordered == ["b", "c", "a", "d"]
+    assert [weights.to_begin_with(k) for k in (1, 53, 999)] == [2, 3, 4]
     for least in (0.0, 0.001, 0.5, 2.0, 9.0, 99.0):
-        number = weights.enough(least)
-        ordered = weights.rarest_first()
-        assert number == len(ordered) or weights.bound(ordered[number:]) < least
-        assert number == 1 or weights.bound(ordered[number - 1 :]) >= least
+        number = weights.enough(least, at_least=1, most_near=100)
+        assert number == 4 or weights.bound(ordered[number:]) < least
+    assert weights.enough(9.0, at_least=1, most_near=100) == 1
+    assert weights.enough(4.0, at_least=1, most_near=10) == 2
+    assert weights.enough(4.0, at_least=1, most_near=1) == 4
+
+
+@pytest.mark.parametrize("length", [1, 5, 400])
+@pytest.mark.parametrize("times", [1, 3, 400])
+def test_no_score_exceeds_its_bound(length: int, times: int) -> None:
+    weights = Weights.of({"a": 3, "b": 300}, items=1_000, tokens=10_000)
+    counts = np.array([[times, times], [0, times]], dtype=np.int32)
+    both, second = weights.scores(counts, np.array([length, length]))
+    assert both < weights.bound(["a", "b"])
+    assert second < weights.bound(["b"])

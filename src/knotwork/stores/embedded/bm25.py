@@ -17,6 +17,12 @@ from numpy.typing import NDArray
 _K1 = 1.2
 _B = 0.75
 _LEAST_IDF = 1e-6
+_FIRST_SHARE = 0.03
+"""The share of all occurrences that the first look-up reads, to learn what the best score."""
+
+_WORTH = 0.3
+"""The share of all occurrences that must be saved for a second look-up to pay."""
+
 _MARGIN = 1e-9
 """What rounding may do to a score."""
 
@@ -58,26 +64,35 @@ class Weights:
         weight = dict(zip(self.terms, self.idfs, strict=True))
         return (_K1 + 1.0) * sum(weight[term] for term in terms) + _MARGIN
 
-    def enough(self, least: float, *, at_least: int = 1) -> int:
-        """Return how many of the rarest terms suffice to find all items that score ``least``."""
+    def to_begin_with(self, k: int) -> int:
+        """Return how many of the rarest terms tell at little cost what ``k`` items can score."""
+        seen, wanted = 0, max(k, sum(self.frequencies) * _FIRST_SHARE)
+        for number, term in enumerate(self.rarest_first(), start=1):
+            seen += self._frequency(term)
+            if seen >= wanted:
+                return number
+        return len(self.terms)
+
+    def enough(self, least: float, *, at_least: int, most_near: int) -> int:
+        """Return how many of the rarest terms to look up, given that the best score ``least``.
+
+        All others must be unable to reach that by themselves, about ``most_near`` items at most
+        may need them to reach it, and they must be worth leaving out.
+        """
         ordered = self.rarest_first()
         for number in range(at_least, len(ordered)):
-            if self.bound(ordered[number:]) < least:
-                return number
+            rest = self.bound(ordered[number:])
+            if rest >= least:
+                continue
+            missing = least - rest
+            near = [t for t in ordered[:number] if self.idfs[self.terms.index(t)] >= missing]
+            if sum(map(self._frequency, near)) <= most_near:
+                left_out = sum(map(self._frequency, ordered[number:]))
+                return number if left_out >= _WORTH * sum(self.frequencies) else len(ordered)
         return len(ordered)
 
-    def first_guess(self, k: int) -> int:
-        """Return with how many of the rarest terms to begin: such that a plain single occurrence
-        of the last that ``k`` items reach would outweigh the rest.
-        """
-        seen = 0
-        by_term = dict(zip(self.terms, zip(self.frequencies, self.idfs, strict=True), strict=True))
-        for number, term in enumerate(self.rarest_first(), start=1):
-            frequency, idf = by_term[term]
-            seen += frequency
-            if seen >= k:
-                return self.enough(idf, at_least=number)
-        return len(self.terms)
+    def _frequency(self, term: str) -> int:
+        return self.frequencies[self.terms.index(term)]
 
 
 def _idf(items: int, frequency: int) -> float:

@@ -25,7 +25,8 @@ from knotwork.stores.scoring import best
 from knotwork.text.terms import query_terms, terms
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
-_MOST_SCORED = 1_000
+_MOST_SCORED = 400
+_MOST_SCORED_AMONG = 2_000
 _MOST_FREQUENCIES = 50_000
 
 
@@ -132,23 +133,21 @@ class EmbeddedTexts:
     def _search_rarest(self, weights: Weights, k: int) -> list[tuple[int, float]]:
         """Look up the rarest terms only, as many as the ``k`` best need; see `bm25`."""
         ordered = weights.rarest_first()
-        number = weights.first_guess(k)
+        number = weights.to_begin_with(k)
         while number < len(ordered):
-            rows = self._match(ordered[:number], _MOST_SCORED)
+            rows = self._match(ordered[:number], _MOST_SCORED + 1)
             least = rows[k - 1][1] if len(rows) >= k else 0.0
             rest = weights.bound(ordered[number:])
-            if rest < least:
-                near = [key for key, score in rows if score >= least - rest]
-                if len(near) < _MOST_SCORED:
-                    return self._score(weights, near, k)
-                break
-            number = weights.enough(least, at_least=number + 1)
+            near = [key for key, score in rows if score >= least - rest]
+            if rest < least and len(near) <= _MOST_SCORED:
+                return self._score(weights, near, k)
+            number = weights.enough(least, at_least=number + 1, most_near=_MOST_SCORED)
         return self._match(weights.terms, k)
 
     def _search_among(
         self, weights: Weights, k: int, keys: Sequence[int]
     ) -> list[tuple[int, float]]:
-        if len(keys) <= _MOST_SCORED:
+        if len(keys) <= _MOST_SCORED_AMONG:
             return self._score(weights, keys, k)
         return self._match(weights.terms, k, among=keys)
 
