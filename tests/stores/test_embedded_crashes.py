@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,21 @@ def full_store(tmp_path: Path) -> EmbeddedStore:
     pages = store._database.connection().pragma("page_count")
     store._database.connection().pragma("max_page_count", pages + 3)
     return store
+
+
+def test_nothing_is_written_after_the_disk_was_full(full_store: EmbeddedStore) -> None:
+    before = snapshot(full_store)
+
+    def go_on_regardless() -> None:
+        with full_store.transaction():
+            with suppress(StoreError):
+                add_document(full_store, "large.md", [f"Name {number}" for number in range(200)])
+            full_store.set_meta({"a": "1"})
+
+    with pytest.raises(StoreError):
+        go_on_regardless()
+    assert snapshot(full_store) == before
+    full_store.close()
 
 
 def test_a_full_disk_is_said_and_harms_nothing(full_store: EmbeddedStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -127,6 +128,17 @@ def test_a_reader_sees_what_others_commit(filled: Path) -> None:
     assert snapshot(reader) == snapshot(writer)
     reader.close()
     writer.close()
+
+
+def test_a_file_where_nothing_may_be_written_can_be_read(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+        store = EmbeddedStore.open(filled, read_only=True)
+    assert store.documents.document_count() == 1
+    assert [entry.name for entry in filled.parent.iterdir()] == [filled.name]
+    store.close()
 
 
 def test_migrations_run_once_in_order(filled: Path) -> None:

@@ -100,11 +100,11 @@ class Database:
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""
-        self.connection().execute(sql, bindings)
+        self._in_transaction().execute(sql, bindings)
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
         """Run a statement for each of many rows inside the open transaction."""
-        self.connection().executemany(sql, rows)
+        self._in_transaction().executemany(sql, rows)
 
     @property
     def writing(self) -> bool:
@@ -157,6 +157,19 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    def _in_transaction(self) -> apsw.Connection:
+        """Return the connection, sure that its transaction has not been given up by SQLite.
+
+        A full disk ends one at once; what is written after that would be kept by itself.
+        """
+        connection = self.connection()
+        if not connection.in_transaction:
+            raise StoreError(
+                f"The transaction on `{self.path}` was abandoned after an error.",
+                fix="Leave the transaction and begin a new one.",
+            )
+        return connection
+
     def generation(self) -> int:
         """Return the number of committed writes."""
         ((generation,),) = self.rows("SELECT generation FROM state")
@@ -197,11 +210,8 @@ class Database:
         return missing
 
     def _connect(self) -> apsw.Connection:
-        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
-        if not self.read_only and not self.path.exists():
-            flags |= apsw.SQLITE_OPEN_CREATE
         with self._own_words():
-            connection = apsw.Connection(str(self.path), flags=flags)
+            connection = self._open_file()
             connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
             connection.pragma("cache_size", -_CACHE_KIB)
             connection.pragma("temp_store", "memory")
@@ -211,6 +221,15 @@ class Database:
                 connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
                 connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
             return connection
+
+    def _open_file(self) -> apsw.Connection:
+        if self.read_only and _is_at_rest(self.path):
+            uri = f"{self.path.absolute().as_uri()}?immutable=1"
+            return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+        if not self.read_only and not self.path.exists():
+            flags |= apsw.SQLITE_OPEN_CREATE
+        return apsw.Connection(str(self.path), flags=flags)
 
     @contextmanager
     def _own_words(self) -> Iterator[None]:
@@ -246,6 +265,14 @@ class Database:
                 f"`{path}` may not be written ({error}).", fix="Check who may write the file."
             )
         return StoreError(f"The index `{path}` cannot be used: {error}.")
+
+
+def _is_at_rest(path: Path) -> bool:
+    """Tell whether a file lies where we may not write and nobody is writing to it.
+
+    SQLite then cannot keep its notes about readers beside the file, and needs none.
+    """
+    return not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
 
 
 def _may_be_database(path: Path) -> bool:
