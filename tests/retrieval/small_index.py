@@ -24,10 +24,11 @@ PASSAGES = {
 }
 
 
-def build_index(store, embedder, passages=PASSAGES):
+def build_index(store, embedder, passages=PASSAGES, *, documents=None, splitter="whole"):
     extractor = make_extractor()
-    stages = Stages(make_splitter("whole"), extractor, Embedding(embedder), "test")
-    documents = [Document(uri=f"{t}.txt", title=t, text=text) for t, text in passages.items()]
+    stages = Stages(make_splitter(splitter), extractor, Embedding(embedder), "test")
+    if documents is None:
+        documents = [Document(uri=f"{t}.txt", title=t, text=text) for t, text in passages.items()]
     for _ in Pipeline(store, stages).run([document_source(d) for d in documents]):
         pass
     return store

@@ -8,14 +8,22 @@ from dataclasses import dataclass
 from knotwork.records import Chunk, Evidence, Span
 from knotwork.text.terms import content_terms
 
-LEAST_SHARE = 0.45
+LEAST_SHARE = 0.35
 """A sentence worth less than this share of the best one is left out."""
 
 HIT_POWER = 0.5
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 
+OVERALL_SHARE = 0.5
+"""How much of a sentence's relevance is measured against the best sentence of all hits; the rest
+is measured against the best of its own hit, since a passage reached over a bridge resembles the
+question less than the one that names its words."""
+
 MIN_TERMS = 2
 """A sentence of fewer content terms (a page number, a lone heading) says nothing."""
+
+
+_HEADING_MARKS = "#=*_ \t\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +62,31 @@ def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
 
 def _candidates(evidence: Evidence) -> list[Selected]:
     top = max((hit.score for hit in evidence.hits), default=0.0)
+    best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
     found: dict[tuple[str, Span], Selected] = {}
+    if top <= 0 or best <= 0:
+        return []
     for rank, hit in enumerate(evidence.hits):
-        share = max(hit.score, 0.0) / top if top > 0 else 0.0
+        share = (max(hit.score, 0.0) / top) ** HIT_POWER
+        own_best = max((value for _, value in hit.sentences), default=0.0) or 1.0
         for span, relevance in hit.sentences:
             start = hit.chunk.span.start
             text = hit.chunk.text[span.start - start : span.end - start]
+            if _is_title(text, hit.chunk):
+                continue
+            value = OVERALL_SHARE * relevance / best + (1 - OVERALL_SHARE) * relevance / own_best
+            item = Selected(hit.chunk, span, text, share * value, rank)
             key = (hit.chunk.document_id, span)
-            item = Selected(hit.chunk, span, text, relevance * share**HIT_POWER, rank)
             if key not in found or item.worth > found[key].worth:
                 found[key] = item
     return list(found.values())
+
+
+def _is_title(text: str, chunk: Chunk) -> bool:
+    bare = text.strip(_HEADING_MARKS)
+    return bare in {
+        title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)
+    }
 
 
 def _novelty(words: Collection[str], chosen: Sequence[Collection[str]]) -> float:

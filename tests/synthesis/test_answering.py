@@ -1,0 +1,107 @@
+"""Answers cite the exact spot, or say that there is none."""
+
+import pytest
+from tests.retrieval.small_index import PASSAGES, build_index
+
+from knotwork.config import AnswerSettings
+from knotwork.records import Document, Evidence, Heading, Page, Query, Span
+from knotwork.retrieval.registry import build_retriever
+from knotwork.stores.registry import open_store
+from knotwork.synthesis.answering import compose_answer, show_sentence
+from knotwork.synthesis.selection import select_sentences
+from knotwork.testing.embedders import HashingEmbedder
+
+ALWAYS = AnswerSettings(abstain_below=0.0)
+
+
+@pytest.fixture(scope="module")
+def store():
+    return build_index(open_store("memory:", create=True), HashingEmbedder())
+
+
+def ask(store, question, settings=ALWAYS, **changes):
+    retriever = build_retriever("auto", store=store, embedder=HashingEmbedder())
+    return compose_answer(
+        retriever.retrieve(Query(question, **changes)), store=store, settings=settings
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Where did the director of Silver Lantern grow up?", "长江发源于哪里？", "silver birch bark"],
+)
+def test_every_citation_is_the_exact_text_of_its_document(store, question):
+    answer = ask(store, question)
+    assert answer.answered
+    assert [citation.number for citation in answer.citations] == list(
+        range(1, len(answer.citations) + 1)
+    )
+    for citation in answer.citations:
+        text = PASSAGES[citation.title]
+        assert text[citation.span.start : citation.span.end] == citation.quote
+        assert f"[{citation.number}]" in answer.text
+        assert show_sentence(citation.quote) in answer.text
+
+
+def test_the_answer_of_a_bridge_holds_both_ends(store):
+    answer = ask(store, "Where did the director of Silver Lantern grow up?")
+    assert "She grew up in Tartu and died in 1988." in answer.text
+
+
+def test_sentences_stand_in_reading_order(store):
+    answer = ask(store, "What is Tartu and where does it lie?")
+    for before, after in zip(answer.citations, answer.citations[1:], strict=False):
+        if before.document == after.document:
+            assert before.span < after.span
+
+
+def test_it_says_when_there_is_no_answer(store):
+    answer = ask(store, "Which parliament ratified the zebra treaty?", AnswerSettings())
+    assert not answer.answered
+    assert answer.reason == "low_confidence"
+    assert "[1]" not in answer.text
+    assert "do not seem to hold an answer" in answer.text
+    assert "没有" in ask(store, "哪个议会批准了斑马条约？", AnswerSettings(abstain_below=1.0)).text
+
+
+def test_no_evidence_is_an_honest_answer(store):
+    answer = compose_answer(Evidence(Query("anything"), "auto"), store=store)
+    assert (answer.answered, answer.reason, answer.citations) == (False, "no_evidence", ())
+
+
+def test_the_number_of_sentences_is_bounded(store):
+    retriever = build_retriever("auto", store=store, embedder=HashingEmbedder())
+    evidence = retriever.retrieve(Query("Tell me about Tartu, Estonia and the river."))
+    for most in (1, 2, 3):
+        assert 1 <= len(select_sentences(evidence, most=most)) <= most
+
+
+def test_sections_and_pages_are_named():
+    text = "Handbook\nTravel\nTrips abroad are approved by the Travel Office."
+    document = Document(
+        uri="handbook.pdf",
+        title="Handbook",
+        text=text,
+        headings=(Heading(1, "Travel", Span(9, 15)),),
+        pages=(Page("1", 0), Page("2", 16)),
+    )
+    store = build_index(
+        open_store("memory:", create=True), None, documents=[document], splitter="structure"
+    )
+    answer = ask(store, "Who approves trips abroad?")
+    (citation,) = answer.citations
+    assert (citation.document, citation.section, citation.page) == ("handbook.pdf", "Travel", "2")
+    assert citation.quote == "Trips abroad are approved by the Travel Office."
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- **Kestrel** is\n a probe.", "Kestrel is a probe."),
+        ("## What we make", "What we make"),
+        ("| a | b |", "a | b"),
+        ("2 * 3 is 6.", "2 * 3 is 6."),
+    ],
+)
+def test_markup_is_not_shown(text, shown):
+    assert show_sentence(text) == shown
