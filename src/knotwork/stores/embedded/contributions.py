@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +16,13 @@ _MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk 
 _RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
 _PUT_MENTION = "INSERT OR REPLACE INTO mention VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTRIBUTION = "INSERT OR REPLACE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_FORMS = (
-    "SELECT f.entity, f.is_type, f.value, f.times FROM json_each(?) j"
-    " CROSS JOIN entity_form f ON f.entity = j.value"
+_ENTITIES = (
+    "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types FROM json_each(?) j"
+    " CROSS JOIN entity e ON e.id = j.value"
 )
-_PUT_FORM = "INSERT OR REPLACE INTO entity_form VALUES (?, ?, ?, ?)"
-_DROP_FORM = "DELETE FROM entity_form WHERE entity = ? AND is_type = ? AND value = ?"
-_ADD_ENTITY = (
-    "INSERT INTO entity VALUES (?, ?, ?, ?, ?)"
-    " ON CONFLICT (id) DO UPDATE SET chunk_count = chunk_count + excluded.chunk_count"
-)
+_NEW_ENTITY = "INSERT INTO entity VALUES (?, ?, ?, ?, ?, ?, ?)"
+_COUNT_ENTITY = "UPDATE entity SET chunk_count = ?, names = ?, types = ? WHERE id = ?"
+_NAME_ENTITY = "UPDATE entity SET name = ?, type = ? WHERE id = ?"
 _SUPPORTS = (
     "SELECT e.source, e.target, e.relation, e.supports FROM json_each(?) j CROSS JOIN edge e"
     " ON e.source = j.value ->> 0 AND e.target = j.value ->> 1 AND e.relation = j.value ->> 2"
@@ -40,10 +38,9 @@ _ADD_RELATION = (
     " ON CONFLICT (id) DO UPDATE SET edges = edges + excluded.edges"
 )
 
-_Form = tuple[bool, str]
-"""Whether it is a type, and the name or type itself."""
+_Forms = dict[str, int]
+"""Names or types of an entity, and how often it has each."""
 
-_Forms = dict[_Form, int]
 _EdgeKey = tuple[int, int, int]
 
 
@@ -52,7 +49,8 @@ class _Difference:
     """By how much the aggregates change."""
 
     chunks: Counter[int] = field(default_factory=Counter)
-    forms: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
+    names: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
+    types: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
     normal_forms: dict[int, str] = field(default_factory=dict)
     weights: Counter[_EdgeKey] = field(default_factory=Counter)
     supports: Counter[_EdgeKey] = field(default_factory=Counter)
@@ -60,9 +58,11 @@ class _Difference:
 
     def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
         self.chunks[entity] += sign
-        forms = self.forms[entity]
-        for form in ((False, name), (True, type_)) if type_ else ((False, name),):
-            forms[form] = forms.get(form, 0) + sign * times
+        names = self.names[entity]
+        names[name] = names.get(name, 0) + sign * times
+        if type_:
+            types = self.types[entity]
+            types[type_] = types.get(type_, 0) + sign * times
 
     def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
         self.supports[key] += sign
@@ -149,44 +149,39 @@ def _apply(database: Database, difference: _Difference) -> None:
 
 def _apply_entities(database: Database, difference: _Difference) -> None:
     """Count chunks, name entities by their most frequent form, drop those no chunk mentions."""
-    held: defaultdict[int, _Forms] = defaultdict(dict)
-    for entity, is_type, value, times in database.fetch(_FORMS, (pack_keys(difference.forms),)):
-        held[entity][bool(is_type), value] = times
-    entities, put, dropped, renamed, gone = [], [], [], [], []
-    for entity, changes in difference.forms.items():
-        forms = held[entity]
-        is_new = not forms
-        before = _best_forms(forms)
-        for form, difference_of_form in changes.items():
-            times = forms[form] = forms.get(form, 0) + difference_of_form
-            if times > 0:
-                put.append((entity, *form, times))
-            else:
-                del forms[form]
-                dropped.append((entity, *form))
-        best = _best_forms(forms)
-        if not forms:
+    held = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
+    made, counted, named, gone = [], [], [], []
+    for entity, changes in difference.names.items():
+        count, name, type_, names_held, types_held = held.get(entity, (0, "", "", "{}", "{}"))
+        count += difference.chunks[entity]
+        names = _sum(names_held, changes)
+        types = _sum(types_held, difference.types.get(entity, {}))
+        best = _most(names), _most(types)
+        packed = json.dumps(names), json.dumps(types)
+        if entity not in held:
+            made.append((entity, count, *best, difference.normal_forms[entity], *packed))
+        elif not count:
             gone.append((entity,))
-            continue
-        normal_form = difference.normal_forms.get(entity, "")
-        entities.append((entity, difference.chunks[entity], *best, normal_form))
-        if best != before and not is_new:
-            renamed.append((*best, entity))
-    database.write_many(_PUT_FORM, put)
-    database.write_many(_DROP_FORM, dropped)
-    database.write_many(_ADD_ENTITY, entities)
-    database.write_many("UPDATE entity SET name = ?, type = ? WHERE id = ?", renamed)
+        else:
+            counted.append((count, *packed, entity))
+            if best != (name, type_):
+                named.append((*best, entity))
+    database.write_many(_NEW_ENTITY, made)
+    database.write_many(_COUNT_ENTITY, counted)
+    database.write_many(_NAME_ENTITY, named)
     database.write_many("DELETE FROM entity WHERE id = ?", gone)
 
 
-def _best_forms(forms: _Forms) -> tuple[str, str]:
-    """Return the most frequent name and type; the smallest of equals, an empty one for none."""
-    best: dict[bool, tuple[int, str]] = {}
-    for (is_type, value), times in forms.items():
-        candidate = (-times, value)
-        if is_type not in best or candidate < best[is_type]:
-            best[is_type] = candidate
-    return best.get(False, (0, ""))[1], best.get(True, (0, ""))[1]
+def _sum(packed: str, changes: _Forms) -> _Forms:
+    forms: _Forms = json.loads(packed)
+    for form, times in changes.items():
+        forms[form] = forms.get(form, 0) + times
+    return {form: times for form, times in forms.items() if times > 0}
+
+
+def _most(forms: _Forms) -> str:
+    """Return the most frequent form, the smallest of equals, an empty one for none."""
+    return min(forms, key=lambda form: (-forms[form], form), default="")
 
 
 def _apply_edges(database: Database, difference: _Difference) -> None:

@@ -1,8 +1,9 @@
 """The tables of an index file, and the migrations that lead to them.
 
 Ids are stored as the integers they stand for. Spans are pairs of little-endian int32 in a blob.
-Aggregates (`entity`, `entity_form`, `edge`, `relation`) are kept beside the contributions they sum
-up (`mention`, `contribution`), so that a document costs what it holds, however large the index.
+Aggregates (`entity`, `edge`, `relation`) are kept beside the contributions they sum up (`mention`,
+`contribution`), so that a document costs what it holds, however large the index. An entity counts
+its names and types in JSON objects.
 """
 
 from __future__ import annotations
@@ -73,13 +74,9 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE INDEX mention_by_entity ON mention (entity, about DESC, chunk, times);
         CREATE TABLE entity (
             id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
-            type TEXT NOT NULL, normal_form TEXT NOT NULL
+            type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
         );
         CREATE INDEX entity_by_name ON entity (name);
-        CREATE TABLE entity_form (
-            entity INTEGER NOT NULL, is_type INTEGER NOT NULL, value TEXT NOT NULL,
-            times INTEGER NOT NULL, PRIMARY KEY (entity, is_type, value)
-        ) WITHOUT ROWID;
 
         CREATE TABLE contribution (
             chunk INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
