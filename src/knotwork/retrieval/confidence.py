@@ -31,8 +31,8 @@ class ConfidenceModel:
     unknown: float
 
 
-WITH_VECTORS = ConfidenceModel(-20.5, 27.16, 15.5, 1.26, -14.48)
-TEXT_ALONE = ConfidenceModel(-12.85, 0.0, 21.47, 2.89, -15.75)
+WITH_VECTORS = ConfidenceModel(-16.73, 24.12, 10.79, 0.87, -12.72)
+TEXT_ALONE = ConfidenceModel(-10.32, 0.0, 15.59, 2.47, -15.73)
 
 
 def estimate_confidence(
