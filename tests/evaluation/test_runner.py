@@ -104,6 +104,19 @@ def test_documents_can_be_cut_and_what_was_found_is_shown(folder):
     assert all(step.evidence.retriever == "bm25" and step.evidence.hits for step in steps)
 
 
+def test_a_question_without_text_finds_nothing_and_counts(folder):
+    (folder / "questions.jsonl").write_text('{"question": "", "gold_pids": ["p1"]}', "utf-8")
+    dataset = load_dataset(folder)
+    store = open_store("memory:", create=True)
+    embedder = HashingEmbedder()
+    index(dataset, store, embedder)
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    names = ["auto", "hybrid", "dense", "bm25", "pagerank"]
+    steps = list(evaluate(dataset, names, store=store, embedder=embedder, run=run))
+    assert len(steps) == len(names)
+    assert run.runs["bm25"].means()["recall@10"] == 0
+
+
 def test_each_way_to_cut_has_an_index_of_its_own(folder, tmp_path):
     dataset = load_dataset(folder)
     paths = {

@@ -112,6 +112,6 @@ def _case(record: dict[str, Any], where: str) -> Case:
 
 def _field(record: dict[str, Any], name: str, where: str) -> str:
     value = record.get(name)
-    if not isinstance(value, str) or (name != "text" and not value):
+    if not isinstance(value, str) or (name == "pid" and not value):
         raise ConfigError(f"{where} has no text under `{name}`.")
     return value
