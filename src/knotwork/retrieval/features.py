@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,9 @@ from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import FloatMatrix, Scored, Store
 
 Mask = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+
+_NOTHING: Numbers = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,25 @@ class Features:
 
     cosine: float
     rest: float
-    sentences: NDArray[np.float64]
-    sentences_rest: NDArray[np.float64]
-    covered: NDArray[np.bool_]
+    sentences: Numbers
+    sentences_rest: Numbers
+    covered: Mask
     coverage: float
     bm25: float
     base: float
+
+
+class _Cosines(NamedTuple):
+    """Cosines of some chunks with the question and with its rest; ``chunks`` has the shape (2, n).
+
+    ``known`` tells which chunks have a vector; ``best`` is the best of its sentences, at least 0.
+    """
+
+    known: Mask
+    chunks: Numbers
+    sentences: Sequence[Numbers]
+    sentences_rest: Sequence[Numbers]
+    best: Numbers
 
 
 class ChunkFeatures:
@@ -66,15 +84,21 @@ class ChunkFeatures:
         counts = self._store.texts("chunk").occurrences(missing, self.question.terms)
         covered = counts > 0
         coverage = covered @ self.question.weights
-        vectors, sentences = self._vectors(missing)
-        for row, identifier in enumerate(missing):
-            self._features[identifier] = self._score(
-                covered[row],
-                float(coverage[row]),
-                self._bm25.get(identifier, 0.0) / self._best_bm25,
-                vectors.get(identifier),
-                sentences.get(identifier),
-            )
+        found = [self._bm25.get(identifier, 0.0) for identifier in missing]
+        bm25 = np.array(found) / self._best_bm25
+        cosines = self._cosines_of(missing)
+        base = self._bases(cosines, coverage, bm25) * (1 - self._elsewhere(covered))
+        features = map(
+            Features,
+            *cosines.chunks.tolist(),
+            cosines.sentences,
+            cosines.sentences_rest,
+            covered,
+            coverage.tolist(),
+            bm25.tolist(),
+            base.tolist(),
+        )
+        self._features.update(zip(missing, features, strict=True))
 
     def __getitem__(self, identifier: str) -> Features:
         return self._features[identifier]
@@ -82,50 +106,51 @@ class ChunkFeatures:
     def __contains__(self, identifier: str) -> bool:
         return identifier in self._features
 
-    def _vectors(
-        self, ids: Collection[str]
-    ) -> tuple[Mapping[str, FloatMatrix], Mapping[str, FloatMatrix]]:
+    def _cosines_of(self, ids: Sequence[str]) -> _Cosines:
+        """Return the cosines of chunks and sentences with the question and with its rest."""
+        chunks = np.zeros((2, len(ids)))
+        own = [_NOTHING] * len(ids)
+        rests = [_NOTHING] * len(ids)
+        known = np.zeros(len(ids), dtype=np.bool_)
         if self.question.vector is None:
-            return {}, {}
-        return self._store.vectors("chunk").get(ids), self._store.vectors("sentence").get(ids)
+            return _Cosines(known, chunks, own, rests, np.zeros(len(ids)))
+        vectors = self._store.vectors("chunk").get(ids)
+        rows = [row for row, identifier in enumerate(ids) if identifier in vectors]
+        if rows:
+            known[rows] = True
+            chunks[:, rows] = self._cosines([vectors[ids[row]] for row in rows])
+        best = np.maximum(chunks[0], 0.0)
+        matrices = self._store.vectors("sentence").get([ids[row] for row in rows])
+        rows = [row for row in rows if len(matrices.get(ids[row], ()))]
+        if rows:
+            lengths = [len(matrices[ids[row]]) for row in rows]
+            starts = [0, *accumulate(lengths)][:-1]
+            both = self._cosines([matrices[ids[row]] for row in rows])
+            best[rows] = np.maximum(np.maximum.reduceat(both[0], starts), 0.0)
+            for row, start, length in zip(rows, starts, lengths, strict=True):
+                own[row], rests[row] = both[:, start : start + length]
+        return _Cosines(known, chunks, own, rests, best)
 
-    def _score(
-        self,
-        covered: Mask,
-        coverage: float,
-        bm25: float,
-        vector: FloatMatrix | None,
-        sentences: FloatMatrix | None,
-    ) -> Features:
+    def _bases(self, cosines: _Cosines, coverage: Numbers, bm25: Numbers) -> Numbers:
+        """Return what the text of each chunk is worth."""
         text = self._weights.text
-        own = rests = np.zeros(0)
-        cosine = rest = 0.0
-        if self.question.vector is None or vector is None:
-            base = text.bm25_alone * bm25 + (1 - text.bm25_alone) * coverage
-        else:
-            cosine, rest = self._cosines(vector.reshape(1, -1))[:, 0]
-            if sentences is not None:
-                own, rests = self._cosines(sentences)
-            best = max(float(own.max()), 0.0) if own.size else max(cosine, 0.0)
-            dense = (cosine + text.best_sentence * best) / (1 + text.best_sentence)
-            base = dense + text.coverage * coverage + self._text_weight * bm25
-        base *= 1 - self._elsewhere(covered)
-        return Features(
-            float(cosine), float(rest), own, rests, covered, coverage, bm25, float(base)
-        )
+        dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
+        with_vector = dense + text.coverage * coverage + self._text_weight * bm25
+        without = text.bm25_alone * bm25 + (1 - text.bm25_alone) * coverage
+        return np.where(cosines.known, with_vector, without)
 
-    def _cosines(self, rows: FloatMatrix) -> NDArray[np.float64]:
-        """Return the cosines of rows with the question and with its rest, of shape (2, n)."""
-        return np.asarray(self._directions @ rows.T, dtype=np.float64)
+    def _cosines(self, matrices: Sequence[FloatMatrix]) -> Numbers:
+        """Return the cosines of all rows with the question and with its rest, of shape (2, n)."""
+        return np.asarray(self._directions @ np.concatenate(matrices).T, dtype=np.float64)
 
-    def _elsewhere(self, covered: Mask) -> float:
-        """Return the share of its base a chunk loses for not naming what the question names."""
+    def _elsewhere(self, covered: Mask) -> Numbers:
+        """Return the share of its base that each chunk loses for not naming what is asked about."""
         total = sum(link.weight for link in self._pages)
         if not total:
-            return 0.0
-        named = sum(link.weight for link in self._pages if covered[link.terms].all())
+            return np.zeros(len(covered))
+        named = sum(link.weight * covered[:, link.terms].all(axis=1) for link in self._pages)
         strongest = max(link.weight for link in self._pages)
-        return float(self._weights.link.elsewhere * (1 - named / total) * strongest)
+        return np.asarray(self._weights.link.elsewhere * (1 - named / total) * strongest)
 
 
 def text_weight(term_count: int, weights: Weights) -> float:

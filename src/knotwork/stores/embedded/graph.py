@@ -32,7 +32,10 @@ from knotwork.stores.embedded.packing import keys_of, pack_keys, unpack_spans
 from knotwork.stores.embedded.scans import scan
 from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
 
-_ENTITY = "SELECT name, normal_form, type, chunk_count FROM entity WHERE id = ?"
+_ENTITIES = (
+    "SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count FROM json_each(?) j"
+    " CROSS JOIN entity e ON e.id = j.value"
+)
 _MENTIONS = (
     "SELECT m.chunk, e.normal_form, m.name, m.type, m.spans, m.about FROM json_each(?) j"
     " CROSS JOIN mention m ON m.chunk = j.value CROSS JOIN entity e ON e.id = m.entity"
@@ -88,8 +91,9 @@ class EmbeddedGraph:
         """Return the entities with these ids."""
         keys = dict(keys_of(ids))
         with self._database.reading():
-            found = self._database.rows_of_each(_ENTITY, keys.values())
-            return {i: Entity(i, *rows[0]) for i, rows in zip(keys, found, strict=True) if rows}
+            rows = self._database.fetch(_ENTITIES, (pack_keys(keys.values()),))
+        found = {key: columns for key, *columns in rows}
+        return {i: Entity(i, *found[key]) for i, key in keys.items() if key in found}
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
         """Return the entities with these normal forms, by normal form."""

@@ -113,10 +113,10 @@ class EmbeddedTexts:
             if not keys or self._totals() is None:
                 return result
             stored, _, counts = self._counts(list(keys.values()), terms)
-        found = dict(zip(stored, counts, strict=True))
-        for row, identifier in enumerate(ids):
-            if keys.get(identifier) in found:
-                result[row] = found[keys[identifier]]
+        places = {key: place for place, key in enumerate(stored)}
+        found = [places.get(keys.get(identifier, -1), -1) for identifier in ids]
+        there = np.array(found, dtype=np.intp) >= 0
+        result[there] = counts[[place for place in found if place >= 0]]
         return result
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knotwork.records import id_to_int, int_to_id
 from knotwork.stores.base import FloatMatrix, Scored
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.matrix import Matrix
-from knotwork.stores.embedded.packing import keys_of
+from knotwork.stores.embedded.packing import keys_of, pack_keys
 from knotwork.stores.embedded.texts import check_name
 from knotwork.stores.scoring import as_query, as_rows, refuse_matrices, stored_type
 
@@ -75,13 +75,29 @@ class EmbeddedVectors:
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by id."""
         keys = dict(keys_of(ids))
-        sql = f"SELECT data FROM {self._table} WHERE id = ?"  # noqa: S608
-        return self._read(sql, keys)
+        with self._database.reading():
+            table = self._read_table()
+            if table is None:
+                return {}
+            rows = self._database.fetch(
+                "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
+                f" CROSS JOIN {self._table} v ON v.id = j.value",
+                (pack_keys(keys.values()),),
+            )
+        blobs: dict[int, bytes] = dict(rows)
+        found = {identifier: blobs[key] for identifier, key in keys.items() if key in blobs}
+        return self._unpack(found, table.dimension)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; of several the one with the smallest id."""
-        sql = f"SELECT data FROM {self._table} WHERE key = ? ORDER BY id LIMIT 1"  # noqa: S608
-        return self._read(sql, {key: key for key in keys})
+        with self._database.reading():
+            table = self._read_table()
+            if table is None:
+                return {}
+            sql = f"SELECT data FROM {self._table} WHERE key = ? ORDER BY id LIMIT 1"  # noqa: S608
+            each = self._database.rows_of_each(sql, keys)
+            found = {key: row[0][0] for key, row in zip(keys, each, strict=True) if row}
+        return self._unpack(found, table.dimension)
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove matrices."""
@@ -168,21 +184,14 @@ class EmbeddedVectors:
         ((count,),) = self._database.rows(sql, (version,))
         return int(count)
 
-    def _read(self, sql: str, keys: dict[str, Any]) -> dict[str, FloatMatrix]:
-        with self._database.reading():
-            table = self._read_table()
-            if table is None:
-                return {}
-            found = self._database.rows_of_each(sql, keys.values())
-            return {
-                identifier: self._unpack(rows[0][0], table.dimension)
-                for identifier, rows in zip(keys, found, strict=True)
-                if rows
-            }
-
-    def _unpack(self, data: bytes, dimension: int) -> FloatMatrix:
-        rows: NDArray[Any] = np.frombuffer(data, self._stored).reshape(-1, dimension)
-        return rows.astype(np.float32)
+    def _unpack(self, found: dict[str, bytes], dimension: int) -> dict[str, FloatMatrix]:
+        """Return the matrices packed in these blobs, as slices of one array."""
+        data = np.frombuffer(b"".join(found.values()), self._stored).reshape(-1, dimension)
+        rows = data.astype(np.float32)
+        width = dimension * self._stored.itemsize
+        places = accumulate((len(blob) // width for blob in found.values()), initial=0)
+        spans = pairwise(places)
+        return {i: rows[start:end] for i, (start, end) in zip(found, spans, strict=True)}
 
     def _sizes(self, keys: Iterable[int]) -> list[int]:
         """Return the sizes in bytes of those that exist."""
