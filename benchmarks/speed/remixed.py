@@ -24,6 +24,7 @@ from indexing import make_corpus
 from knotwork.indexing.splitters.base import Sizes
 from knotwork.indexing.splitters.whole import WholeSplitter
 from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
     Chunk,
     Document,
     Mention,
@@ -42,6 +43,7 @@ DIMENSION = 384
 CLUSTERS = 400
 MOST_SENTENCES = 10
 OWN_SENTENCES, OTHER_SENTENCES = 3, 2
+MIXED_RELATIONS = 5
 BATCH = 500
 
 
@@ -165,7 +167,19 @@ def make_chunks(passages: Sequence[Passage], topics: Topics, count: int) -> Iter
         more = random_.sample(other.sentences, min(OTHER_SENTENCES, len(other.sentences)))
         about = {form: 0.3 * value for form, value in other.about.items()}
         about |= {form: 0.6 * value for form, value in passage.about.items()}
-        yield _make(f"p{number}", passage, [*own, *more], about, topics)
+        made = _make(f"p{number}", passage, [*own, *more], about, topics)
+        made.relations.extend(_mixed_relations(made, random_))
+        yield made
+
+
+def _mixed_relations(made: Made, random_: random.Random) -> list[Relation]:
+    """Relate some entities that met in this chunk alone, so that edges grow with the index."""
+    ends = [mention.entity_id for mention in made.mentions]
+    if len(ends) < 2:
+        return []
+    pairs = {tuple(random_.sample(ends, 2)) for _ in range(MIXED_RELATIONS)}
+    chunk = made.chunk.id
+    return [Relation(chunk, a, CO_OCCURRENCE_RELATION, b) for a, b in sorted(pairs)]
 
 
 def _make(
