@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from knotwork.records import Chunk, Evidence, Span
 from knotwork.text.terms import content_terms
 
-LEAST_SHARE = 0.35
+LEAST_SHARE = 0.3
 """A sentence worth less than this share of the best one is left out."""
 
 HIT_POWER = 0.5
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 
-OVERALL_SHARE = 0.5
+OVERALL_SHARE = 0.25
 """How much of a sentence's relevance is measured against the best sentence of all hits; the rest
 is measured against the best of its own hit, since a passage reached over a bridge resembles the
 question less than the one that names its words."""
+
+NOVELTY_POWER = 0.4
+"""Exponent of the share of new terms: what repeats counts less, but may still be what was asked."""
 
 MIN_TERMS = 2
 """A sentence of fewer content terms (a page number, a lone heading) says nothing."""
@@ -41,7 +44,7 @@ def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
     """Choose at most ``most`` sentences by relevance and novelty, in reading order.
 
     Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
-    is its relevance, weighed by its hit's score, times the share of its terms that the sentences
+    is its relevance, weighed by its hit's score and by the share of its terms that the sentences
     chosen before do not hold. Reading order: documents by their best hit, then by position.
     """
     candidates = _candidates(evidence)
@@ -91,7 +94,7 @@ def _is_title(text: str, chunk: Chunk) -> bool:
 
 def _novelty(words: Collection[str], chosen: Sequence[Collection[str]]) -> float:
     known = {word for other in chosen for word in other}
-    return sum(word not in known for word in words) / len(words)
+    return float((sum(word not in known for word in words) / len(words)) ** NOVELTY_POWER)
 
 
 def _in_reading_order(sentences: Sequence[Selected]) -> list[Selected]:
