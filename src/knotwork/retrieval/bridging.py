@@ -95,9 +95,9 @@ def build_bridges(
 
 
 def link_factor(question: Question, weights: Weights) -> float:
-    """Return how much links of any kind count for a question of this length."""
-    share = min(1.0, weights.text.long_question / max(len(question.terms), 1))
-    return float(share**weights.bridge.long_question)
+    """Return how much links of any kind count for a question of this length, from 0 to 1."""
+    length = len(question.terms) / weights.link.half_length
+    return float(1.0 / (1.0 + length**weights.link.length_power))
 
 
 def _activate(

@@ -47,6 +47,11 @@ class LinkWeights:
     elsewhere: float = 0.5
     """Share of its base score that a chunk loses for naming none of the question's own pages'
     entities: their page explains those words better (explaining away)."""
+    half_length: float = 14.0
+    """Content terms of a question for which links of all kinds, bridges among them, count half.
+    A long question describes each passage it wants, and what it names along the way misleads."""
+    length_power: float = 10.0
+    """How sharply they fall: 1 / (1 + (terms / half_length) ** length_power)."""
     candidates: int = 20
     fan: int = 200
 
@@ -71,9 +76,6 @@ class BridgeWeights:
     """Weight of the target's cosine with what the question asks beside the names it gives."""
     support: float = 0.2
     """How much a source gains from the best path that leaves it."""
-    long_question: float = 2.0
-    """Links of all kinds shrink by (long_question terms / terms) to this power: a long question
-    describes each passage it wants, and paths between them mislead."""
 
 
 @dataclass(frozen=True, slots=True)
