@@ -47,8 +47,18 @@ def questions() -> list[str]:
     ]
 
 
+def without_postings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search as the first search of an index does."""
+    monkeypatch.setattr(EmbeddedTexts, "_shared_postings", lambda _: None)
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.parametrize("k", [1, 10, 300])
-def test_the_best_are_those_of_the_oracle(stores, k: int) -> None:
+def test_the_best_are_those_of_the_oracle(
+    stores, k: int, *, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_memory:
+        without_postings(monkeypatch)
     memory, embedded = (store.texts("chunk") for store in stores)
     for question in questions():
         found, expected = embedded.search(question, k=k), memory.search(question, k=k)
@@ -64,10 +74,45 @@ def test_frequent_terms_are_mostly_left_out(stores, monkeypatch: pytest.MonkeyPa
         looked_up.append(len(asked))
         return match(self, asked, k, **options)
 
+    without_postings(monkeypatch)
     monkeypatch.setattr(EmbeddedTexts, "_match", counted)
     index = stores[1].texts("chunk")
     index.search("word399 word398 word397 word0 word1 word2", k=1)
     assert max(looked_up) < 6
+
+
+def test_few_postings_are_held(stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knotwork.stores.embedded.postings._MOST_HELD", 100)
+    memory, embedded = (store.texts("chunk") for store in stores)
+    for question in questions():
+        found, expected = embedded.search(question, k=10), memory.search(question, k=10)
+        assert [scored.id for scored in found] == [scored.id for scored in expected]
+
+
+def test_postings_follow_what_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "index.knot"
+    with_changes = [
+        [("a", "cat"), ("b", "cat and dog")],
+        [("c", "cat cat"), ("a", "bird")],
+        [("d", "dog"), ("b", "cat and dog and bird")],
+    ]
+    writer, memory = EmbeddedStore.open(path, create=True), MemoryStore()
+    reader = EmbeddedStore.open(path, read_only=True)
+    for changes in with_changes:
+        items = [(content_id(name), text) for name, text in changes]
+        for store in (writer, memory):
+            store.texts("chunk").add(items)
+        expected = memory.texts("chunk").search("cat dog bird", k=5)
+        for store in (writer, reader, writer, reader):
+            found = store.texts("chunk").search("cat dog bird", k=5)
+            assert [scored.id for scored in found] == [scored.id for scored in expected]
+            assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
+        with writer.transaction():  # what is not committed is found by its own thread alone
+            writer.texts("chunk").add([(content_id("z"), "fox")])
+            assert [s.id for s in writer.texts("chunk").search("fox", k=5)] == [content_id("z")]
+            writer.texts("chunk").remove([content_id("z")])
+    writer.close()
+    reader.close()
 
 
 @pytest.mark.parametrize("among", [3, 200, 1_400])

@@ -47,12 +47,15 @@ class Weights:
 
     def scores(self, counts: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of items with these counts of terms, of shape (items, terms)."""
-        share = _K1 * (1 - _B + _B * lengths / self.mean_length)
+        shares = self.shares(lengths)
         scores = np.zeros(len(lengths), dtype=np.float64)
         for column, idf in enumerate(self.idfs):
-            times = counts[:, column].astype(np.float64)
-            scores += idf * ((times * (_K1 + 1.0)) / (times + share))
+            scores += gain(idf, counts[:, column], shares)
         return scores
+
+    def shares(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how much items of these lengths dampen what their terms add."""
+        return np.asarray(_K1 * (1 - _B + _B * lengths / self.mean_length), dtype=np.float64)
 
     def rarest_first(self) -> list[str]:
         """Return the terms, the rarest first."""
@@ -93,6 +96,14 @@ class Weights:
 
     def _frequency(self, term: str) -> int:
         return self.frequencies[self.terms.index(term)]
+
+
+def gain(
+    idf: float, times: NDArray[np.integer], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what a term that occurs so many times adds to the scores of items."""
+    often = times.astype(np.float64)
+    return idf * ((often * (_K1 + 1.0)) / (often + shares))
 
 
 def _idf(items: int, frequency: int) -> float:

@@ -40,6 +40,7 @@ class EmbeddedDocuments:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._leaves: tuple[int, int] | None = None  # a generation, and its leaf chunks
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
         """Add a document, or replace the one with its id (structure only)."""
@@ -91,7 +92,15 @@ class EmbeddedDocuments:
 
     def chunk_count(self) -> int:
         """Return the number of leaf chunks."""
-        return self._count("SELECT count(*) FROM chunk WHERE is_parent = 0")
+        sql = "SELECT count(*) FROM chunk WHERE is_parent = 0"
+        if self._database.writing:
+            return self._count(sql)
+        with self._database.reading():
+            generation = self._database.generation()
+            known = self._leaves
+            if known is None or known[0] != generation:
+                known = self._leaves = generation, self._count(sql)
+            return known[1]
 
     def document_count(self) -> int:
         """Return the number of documents."""

@@ -20,6 +20,7 @@ from knotwork.stores.base import IntMatrix, Scored
 from knotwork.stores.embedded.bm25 import Weights
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.packing import keys_of, pack_keys
+from knotwork.stores.embedded.postings import Postings
 from knotwork.stores.embedded.term_counts import count_terms, pack_terms
 from knotwork.stores.scoring import best
 from knotwork.text.terms import query_terms, terms
@@ -51,6 +52,8 @@ class EmbeddedTexts:
         self._name = name
         self._table = f"text_{name}"
         self._known = _Known(-1, {})
+        self._postings: Postings | None = None
+        self._searched = -1
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         """Add (id, text) pairs; an id that exists is replaced."""
@@ -100,7 +103,8 @@ class EmbeddedTexts:
                 return []
             weights = Weights.of(frequencies, items=totals.items, tokens=totals.tokens)
             if where is None:
-                found = self._search_rarest(weights, k)
+                postings = self._shared_postings()
+                found = postings.search(weights, k) if postings else self._search_rarest(weights, k)
             else:
                 found = self._search_among(weights, k, [key for _, key in keys_of(where)])
         return [Scored(int_to_id(key), score) for key, score in found]
@@ -129,6 +133,23 @@ class EmbeddedTexts:
         with self._database.reading():
             totals = self._totals()
         return totals.items if totals else 0
+
+    def _shared_postings(self) -> Postings | None:
+        """Return the postings in memory, from the second search of a generation on.
+
+        To answer one question alone, FTS5 is faster than reading the lengths of all items.
+        """
+        if self._database.writing:
+            return None
+        generation = self._database.generation()
+        if self._postings and self._postings.generation == generation:
+            return self._postings
+        if self._searched != generation:
+            self._searched = generation
+            return None
+        postings = Postings(self._database, self._table, generation)
+        self._postings = postings
+        return postings
 
     def _search_rarest(self, weights: Weights, k: int) -> list[tuple[int, float]]:
         """Look up the rarest terms only, as many as the ``k`` best need; see `bm25`."""
