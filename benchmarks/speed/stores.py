@@ -23,6 +23,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ from knotwork.text.terms import query_terms, terms
 
 DIMENSION = 384
 CHUNKS_PER_DOCUMENT = 10
+DOCUMENTS_PER_TRANSACTION = 20
 MENTIONS_PER_CHUNK = 12
 RELATIONS_PER_CHUNK = 8
 WORDS_PER_CHUNK = 130
@@ -225,11 +227,15 @@ def measure(size: int, folder: Path, repeats: int) -> list[Row]:
     store = EmbeddedStore.open(folder / f"{size}.knot", create=True)
     documents = size // CHUNKS_PER_DOCUMENT
     seconds = 0.0
-    for written in corpus.documents(documents):
+    source = corpus.documents(documents)
+    while batch := list(islice(source, DOCUMENTS_PER_TRANSACTION)):
         start = time.perf_counter()
-        write(store, written)
+        with store.transaction():
+            for written in batch:
+                write(store, written)
         seconds += time.perf_counter() - start
-        reference.add(written)
+        for written in batch:
+            reference.add(written)
     reference.sort()
     print(f"{size} chunks written at {size / seconds:,.0f} a second, with full text")
     matrix = put_vectors(store, list(reference.records))
@@ -334,7 +340,9 @@ def lookups(store: Store, corpus: Corpus, reference: Reference, repeats: int) ->
 
 def bare_writes(folder: Path, documents: Sequence[Written]) -> Row:
     """Time writing the same rows to tables that nothing can be asked of."""
-    bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    path = folder / "bare.db"
+    path.unlink(missing_ok=True)
+    bare = sqlite3.connect(path, isolation_level=None)
     bare.execute("PRAGMA journal_mode=WAL")
     bare.execute("PRAGMA synchronous=NORMAL")
     for table, columns in (("chunk", 3), ("mention", 4), ("relation", 4)):
