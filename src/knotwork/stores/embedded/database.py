@@ -25,7 +25,7 @@ Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
 
 _CACHE_KIB = 32_768
-_CHECKPOINT_PAGES = 4_000
+_CHECKPOINT_PAGES = 8_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
 _HEADER = b"SQLite format 3\x00"
