@@ -50,7 +50,11 @@ def main() -> None:
     options = parse_options()
     results = open_results(options.output, embedder=options.embedder)
     if options.data:
-        run_sets(options, results)
+        try:
+            run_sets(options, results)
+        except KeyboardInterrupt:
+            console.print(f"Interrupted; what was finished is in {options.output}.")
+            raise SystemExit(130) from None
     if options.markdown:
         fill_tables(options.markdown, results)
         console.print(f"Filled the tables of {options.markdown}.")
