@@ -1,12 +1,12 @@
 """The extractor as a whole: one extraction a chunk, of its document alone, whatever comes."""
 
-import time
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, extract
+from tests.work import count_calls
 
 from knotwork.records import Document
 from knotwork.transform.base import Extractor
@@ -76,13 +76,10 @@ def test_hostile_text_is_read_and_keys_are_unique(title: str, parts: list[str]) 
 @pytest.mark.parametrize(
     "unit", ["a.", "A-", "中国", "“中", "1,", "Anna's ", "**a ", "a_", "(", "http://a", "A & "]
 )
-def test_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
-    def seconds(repeats: int) -> float:
+def test_work_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
+    def calls(repeats: int) -> int:
         document, chunks = cut("T", unit * repeats)
-        began = time.process_time()
-        RuleExtractor().extract(document, chunks)
-        return time.process_time() - began
+        return count_calls(lambda: RuleExtractor().extract(document, chunks))
 
-    seconds(10)  # loads the word lists
-    small = max(seconds(500), 0.005)
-    assert seconds(5_000) < 40 * small
+    calls(10)  # loads the word lists
+    assert calls(5_000) < 30 * calls(500)
