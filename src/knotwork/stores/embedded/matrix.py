@@ -106,6 +106,29 @@ class Matrix:
         return Matrix(version, keys, np.ones(len(keys), dtype=np.bool_), buffer)
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Finds the rows of a matrix by their keys."""
+
+    matrix: Matrix
+    keys: NDArray[np.int64]
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Places:
+        """Sort the keys of what is alive."""
+        rows = np.flatnonzero(matrix.alive)
+        rows = rows[np.argsort(matrix.keys[rows], kind="stable")]
+        return cls(matrix, matrix.keys[rows], rows)
+
+    def get(self, wanted: Sequence[int]) -> tuple[NDArray[np.bool_], FloatMatrix]:
+        """Tell which of these keys there are, and return copies of their rows."""
+        sought = np.array(wanted, dtype=np.int64)
+        places = np.searchsorted(self.keys, sought).clip(max=max(len(self.keys) - 1, 0))
+        there = self.keys[places] == sought if len(self.keys) else np.zeros(len(sought), bool)
+        return there, self.matrix.buffer[self.rows[places[there]]]
+
+
 def _among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell for each key whether it is wanted; faster than `np.isin` where few are."""
     if not len(wanted):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from knotwork.records import id_to_int, int_to_id
 from knotwork.stores.base import FloatMatrix, Scored
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.matrix import Matrix
+from knotwork.stores.embedded.matrix import Matrix, Places
 from knotwork.stores.embedded.packing import keys_of, pack_keys
 from knotwork.stores.embedded.texts import check_name
 from knotwork.stores.scoring import as_query, as_rows, refuse_matrices, stored_type
@@ -41,6 +41,7 @@ class EmbeddedVectors:
         self._table = f"vector_{name}"
         self._stored = np.dtype(stored_type(name)).newbyteorder("<")
         self._matrix: Matrix | None = None
+        self._places: Places | None = None
         self._following = threading.Lock()
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
@@ -79,6 +80,11 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return {}
+            places = self._current_places(table)
+            if places is not None:
+                there, vectors = places.get(list(keys.values()))
+                ids_there = compress(keys, there.tolist())
+                return {i: row[np.newaxis] for i, row in zip(ids_there, vectors, strict=True)}
             rows = self._database.fetch(
                 "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
                 f" CROSS JOIN {self._table} v ON v.id = j.value",
@@ -142,6 +148,17 @@ class EmbeddedVectors:
         with self._database.reading():
             table = self._read_table()
         return table.items if table else 0
+
+    def _current_places(self, table: _Table) -> Places | None:
+        """Return how to find rows of the matrix, if it is in memory as this thread must see it."""
+        matrix, places = self._matrix, self._places
+        if self._database.writing or matrix is None:
+            return None
+        if not matrix.matches(table.version, table.dimension):
+            return None
+        if places is None or places.matrix is not matrix:
+            places = self._places = Places.of(matrix)
+        return places
 
     def _current(self, table: _Table) -> Matrix:
         """Return the shared matrix, first made to match the state that this thread sees."""
