@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from knotwork.records import Chunk, Entity
 from knotwork.retrieval.features import ChunkFeatures
@@ -77,21 +80,54 @@ def build_bridges(
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
     covered = sentence_coverage(question, sources)
     factor = weights.bridge.strength * link_factor(question, weights)
+    relevant = _Relevance(question, targets, features, covered, weights)
     for entity in strongest:
+        reached = [
+            (item.id, share)
+            for item, share in zip(about.get(entity, ()), shares[entity], strict=True)
+            if item.id in targets
+        ]
         for activation in activations[entity][: weights.bridge.sentences]:
-            masks = covered[activation.chunk_id][activation.sentence]
-            for item, share in zip(about.get(entity, ()), shares[entity], strict=True):
-                if item.id == activation.chunk_id or item.id not in targets:
+            relevances = relevant.to(activation)
+            for target, share in reached:
+                if target == activation.chunk_id:
                     continue
-                target = features[item.id]
-                together = float((masks | target.covered) @ question.weights)
-                relevance = together + weights.bridge.rest * max(target.rest, 0.0)
-                score = factor * activation.value * share * relevance
-                if item.id not in into or score > into[item.id].score:
-                    into[item.id] = Bridge(score, activation, entities[entity])
-                gain = score * max(target.base, 0.0) / best_base
+                score = factor * activation.value * share * relevances[target]
+                if target not in into or score > into[target].score:
+                    into[target] = Bridge(score, activation, entities[entity])
+                gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
+
+
+class _Relevance:
+    """How relevant each target is to the question when it is read with a sentence of a source."""
+
+    def __init__(
+        self,
+        question: Question,
+        targets: Collection[str],
+        features: ChunkFeatures,
+        covered: Mapping[str, Sequence[NDArray[np.bool_]]],
+        weights: Weights,
+    ) -> None:
+        self._shares = question.weights
+        self._targets = list(targets)
+        found = [features[target] for target in self._targets]
+        self._covered = np.array([item.covered for item in found], dtype=np.bool_)
+        self._covered = self._covered.reshape(len(found), len(question.terms))
+        self._rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
+        self._by_sentence = covered
+        self._known: dict[tuple[str, int], dict[str, float]] = {}
+
+    def to(self, activation: Activation) -> Mapping[str, float]:
+        """Return the relevance of every target beside the sentence of this activation."""
+        place = activation.chunk_id, activation.sentence
+        if place not in self._known:
+            mask = self._by_sentence[activation.chunk_id][activation.sentence]
+            together = (mask | self._covered) @ self._shares + self._rest
+            self._known[place] = dict(zip(self._targets, together.tolist(), strict=True))
+        return self._known[place]
 
 
 def link_factor(question: Question, weights: Weights) -> float:
