@@ -45,16 +45,10 @@ _ABOUT = (
     "SELECT chunk, about FROM mention WHERE entity = ? AND about > ?"
     " ORDER BY about DESC, chunk LIMIT ?"
 )
-_SUPPORT = (
-    "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ?"
-    " ORDER BY chunk LIMIT ?"
-)
-_FEW_SUPPORTS = (
-    "SELECT c.source, c.target, c.relation, c.chunk FROM json_each(?1) j"
-    " CROSS JOIN edge e ON e.source = j.value ->> 0 AND e.target = j.value ->> 1"
-    " AND e.relation = j.value ->> 2 AND e.supports <= ?2"
-    " CROSS JOIN contribution c ON c.source = e.source AND c.target = e.target"
-    " AND c.relation = e.relation"
+_SUPPORTS = (
+    "SELECT j.key, (SELECT group_concat(printf('%016x', chunk), ' ') FROM"
+    " (SELECT chunk FROM contribution WHERE source = j.value ->> 0 AND target = j.value ->> 1"
+    " AND relation = j.value ->> 2 ORDER BY chunk LIMIT ?2)) FROM json_each(?1) j"
 )
 _LABEL_COUNTS = (
     "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"
@@ -223,27 +217,29 @@ class EmbeddedGraph:
 
     def _edges(self, links: Sequence[Link[int]]) -> list[Edge]:
         """Return links as edges, each with its first supporting chunks."""
-        supports = self._supports([link for link in links if link.type == EdgeType.RELATES])
+        supports = iter(self._supports([link for link in links if link.type == EdgeType.RELATES]))
+        ids = _Ids()
         edges: list[Edge] = []
         for link in links:
-            source, target = int_to_id(link.source), int_to_id(link.target)
-            chunks: Sequence[str] = ()
+            source, target = ids[link.source], ids[link.target]
+            chunks: tuple[str, ...] = ()
             if link.type == EdgeType.RELATES:
-                chunks = supports[link.source, link.target, relation_key(link.relation)]
+                chunks = next(supports)
             elif link.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
                 chunks = (source,)
-            edges.append(Edge(source, link.type, target, link.weight, link.relation, tuple(chunks)))
+            edges.append(Edge(source, link.type, target, link.weight, link.relation, chunks))
         return edges
 
-    def _supports(self, links: Sequence[Link[int]]) -> dict[tuple[int, int, int], list[str]]:
-        """Return the first chunks of RELATES edges: most have few and are read in one go."""
+    def _supports(self, links: Sequence[Link[int]]) -> list[tuple[str, ...]]:
+        """Return the first chunks of RELATES edges, in the order of the edges."""
         keys = [(link.source, link.target, relation_key(link.relation)) for link in links]
-        found: defaultdict[tuple[int, int, int], list[str]] = defaultdict(list)
-        few = self._database.fetch(_FEW_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
-        for source, target, relation, chunk in sorted(few):
-            found[source, target, relation].append(int_to_id(chunk))
-        for key in keys:
-            if key not in found:
-                rows = self._database.fetch(_SUPPORT, (*key, EDGE_CHUNKS))
-                found[key] = [int_to_id(chunk) for (chunk,) in rows]
-        return found
+        rows = self._database.fetch(_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
+        return [tuple(sorted(chunks.split())) for _, chunks in sorted(rows)]
+
+
+class _Ids(dict[int, str]):
+    """Ids by key, each made once: the edges of a walk share their ends."""
+
+    def __missing__(self, key: int) -> str:
+        self[key] = int_to_id(key)
+        return self[key]
