@@ -1,8 +1,7 @@
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.work import count_calls
 
 from knotwork.records import Span
 from knotwork.text.sentences import LONGEST_SENTENCE, LONGEST_WIDE_SENTENCE, split_sentences
@@ -174,16 +173,45 @@ def test_any_text_is_covered(text):
     assert_covers(text, split_sentences(text))
 
 
+class CountedText(str):
+    """A text that counts the characters that are copied out of it."""
+
+    __slots__ = ("copied",)
+
+    def __new__(cls, text):
+        self = super().__new__(cls, text)
+        self.copied = 0
+        return self
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        self.copied += len(part)
+        return part
+
+
+def count_work(text):
+    """Return the functions called and the characters copied while a text is split."""
+    counted = CountedText(text)
+    calls = count_calls(lambda: split_sentences(counted))
+    return calls + counted.copied
+
+
 @pytest.mark.parametrize(
     "unit",
-    ["a", ".", "\n", " ", "。", '."', ". ", "\n ", "a  B", "…", "'", " \n", "- a\n", "([", "A. "],
+    [
+        *("a", ".", "\n", " ", "。", '."', ". ", "\n ", "a  B", "…", "'", " \n", "- a\n", "(["),
+        *("A. ", "a\n", "A word and\n", "字\n", "wrapped prose that goes on and\n", "a: b\nC"),
+    ],
 )
-def test_time_grows_in_proportion_to_the_text(unit):
-    def seconds(size):
-        text = unit * (size // len(unit))
-        begin = time.process_time()
-        assert_covers(text, split_sentences(text))
-        return time.process_time() - begin
+def test_work_grows_in_proportion_to_the_text(unit):
+    small, large = (count_work(unit * (size // len(unit))) for size in (3_000, 12_000))
+    assert large <= 4.4 * small + 100
 
-    seconds(1_000)
-    assert seconds(100_000) < 12 * seconds(20_000) + 0.3
+
+def test_counted_work_shows_what_grows_faster():
+    def copies_the_rest_each_time(size):
+        text = CountedText("a" * size)
+        calls = count_calls(lambda: [text[start:] for start in range(size)])
+        return calls + text.copied
+
+    assert copies_the_rest_each_time(4_000) > 10 * copies_the_rest_each_time(1_000)

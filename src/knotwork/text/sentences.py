@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
 
 from knotwork.records import Span
+from knotwork.text.wrapping import is_wide, unwrapped_parts, wrapping_width
 
 LONGEST_SENTENCE = 600
 """Characters after which a sentence is cut at a lesser boundary."""
@@ -28,14 +28,8 @@ _WIDE = "\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\U00020000-\U0002ffff"
 _STOP = re.compile(
     r"[.!?…。！？｡；؟।۔]++[\"'”’»)\]}」』）】〕］｝]*+(?:[ ](?:''|”|’’))?+(?:\[\d{1,3}\])*+"
 )
+_INK = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n\s*\n\s*|[\f\v\u2029]\s*")
-_ITEM = re.compile(
-    r"[ \t\u3000]*(?:[-*+•·▪◦‣–—●○■□◆◇►▶]\s|\d{1,3}[.)、．）](?!\d)"
-    r"|[(（][\da-zA-Z一二三四五六七八九十]{1,3}[)）]"
-    r"|[一二三四五六七八九十]{1,3}、|[a-zA-Z][.)]\s|#{1,6}\s|\||>|```|~~~|={3,}|-{3,}|\+-|第.{1,4}[章节節条條回篇])"
-)
-_WHOLE_LINE = re.compile(r"[ \t\u3000]*(?:#{1,6}\s|\||={3,}\s*$|-{3,}\s*$|```|~~~|[^\t\n]+\t)")
-_KEY = re.compile(r"[ \t]*[^\W_][\w .()/%-]{0,40}[:：]\s")
 _NEXT_WORD = re.compile(r"[\s\"'“‘«(\[「『（]*+([^\W_]*)")
 _LOST_STOP = re.compile(
     r"(?<=[\w%\"'”’)\]])[ \u00a0]{2,}(?=[\"'“‘(\[]?[^\W_a-z])"
@@ -85,13 +79,15 @@ _FIRST_WORDS = _words(
 )
 
 
-def split_sentences(text: str, *, start: int = 0) -> list[Span]:
+def split_sentences(text: str, *, start: int = 0, wrapped_at: float | None = None) -> list[Span]:
     """Return the spans of the sentences of ``text``, in order, each moved by ``start``.
 
     The spans are trimmed of white space, never overlap, and leave out nothing but white space.
+    ``wrapped_at`` is the `wrapping_width` of the document that ``text`` is a part of; by default
+    that of ``text``.
     """
     spans: list[Span] = []
-    for block_start, block_end in _blocks(text):
+    for block_start, block_end in _blocks(text, wrapped_at):
         piece_start = block_start
         for cut in (*_cuts(text, block_start, block_end), block_end):
             trimmed = _trim(text, piece_start, cut)
@@ -103,75 +99,22 @@ def split_sentences(text: str, *, start: int = 0) -> list[Span]:
 
 
 def _trim(text: str, start: int, end: int) -> Span | None:
-    piece = text[start:end]
-    kept = piece.lstrip()
-    if not kept:
+    # Nothing is copied: what is left of a long sentence is trimmed once for each piece of it.
+    first = _INK.search(text, start, end)
+    if first is None:
         return None
-    start = end - len(kept)
-    return Span(start, start + len(kept.rstrip()))
+    while text[end - 1].isspace():
+        end -= 1
+    return Span(first.start(), end)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
+def _blocks(text: str, wrapped_at: float | None) -> Iterator[tuple[int, int]]:
+    width = wrapping_width(text) if wrapped_at is None else wrapped_at
     start = 0
     for match in _BLANK_LINE.finditer(text):
-        yield from _lines(text, start, match.start())
+        yield from unwrapped_parts(text, start, match.start(), width=width)
         start = match.end()
-    yield from _lines(text, start, len(text))
-
-
-def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a paragraph between line breaks that are not wrapping."""
-    if text.find("\n", start, end) < 0:
-        if start < end:
-            yield start, end
-        return
-    lines = text[start:end].split("\n")
-    wrapped_at = _wrapping_width(lines)
-    part, position = start, start
-    for line, following in pairwise(lines):
-        position += len(line) + 1
-        if not _is_wrapped(line, following, wrapped_at):
-            yield part, position
-            part = position
-    yield part, end
-
-
-def _wrapping_width(lines: list[str]) -> float:
-    """Return the width at which a paragraph is wrapped, 0 when its lines stand for themselves.
-
-    A wrapped paragraph goes on in lower case (or, in Chinese, without a stop) on many lines.
-    """
-    width = max(map(len, lines))
-    if width > 160:
-        return 0
-    going_on = sum(
-        1
-        for line, following in pairwise(lines)
-        if following[:1].islower()
-        or (_is_wide(following[:1]) and _is_wide(line.rstrip()[-1:]) and len(line) >= 20)
-    )
-    # Prose in long lines may have few of them: names and numbers begin lines too.
-    is_long = width >= 60 or (width >= 20 and 2 * sum(map(_is_wide, lines[0])) > len(lines[0]))
-    return width if going_on * 3 >= len(lines) - 1 or (going_on and is_long) else 0
-
-
-def _is_wrapped(line: str, following: str, width: float) -> bool:
-    if _ITEM.match(following) or _WHOLE_LINE.match(line):
-        return False
-    if _KEY.match(line) and _KEY.match(following):
-        return False
-    first_word = following.lstrip().split(None, 1)
-    if not first_word:
-        return False
-    if first_word[0][0].islower():
-        return True
-    # A line is wrapped where the next word would not have fitted any more.
-    room = 1 if _is_wide(first_word[0][0]) else len(first_word[0]) + 1
-    return width > 0 and len(line.rstrip()) + room > 0.85 * width
-
-
-def _is_wide(character: str) -> bool:
-    return "\u3040" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0002ffff"
+    yield from unwrapped_parts(text, start, len(text), width=width)
 
 
 def _cuts(text: str, start: int, end: int) -> list[int]:
@@ -222,8 +165,8 @@ def _wide_stop_ends(text: str, stop: int, after: int, end: int) -> bool:
 
 def _unspaced_stop_ends(text: str, stop: int, after: int, end: int) -> bool:
     before, following = text[stop - 1 : stop], text[after]
-    if _is_wide(following) or following in "“「『（":
-        return _is_wide(before) if text[stop] != "…" else after - stop > 1
+    if is_wide(following) or following in "“「『（":
+        return is_wide(before) if text[stop] != "…" else after - stop > 1
     # A lost space: "…the end.Next come", but not "Node.js", "e.g.The" or "U.S.A"
     return (
         after - stop == 1

@@ -10,6 +10,7 @@ from knotwork.indexing.splitters.tree import Region
 from knotwork.records import Span
 from knotwork.text.sentences import character_boundary, split_sentences
 from knotwork.text.tokens import token_starts
+from knotwork.text.wrapping import wrapping_width
 
 
 class Unit(NamedTuple):
@@ -24,26 +25,30 @@ class Unit(NamedTuple):
 def region_units(text: str, regions: Sequence[Region], *, longest: int) -> list[list[Unit]]:
     """Return the units of each region, none of more than ``longest`` tokens."""
     starts = token_starts(text)
-    return [
-        [
-            *_units(text, starts, index, Span(region.start, region.body), longest, heading=True),
-            *_units(text, starts, index, Span(region.body, region.end), longest, heading=False),
-        ]
-        for index, region in enumerate(regions)
-    ]
+    width = wrapping_width(text)
+    units: list[list[Unit]] = []
+    for index, region in enumerate(regions):
+        own: list[Unit] = []
+        for low, high in ((region.start, region.body), (region.body, region.end)):
+            for span in split_sentences(text[low:high], start=low, wrapped_at=width):
+                own.extend(
+                    Unit(piece, tokens, index, heading=high == region.body)
+                    for piece, tokens in _pieces_of(text, span, starts, longest)
+                )
+        units.append(own)
+    return units
 
 
-def _units(
-    text: str, starts: Sequence[int], region: int, part: Span, longest: int, *, heading: bool
-) -> Iterator[Unit]:
-    for span in split_sentences(text[part.start : part.end], start=part.start):
-        low = bisect_left(starts, span.start)
-        high = bisect_left(starts, span.end, lo=low)
-        if high - low <= longest:
-            yield Unit(span, max(1, high - low), region, heading)
-            continue
-        for piece, tokens in _pieces(text, span, starts[low:high], longest):
-            yield Unit(piece, tokens, region, heading)
+def _pieces_of(
+    text: str, span: Span, starts: Sequence[int], longest: int
+) -> Iterator[tuple[Span, int]]:
+    """Yield a sentence with its size, or its parts where it is too long."""
+    low = bisect_left(starts, span.start)
+    high = bisect_left(starts, span.end, lo=low)
+    if high - low <= longest:
+        yield span, max(1, high - low)
+    else:
+        yield from _pieces(text, span, starts[low:high], longest)
 
 
 def _pieces(
