@@ -4,20 +4,26 @@ A logistic function of four things that tell answerable questions from others: t
 largest share of the question that one passage covers, how much of the question the whole index has
 never heard of, and how long the question is (long ones are covered less). Fitted on answerable
 questions of six development sets, MultiHop-RAG's questions without an answer, and questions asked
-of another set's corpus; see docs/benchmarks.md.
+of another set's corpus; see docs/benchmarks.md. Cosines mean something else with every embedder, so
+they count only for the one they were fitted with. Chinese has a model of its own: of the character
+bigrams that stand for its words, those across two words are rarely found anywhere. What a small
+index has never heard of says little, because it has not heard of much.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from knotwork.retrieval.features import ChunkFeatures
+from knotwork.retrieval.features import ChunkFeatures, Features
 from knotwork.retrieval.question import Question
 from knotwork.stores.base import Store
+from knotwork.text.languages import detect_language
 
 READ_HITS = 5
+FULL_VOCABULARY = 1_000
+"""Chunks from which an index knows enough words for an unknown one to count in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +37,14 @@ class ConfidenceModel:
     unknown: float
 
 
-WITH_VECTORS = ConfidenceModel(-16.73, 24.12, 10.79, 0.87, -12.72)
-TEXT_ALONE = ConfidenceModel(-10.32, 0.0, 15.59, 2.47, -15.73)
+WITH_VECTORS = {
+    "local:all-MiniLM-L6-v2": ConfidenceModel(-11.64, 21.33, 7.93, -0.15, -13.65),
+}
+"""By the name of the embedder."""
+TEXT_ALONE = ConfidenceModel(-7.09, 0.0, 13.29, 1.53, -15.79)
+BIGRAMS_ALONE = ConfidenceModel(-4.69, 0.0, 19.16, -0.2, -3.22)
+BIGRAM_LANGUAGES = frozenset({"zh", "ja", "ko"})
+"""Languages whose words are indexed by the pairs of their characters; see knotwork.text.terms."""
 
 
 def estimate_confidence(
@@ -43,7 +55,7 @@ def estimate_confidence(
     if not read or not question.terms:
         return 0.0
     found = [features[identifier] for identifier in read]
-    model = TEXT_ALONE if question.vector is None else WITH_VECTORS
+    model = _choose_model(question, found)
     known = store.texts("chunk").document_frequencies(question.terms)
     unknown = sum(
         weight
@@ -55,6 +67,20 @@ def estimate_confidence(
         + model.cosine * max(item.cosine for item in found)
         + model.coverage * max(item.coverage for item in found)
         + model.log_terms * math.log(len(question.terms))
-        + model.unknown * float(unknown)
+        + model.unknown * float(unknown) * _vocabulary(store.documents.chunk_count())
     )
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
+
+
+def _vocabulary(chunk_count: int) -> float:
+    """Return how much an index of this size can be expected to know, from 0 to 1."""
+    return min(1.0, math.log(max(chunk_count, 1)) / math.log(FULL_VOCABULARY)) ** 2
+
+
+def _choose_model(question: Question, found: Sequence[Features]) -> ConfidenceModel:
+    fitted = WITH_VECTORS.get(question.embedder)
+    if fitted is not None and any(item.cosine for item in found):
+        return fitted
+    if detect_language(question.text) in BIGRAM_LANGUAGES:
+        return BIGRAMS_ALONE
+    return TEXT_ALONE

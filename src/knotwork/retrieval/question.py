@@ -43,8 +43,8 @@ class Question:
 
     ``terms`` are its distinct content terms, ``weights`` their shares of its information (they sum
     to 1). ``links`` are the longest names it holds, ``named`` the ids of all entities it names.
-    ``vector`` and ``rest`` (the question without the names of ``links``) are None when it cannot be
-    embedded.
+    ``vector`` and ``rest`` (the question without the names of ``links``) are None, and ``embedder``
+    (the name of the model they come from) is empty, when it cannot be embedded.
     """
 
     text: str
@@ -52,6 +52,7 @@ class Question:
     weights: NDArray[np.float64]
     vector: FloatMatrix | None = None
     rest: FloatMatrix | None = None
+    embedder: str = ""
     links: tuple[Link, ...] = ()
     named: frozenset[str] = field(default_factory=frozenset)
     chunk_count: int = 0
@@ -99,6 +100,7 @@ def read_question(
         weights=shares,
         vector=vector,
         rest=rest,
+        embedder=embedder.name if embedder is not None and vector is not None else "",
         links=links,
         named=named,
         chunk_count=chunk_count,
