@@ -1,0 +1,115 @@
+"""Front matter becomes metadata, never a sentence; what is below keeps its place in the file."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knotwork.indexing.loaders import load_document
+from knotwork.indexing.splitters import SPLITTERS, make_splitter
+
+BODY = "# Travel\n\nTrips abroad are approved by the Travel Office.\n"
+YAML = "---\ntitle: Handbook\nauthor: Ada\ndraft: false\nparams:\n  site: {lang: en}\n---\n"
+TOML = (
+    '+++\ntitle = "Handbook"\nauthor = "Ada"\ndraft = false\ndate = 2024-01-31\n'
+    'at = 2024-01-31T10:00:00Z\n[params.site]\nlang = "en"\n'
+    '[[by]]\nname = "A"\n[[by]]\nname = "B"\n+++\n'
+)
+
+
+def load(text):
+    return load_document(text.encode(), uri="docs/a.md")
+
+
+@pytest.mark.parametrize("front", [YAML, TOML, YAML.replace("\n---\n", "\n...  \n")])
+def test_it_is_metadata_and_no_text(front):
+    document = load(front + BODY)
+    assert document.title == "Handbook"
+    assert document.metadata["author"] == "Ada"
+    assert document.metadata["draft"] == "false"
+    assert document.metadata["params.site.lang"] == "en"
+    assert document.text.strip() == BODY.strip()
+
+
+def test_toml_dates_and_tables_are_kept():
+    metadata = load(TOML + BODY).metadata
+    assert metadata["date"] == "2024-01-31"
+    assert metadata["at"] == "2024-01-31T10:00:00+00:00"
+    assert metadata["by.name"] == "A, B"
+
+
+@pytest.mark.parametrize("front", [YAML, TOML])
+@pytest.mark.parametrize("splitter", sorted(SPLITTERS))
+def test_the_body_keeps_its_offsets_and_lines_in_the_file(front, splitter):
+    text = front + BODY
+    document = load(text)
+    assert len(document.text) == len(text)
+    assert document.text.count("\n") == text.count("\n")
+    _, chunks = make_splitter(splitter).split(document)
+    cited = [text[start:end] for chunk in chunks for start, end in chunk.sentences]
+    assert set(cited) == {"# Travel", "Trips abroad are approved by the Travel Office."}
+    for chunk in chunks:
+        assert text[chunk.span.start : chunk.span.end] == chunk.text
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\n: [broken\n---\n",
+        "---\n- a list\n- is no mapping\n---\n",
+        "---\nJust a line between two rules\n---\n",
+        "---\ntitle: has no end\n",
+        "+++\ntitle = unquoted\n+++\n",
+        "+++\ntitle = 'has no end'\n",
+        "\n---\ntitle: not at the top\n---\n",
+        "+++\ntitle: of the other kind\n---\n",
+    ],
+)
+def test_what_cannot_be_read_stays_in_the_text(front):
+    document = load(front + BODY)
+    assert document.text == front + BODY
+    assert document.metadata == {}
+
+
+def test_values_that_unfold_to_too_much_stay_in_the_text():
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdef", "bcdefg", strict=True)
+    )
+    empty = "a: &a []\n" + "".join(
+        f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdef", "bcdefg", strict=True)
+    )
+    keys = "a: {" + ", ".join(f"k{n}: 1" for n in range(900)) + "}\n"
+    for front in (bomb, empty, keys.replace("a", "a" * 900, 1)):
+        text = f"---\n{front}---\n{BODY}"
+        document = load(text)
+        assert (document.text, document.metadata) == (text, {})
+
+
+def test_a_file_of_front_matter_alone_is_not_empty():
+    document = load(YAML)
+    assert document.title == "Handbook"
+    assert document.text == YAML
+
+
+def test_empty_front_matter_is_no_text():
+    assert load("---\n---\n" + BODY).text.split("\n", 2)[2] == BODY
+
+
+VALUES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.from_regex(r"[a-z]{2,9}", fullmatch=True), VALUES), VALUES)
+def test_every_value_is_kept_and_every_span_is_of_the_file(values, body):
+    front = "".join(
+        f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items()
+    )
+    text = f"---\n{front}---\n{body}\n"
+    document = load(text)
+    kept = dict(document.metadata)
+    values.pop("title", None)
+    assert kept == values
+    assert document.text[len(text) - len(body) - 1 :] == body + "\n"
+    _, chunks = make_splitter().split(document)
+    assert "".join(text[slice(*s)] for chunk in chunks for s in chunk.sentences) == body
