@@ -9,6 +9,7 @@ from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Citation, Document, Evidence, Section, Usage
 from knotwork.stores.base import Store
 from knotwork.synthesis.messages import no_answer, no_match
+from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.selection import Selected, select_sentences
 from knotwork.text.languages import detect_language
 
@@ -35,7 +36,7 @@ def compose_answer(
     settings = settings or AnswerSettings()
     question = evidence.query.text
     language = detect_language(question)
-    chosen = select_sentences(evidence, most=settings.max_sentences)
+    chosen = order_sentences(select_sentences(evidence, most=settings.max_sentences), evidence)
     citations = _cite(chosen, store)
     answered = bool(chosen) and evidence.confidence >= settings.abstain_below
     if answered:

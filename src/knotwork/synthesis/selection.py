@@ -41,11 +41,11 @@ class Selected:
 
 
 def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
-    """Choose at most ``most`` sentences by relevance and novelty, in reading order.
+    """Choose at most ``most`` sentences by relevance and novelty, the best first.
 
     Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
     is its relevance, weighed by its hit's score and by the share of its terms that the sentences
-    chosen before do not hold. Reading order: documents by their best hit, then by position.
+    chosen before do not hold.
     """
     candidates = _candidates(evidence)
     words = [frozenset(content_terms(candidate.text)) for candidate in candidates]
@@ -60,7 +60,7 @@ def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
             break
         chosen.append(best)
         usable.remove(best)
-    return _in_reading_order([candidates[i] for i in chosen])
+    return [candidates[i] for i in chosen]
 
 
 def _candidates(evidence: Evidence) -> list[Selected]:
@@ -95,11 +95,3 @@ def _is_title(text: str, chunk: Chunk) -> bool:
 def _novelty(words: Collection[str], chosen: Sequence[Collection[str]]) -> float:
     known = {word for other in chosen for word in other}
     return float((sum(word not in known for word in words) / len(words)) ** NOVELTY_POWER)
-
-
-def _in_reading_order(sentences: Sequence[Selected]) -> list[Selected]:
-    first_rank: dict[str, int] = {}
-    for item in sentences:
-        document = item.chunk.document_id
-        first_rank[document] = min(first_rank.get(document, item.rank), item.rank)
-    return sorted(sentences, key=lambda s: (first_rank[s.chunk.document_id], s.span))
