@@ -189,6 +189,8 @@ def _may_go_on(line: str, following: str) -> bool:
         return False
     if _OUTPUT_BELOW.match(line) or _first_word(line) == _first_word(following):
         return False  # lines that begin alike are a list
+    if 2 * _indent(line) > len(line.rstrip()):
+        return False  # it is set to the right or in the middle
     item = _ITEM.match(line)
     return _indent(following) <= (item.end() + 2 if item else _indent(line))
 
