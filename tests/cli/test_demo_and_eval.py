@@ -52,7 +52,7 @@ def test_the_demo_says_what_it_did_and_what_to_do_next():
     for question in QUESTIONS:
         assert question.text in outcome.out
     assert "0 model tokens" in outcome.out
-    assert "No embedder" in outcome.out
+    assert "Embedder: none: full text and knowledge graph only." in outcome.out
     assert "--store demo.knot" in outcome.out
     again = knotwork("demo", "--store", "demo.knot", *NO_MODEL, "--json").json
     assert again["index"]["unchanged"] == 0

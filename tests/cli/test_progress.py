@@ -10,6 +10,7 @@ from knotwork.cli.progress import (
     BarView,
     JsonView,
     PlainView,
+    Share,
     SilentView,
     choose_view,
     format_seconds,
@@ -67,6 +68,24 @@ def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
         "1 of 3 files, 40 chunks, 5 chunks/s, 16 s left",
     ]
     assert not any("\x1b" in line for line in lines)
+
+
+def test_files_that_are_read_count_by_their_chunks_until_they_are_written():
+    share = Share()
+    assert share.add(IndexEvent(EventKind.DISCOVERED, total=10)) == 0
+    for number in range(5):
+        share.add(IndexEvent(EventKind.STARTED, f"{number}.md", 0, 10, 0, 20 * number))
+    assert share.add(IndexEvent(EventKind.EMBEDDED, "", 0, 10, 40, 100)) == pytest.approx(0.2)
+    assert share.add(IndexEvent(EventKind.ADDED, "0.md", 5, 10, 100, 100)) == pytest.approx(0.5)
+
+
+def test_unchanged_files_count_once_whether_read_or_not():
+    share = Share()
+    share.add(IndexEvent(EventKind.UNCHANGED, "a.md", 1, 4))
+    share.add(IndexEvent(EventKind.STARTED, "b.md", 1, 4))
+    share.add(IndexEvent(EventKind.UNCHANGED, "b.md", 2, 4))
+    share.add(IndexEvent(EventKind.STARTED, "c.md", 2, 4))
+    assert share.add(IndexEvent(EventKind.EMBEDDED, "", 2, 4, 9, 10)) == pytest.approx(0.675)
 
 
 def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.console import Console
 
-from knotwork.cli.terminal import Terminal, join_lines, make_printable, write_json
+from knotwork.cli.terminal import Terminal, count_of, join_lines, make_printable, write_json
 
 
 @given(st.text())
@@ -68,6 +69,36 @@ def test_a_table_fits_a_terminal_and_lines_up(capsys, monkeypatch):
     assert len(lines) == 3
     assert all(cell_len(line) <= 60 for line in lines)
     assert "…" in lines[1]
+
+
+def test_wide_columns_share_the_room_and_keep_their_ends(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    row = ("papers/2024/" + "a" * 60 + "/notes.md", "7", "The title of " + "温" * 40 + " 完")
+    Terminal(color="always").table([row])
+    (line,) = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
+    assert cell_len(line) <= 60
+    assert line.startswith("papers/2024/")
+    assert "/notes.md  7  The title of" in line
+    assert line.endswith("完")
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.integers(min_value=24, max_value=80))
+def test_a_table_never_exceeds_its_terminal(first, second, width):
+    stream = io.StringIO()
+    terminal = Terminal(color="never")
+    terminal.out = Console(file=stream, force_terminal=True, color_system=None, width=width)
+    terminal.table([(first, second)])
+    assert all(cell_len(line) <= width for line in stream.getvalue().splitlines())
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "many", "text"),
+    [(0, "", "0 files"), (1, "", "1 file"), (2_000, "", "2,000 files"), (2, "filae", "2 filae")],
+)
+def test_a_count_agrees_with_its_noun(number, many, text):
+    assert count_of(number, "file", many) == text
 
 
 def test_a_piped_table_is_whole(capsys):

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from knotwork.cli.envelopes import describe_event
-from knotwork.cli.terminal import Terminal, join_lines, write_json
-from knotwork.indexing.report import EventKind, IndexEvent
+from knotwork.cli.terminal import Terminal, count_of, join_lines, write_json
+from knotwork.indexing.report import OUTCOMES, EventKind, IndexEvent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LINE_INTERVAL_S = 5.0
 _NAME_WIDTH = 18
 _GUESS_S = 2.0
+_UNREAD = OUTCOMES - {EventKind.ADDED, EventKind.CHANGED, EventKind.REMOVED}
+"""Outcomes of files that may not have been read; without an event of their start then."""
 
 
 class ProgressView(Protocol):
@@ -68,6 +70,30 @@ class JsonView(SilentView):
         sys.stderr.flush()
 
 
+class Share:
+    """How much of a run is done.
+
+    Files are written in batches, so that many end at once: those that are read count by their
+    chunks until then.
+    """
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._in_hand = ""
+
+    def add(self, event: IndexEvent) -> float:
+        """Take a step into account, and return the share done, from 0 to 1."""
+        if event.kind is EventKind.STARTED:
+            self._read += 1
+            self._in_hand = event.uri
+        elif event.kind in _UNREAD and event.uri != self._in_hand:
+            self._read += 1
+        if not event.total:
+            return 0.0
+        embedded = event.chunks / event.chunks_known if event.chunks_known else 0.0
+        return min(max(self._read * embedded, event.done) / event.total, 1.0)
+
+
 class PlainView(SilentView):
     """Writes a line now and then, and one for each file that cannot be read."""
 
@@ -75,24 +101,26 @@ class PlainView(SilentView):
         self._terminal = terminal
         self._clock = clock
         self._started = self._told = clock()
+        self._share = Share()
 
     def show(self, event: IndexEvent) -> None:
         """Write a line if one is due."""
         now = self._clock()
+        share = self._share.add(event)
         if event.kind is EventKind.DISCOVERED and event.total:
-            self._terminal.note(f"{event.total} files found")
+            self._terminal.note(f"{count_of(event.total, 'file')} found")
         elif event.kind is EventKind.FAILED:
             self._terminal.note(f"skipped {tell_failure(event.uri, event.message)}")
         elif now - self._told >= LINE_INTERVAL_S:
             self._told = now
-            self._terminal.note(self._line(event, now - self._started))
+            self._terminal.note(self._line(event, share, now - self._started))
 
-    def _line(self, event: IndexEvent, elapsed_s: float) -> str:
-        line = f"{event.done} of {event.total} files, {event.chunks} chunks"
+    def _line(self, event: IndexEvent, share: float, elapsed_s: float) -> str:
+        line = f"{event.done:,} of {event.total:,} files, {count_of(event.chunks, 'chunk')}"
         if not event.chunks or elapsed_s <= 0:
             return line
-        line += f", {event.chunks / elapsed_s:.0f} chunks/s"
-        left = _tell_time_left(event.done, event.total, elapsed_s)
+        line += f", {event.chunks / elapsed_s:,.0f} chunks/s"
+        left = _tell_time_left(share, elapsed_s)
         return f"{line}, {left}" if left else line
 
 
@@ -105,6 +133,7 @@ class BarView(SilentView):
         self._files = _add_bar(self._progress, "Files")
         self._chunks = _add_bar(self._progress, "Chunks")
         self._skipped = 0
+        self._share = Share()
         self._started = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -123,7 +152,7 @@ class BarView(SilentView):
             completed=event.done,
             total=event.total,
             rate=f"{event.done / elapsed_s:,.0f}/s",
-            left=_tell_time_left(event.done, event.total, elapsed_s),
+            left=_tell_time_left(self._share.add(event), elapsed_s),
             skipped=f"{self._skipped} skipped" if self._skipped else "",
             name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
         )
@@ -165,14 +194,14 @@ class BarCounter(SilentCounter):
 
     def count(self, label: str, done: int, total: int) -> None:
         """Redraw the bar."""
-        rate = done / max(time.monotonic() - self._started, 1e-6)
+        elapsed_s = max(time.monotonic() - self._started, 1e-6)
         self._progress.update(
             self._task,
             description=label,
             completed=done,
             total=total,
-            rate=f"{rate:,.0f}/s",
-            left=_tell_time_left(done, total, time.monotonic() - self._started),
+            rate=f"{done / elapsed_s:,.0f}/s",
+            left=_tell_time_left(done / total if total else 0.0, elapsed_s),
         )
 
 
@@ -205,11 +234,11 @@ def _add_bar(progress: Progress, label: str) -> TaskID:
     return progress.add_task(label, total=None, rate="", left="", skipped="", name="")
 
 
-def _tell_time_left(done: int, total: int, elapsed_s: float) -> str:
+def _tell_time_left(share: float, elapsed_s: float) -> str:
     """Return how long the rest takes at the rate so far; nothing while that is a mere guess."""
-    if not 0 < done < total or (elapsed_s < _GUESS_S and done < total / 10):
+    if not 0 < share < 1 or (elapsed_s < _GUESS_S and share < 0.1):
         return ""
-    return f"{format_seconds(elapsed_s * (total - done) / done)} left"
+    return f"{format_seconds(elapsed_s * (1 - share) / share)} left"
 
 
 def _shorten_name(uri: str) -> str:

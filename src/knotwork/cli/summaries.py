@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from knotwork.cli.progress import format_seconds, tell_failure
-from knotwork.cli.terminal import Terminal
+from knotwork.cli.terminal import Terminal, count_of
 from knotwork.indexing.report import Failure, IndexReport
+
+NO_EMBEDDER = "none: full text and knowledge graph only"
 
 _SHOWN_FAILURES = 3
 _FAILURE_LENGTH = 150
@@ -24,19 +26,27 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
         if count
     ]
     terminal.say(f"Documents  {', '.join(changes) or 'none found'}", style="bold")
-    terminal.say(
-        f"Index      {report.total_documents:,} documents, {report.total_chunks:,} chunks, "
-        f"{report.total_entities:,} entities in {store}"
-    )
+    terminal.say(f"Index      {count_index(report)} in {store}")
     terminal.say(f"Time       {describe_time(report)}")
     if report.embedder:
-        counts = f"{report.embedded:,} texts embedded, {report.reused:,} reused"
+        counts = f"{count_of(report.embedded, 'text')} embedded, {report.reused:,} reused"
         terminal.say(f"Embedder   {report.embedder} ({counts})")
     else:
-        terminal.say("Embedder   none: full text and knowledge graph only")
+        terminal.say(f"Embedder   {NO_EMBEDDER}")
     print_failures(terminal, report)
     for note in report.notes:
         terminal.note(note, style="yellow")
+
+
+def count_index(report: IndexReport) -> str:
+    """Return what the whole index holds after a run."""
+    return ", ".join(
+        (
+            count_of(report.total_documents, "document"),
+            count_of(report.total_chunks, "chunk"),
+            count_of(report.total_entities, "entity", "entities"),
+        )
+    )
 
 
 def print_failures(terminal: Terminal, report: IndexReport) -> None:
@@ -45,7 +55,7 @@ def print_failures(terminal: Terminal, report: IndexReport) -> None:
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure)
     for reason, failures in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        terminal.say(f"\n{len(failures):,} skipped: {reason}", style="yellow")
+        terminal.say(f"\n{len(failures):,} skipped: {reason.replace('_', ' ')}", style="yellow")
         for failure in failures[:_SHOWN_FAILURES]:
             line = tell_failure(failure.uri, failure.message)
             if len(line) > _FAILURE_LENGTH:
@@ -61,7 +71,8 @@ def print_interruption(terminal: Terminal, report: IndexReport) -> None:
     """Tell that nothing is lost, and how to go on."""
     written = report.documents + len(report.removed)
     terminal.fail(
-        f"Interrupted after {written:,} changes, which are kept; the index is complete in itself.",
+        f"Interrupted after {count_of(written, 'change')}: what was done is kept, and the index is "
+        "complete in itself.",
         "Run the same command again to go on.",
     )
 

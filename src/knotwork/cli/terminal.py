@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _WIDEST = 100
 _UNLIMITED = 1_000_000
 _GAP = 2
+_NARROWEST = 8
 
 _NUMBER = re.compile(r"[-+]?[\d.,]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -33,6 +34,11 @@ def make_printable(text: str) -> str:
 def join_lines(text: str) -> str:
     """Return a text as one printable line."""
     return " ".join(make_printable(text).split())
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun; ``many`` is its plural where that is not ``one`` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 class Terminal:
@@ -88,7 +94,7 @@ class Terminal:
     ) -> None:
         """Print rows in columns, numbers to the right.
 
-        On a terminal, the widest column is cut where they do not fit.
+        On a terminal, the widest cells are cut in their middle where the columns do not fit.
         """
         from rich.cells import cell_len
 
@@ -101,10 +107,7 @@ class Terminal:
         if not table:
             return
         widths = [max(cell_len(cell) for cell in column) for column in zip(*table, strict=True)]
-        excess = sum(widths) + _GAP * (len(widths) - 1) + indent - self.out.width
-        if excess > 0:
-            widest = widths.index(max(widths))
-            widths[widest] = max(widths[widest] - excess, 8)
+        widths = _narrow(widths, self.out.width - indent - _GAP * (len(widths) - 1))
         for number, row in enumerate(table):
             line = (" " * _GAP).join(map(_fit, row, widths, to_right)).rstrip()
             self._print(self.out, line, "bold" if header and number == 0 else "", indent)
@@ -147,6 +150,14 @@ def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
     stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
+def _narrow(widths: Sequence[int], room: int) -> list[int]:
+    """Return widths that share the room: the widest give way first, and none below a few cells."""
+    narrowed = list(widths)
+    while sum(narrowed) > room and max(narrowed) > _NARROWEST:
+        narrowed[narrowed.index(max(narrowed))] -= 1
+    return narrowed
+
+
 def _fit(cell: str, width: int, to_right: bool) -> str:
     """Return a cell of exactly this width in columns of the terminal."""
     from rich.cells import cell_len, set_cell_size
@@ -154,4 +165,6 @@ def _fit(cell: str, width: int, to_right: bool) -> str:
     padding = " " * (width - cell_len(cell))
     if cell_len(cell) <= width:
         return padding + cell if to_right else cell + padding
-    return set_cell_size(cell, width - 1) + "…"
+    head = set_cell_size(cell, width // 2)
+    tail = set_cell_size(cell[::-1], width - 1 - width // 2)[::-1]
+    return f"{head}…{tail}"

@@ -92,6 +92,7 @@ def print_demo(
     """Print what was done, the answers with their sources, and what to try next."""
     from knotwork.cli.answers import print_answer
     from knotwork.cli.progress import format_seconds
+    from knotwork.cli.summaries import NO_EMBEDDER
 
     terminal = session.terminal
     terminal.say(
@@ -99,8 +100,8 @@ def print_demo(
         f"{report.total_chunks} chunks, {report.total_entities} entities, "
         f"in {format_seconds(report.seconds.get('total', 0.0))}."
     )
-    if report.embedder:
-        terminal.say(f"Embedder: {report.embedder}, on this machine.")
+    embedder = f"{report.embedder}, on this machine" if report.embedder else NO_EMBEDDER
+    terminal.say(f"Embedder: {embedder}.")
     for note in report.notes:
         terminal.say(note, style="yellow")
     for number, (question, answer) in enumerate(answers, start=1):

@@ -9,6 +9,7 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import with_session
 from knotwork.cli.session import Session
+from knotwork.cli.terminal import count_of
 
 
 @click.command(
@@ -46,4 +47,5 @@ def command(session: Session) -> None:
         session.terminal.say("\nSkipped", style="bold yellow")
         for item in skipped:
             session.terminal.say(tell_failure(item["uri"], item["message"]), indent=2)
-    session.terminal.note(f"{len(indexed)} documents, {len(skipped)} skipped", style="dim")
+    counts = f"{count_of(len(indexed), 'document')}, {len(skipped):,} skipped"
+    session.terminal.note(counts, style="dim")

@@ -11,6 +11,7 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import with_session
 from knotwork.cli.session import Session
+from knotwork.cli.terminal import count_of
 from knotwork.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ def print_run(session: Session, run: EvaluationRun) -> None:
     terminal = session.terminal
     described = describe_run(run)
     means: dict[str, dict[str, float]] = described["retrievers"]
-    terminal.say(f"{run.dataset}: {run.questions:,} questions, means in percent", style="bold")
+    questions = count_of(run.questions, "question")
+    terminal.say(f"{run.dataset}: {questions}, means in percent", style="bold")
     metrics = list(next(iter(means.values())))
     terminal.table(
         [
@@ -160,9 +162,9 @@ def print_run(session: Session, run: EvaluationRun) -> None:
     if compared:
         terminal.say(f"\nPaired difference in {COMPARED_METRIC}", style="bold")
     for first, second, _, comparison in compared:
-        questions = f"better on {comparison.wins}, worse on {comparison.losses} questions"
+        counts = f"better on {comparison.wins}, worse on {comparison.losses} of {questions}"
         points = f"{comparison.difference * 100:+.1f} points"
-        terminal.say(f"{first} - {second}: {points}, {questions}, p = {comparison.p_value:.4f}")
+        terminal.say(f"{first} - {second}: {points}, {counts}, p = {comparison.p_value:.4f}")
 
 
 def draw_bar(share: float, width: int = 50) -> str:

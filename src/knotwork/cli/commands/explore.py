@@ -9,6 +9,7 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import with_session
 from knotwork.cli.session import Session, check_choice
+from knotwork.cli.terminal import count_of
 
 _COUNT = click.IntRange(min=1)
 
@@ -69,5 +70,7 @@ def command(
     )
     cut = " (cut at --limit)" if len(subgraph.edges) >= limit else ""
     session.terminal.note(
-        f"{len(subgraph.nodes)} entities, {len(subgraph.edges)} relations{cut}", style="dim"
+        f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
+        f"{count_of(len(subgraph.edges), 'relation')}{cut}",
+        style="dim",
     )

@@ -12,6 +12,7 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import with_session
 from knotwork.cli.session import Session, check_choice
+from knotwork.cli.summaries import NO_EMBEDDER
 from knotwork.errors import ConfigError
 
 MOST_RELATIONS = 15
@@ -56,7 +57,7 @@ def stats(session: Session) -> None:
         rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
         session.terminal.table(rows or [("0", "none")], indent=2)
         session.terminal.say()
-    embedder = held.embedder or "none: full text and knowledge graph only"
+    embedder = held.embedder or NO_EMBEDDER
     session.terminal.say(f"Embedder: {embedder}")
     if held.failed:
         session.terminal.say(f"Skipped files: {held.failed:,}; see knotwork documents")
@@ -89,9 +90,8 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
 
     check_choice("export format", format, tuple(FORMATS))
     if output is None and (format in FOLDER_FORMATS or session.common.json):
-        raise ConfigError(
-            f"An export as {format} needs --output here.", fix="Add --output with a path."
-        )
+        wanted = f"An export as {format}" if format in FOLDER_FORMATS else "An export with --json"
+        raise ConfigError(f"{wanted} needs --output.", fix="Add --output with a path.")
     store = session.open().store
     if output is None:
         with tempfile.TemporaryDirectory() as folder:
