@@ -56,19 +56,28 @@ class UnknownName(ConfigError):
     """A name was given that is not one of the valid ones.
 
     ``valid`` are all of them, or, where they are too many to list, ``nearest`` a few of them.
+    ``place`` is where the name stands, such as " in knotwork.toml".
     """
 
     code = "unknown_name"
 
     def __init__(
-        self, kind: str, name: str, valid: Iterable[str] = (), *, nearest: Iterable[str] = ()
+        self,
+        kind: str,
+        name: str,
+        valid: Iterable[str] = (),
+        *,
+        nearest: Iterable[str] = (),
+        place: str = "",
     ) -> None:
         known, few = sorted(valid), list(nearest)
-        near = get_close_matches(name, known or few, n=1, cutoff=0.6)
-        hint = f"Did you mean `{near[0]}`?" if near else ""
-        listed = ", ".join(f"`{item}`" for item in known or few) or "none"
+        by_letters = {item.casefold(): item for item in reversed(known or few)}
+        near = get_close_matches(name.casefold(), by_letters, n=1, cutoff=0.6)
+        hint = f"Did you mean `{by_letters[near[0]]}`?" if near else ""
+        listed = ", ".join(f"`{item}`" for item in known or few)
         label = "Valid" if known else "Nearest"
-        super().__init__(f"Unknown {kind} `{name}`. {label}: {listed}.", fix=hint)
+        rest = f"{label}: {listed}." if listed else "No name is like it."
+        super().__init__(f"Unknown {kind} `{name}`{place}. {rest}", fix=hint)
         self.name = name
         self.valid = known or few
 

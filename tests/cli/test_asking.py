@@ -93,6 +93,17 @@ def test_no_answer_is_told_as_such_and_is_no_failure():
     assert payload["reason"]
 
 
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_an_empty_index_is_told_beside_the_result(command, tmp_path):
+    (tmp_path / "empty").mkdir()
+    options = ("--store", tmp_path / "empty.knot", "--set", "embedding.model=none")
+    assert knotwork("index", tmp_path / "empty", *options).code == 0
+    outcome = knotwork(command, "Who?", *options)
+    assert outcome.code == 0
+    assert "The index is empty. Add documents with: knotwork index FOLDER" in outcome.err
+    assert "empty" not in knotwork(command, DESIGNER).err
+
+
 def test_explain_adds_the_evidence():
     payload = knotwork("ask", DESIGNER, "--explain", "--json", *ALWAYS).json
     assert payload["evidence"]["hits"]

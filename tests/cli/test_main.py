@@ -71,6 +71,9 @@ def test_the_version_is_that_of_the_package():
         (["serach", "x"], "unknown_name", "Unknown command `serach`", "Did you mean `search`?"),
         (["ask"], "usage_error", "Missing argument 'QUESTION'", "See: knotwork ask --help"),
         (["ask", "x", "--jsno"], "usage_error", "--jsno", "Did you mean `--json`?"),
+        (["--stor", "x", "ask", "y"], "usage_error", "'--stor'", "Did you mean `--store`?"),
+        (["init", "absent"], "config_error", "absent/knotwork.toml", "Name a folder"),
+        (["documents", "--set", "answer.abstain_below=7"], "config_error", "from 0 to 1", "It is"),
         (["search", "x", "-k", "0"], "usage_error", "not in the range x>=1", "See: "),
         (["explore", "x", "--direction", "bth"], "unknown_name", "`bth`", "`both`"),
         (["graph", "export", "--format", "jsn"], "unknown_name", "`jsn`", "`json`"),
@@ -111,6 +114,18 @@ def test_a_broken_settings_file_is_named(tmp_path):
     assert "knotwork.toml" in outcome.err
 
 
+def test_an_object_about_an_export_needs_a_file_for_the_graph():
+    error = knotwork("graph", "export", "--json").json["error"]
+    assert error["message"] == "An export with --json needs --output."
+
+
+def test_an_unknown_section_is_told_with_its_file():
+    Path("knotwork.toml").write_text("[stroe]\n", encoding="utf-8")
+    outcome = knotwork("config", "show")
+    assert "Unknown section `stroe` in knotwork.toml. Valid: " in outcome.err
+    assert "Did you mean `store`?" in outcome.err
+
+
 def test_an_unknown_variable_is_refused(monkeypatch):
     monkeypatch.setenv("KNOTWORK_STORE_PAHT", "x.knot")
     outcome = knotwork("config", "show")
@@ -124,6 +139,22 @@ def test_debug_shows_the_traceback():
     assert "Traceback" not in plain.err
     assert "Traceback" in debug.err
     assert debug.err.endswith(plain.err)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_output_that_cannot_be_written_is_told_in_one_line(options):
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no device that is always full")
+    command = [sys.executable, "-m", "knotwork", "config", "show", *options]
+    with full.open("w") as stream:
+        done = subprocess.run(
+            command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: ")
+    assert second.startswith("fix: Free some space")
 
 
 def test_a_fault_of_ours_is_told_as_one(monkeypatch):

@@ -88,6 +88,12 @@ def test_unknown_keys_are_refused_with_the_nearest(tmp_path, text, name, near):
     assert caught.value.fix == (f"Did you mean `{near}`?" if near else "")
 
 
+def test_the_nearest_name_does_not_depend_on_case_and_none_is_said_plainly():
+    near = UnknownName("entity", "Nump", nearest=["dumps", "NumPy"])
+    assert near.fix == "Did you mean `NumPy`?"
+    assert UnknownName("entity", "x").message == "Unknown entity `x`. No name is like it."
+
+
 def test_unknown_variables_and_arguments_are_refused_with_the_nearest():
     with pytest.raises(UnknownName, match="Did you mean `KNOTWORK_RETRIEVAL_K`"):
         load_settings(environ={"KNOTWORK_RETRIEVL_K": "1"})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import click
@@ -18,6 +20,8 @@ PROGRAM = "knotwork"
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SPACE_FIX = "Free some space, or write to another place."
 _FAULT_FIX = "This is a fault of Knotwork. Run it again with --debug, and report what it prints."
 
 
@@ -65,7 +69,8 @@ def _explain(error: BaseException) -> Failure:
     if isinstance(error, click.Abort | KeyboardInterrupt):
         return Failure("interrupted", "Interrupted.", exit_code=EXIT_INTERRUPTED)
     if isinstance(error, OSError):
-        return Failure("os_error", _explain_os_error(error))
+        fix = _SPACE_FIX if error.errno in _NO_SPACE else ""
+        return Failure("os_error", _explain_os_error(error), fix)
     return Failure("internal_error", f"{type(error).__name__}: {error}", _FAULT_FIX)
 
 
@@ -74,7 +79,11 @@ def _tell(failure: Failure, *, as_json: bool) -> int:
     terminal = Terminal(json=as_json)
     if as_json:
         code, message, fix, _ = failure
-        terminal.emit({"error": {"code": code, "message": message, "fix": fix}})
+        try:
+            terminal.emit({"error": {"code": code, "message": message, "fix": fix}})
+            sys.stdout.flush()
+        except OSError:
+            _discard_output()
     terminal.fail(join_lines(failure.message), join_lines(failure.fix))
     return failure.exit_code
 
@@ -86,7 +95,8 @@ def _explain_usage(error: click.ClickException) -> tuple[str, str]:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return "Missing command.", fix
     if isinstance(error, click.NoSuchOption) and error.possibilities:
-        return error.message, f"Did you mean `{min(error.possibilities)}`?"
+        nearest = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
+        return error.message, f"Did you mean `{nearest[0]}`?"
     return " ".join(error.format_message().split()), fix
 
 

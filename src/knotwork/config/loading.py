@@ -95,7 +95,7 @@ def _flatten(table: Mapping[str, object], source: Path) -> Iterator[tuple[str, o
     known = sections()
     for section, content in table.items():
         if section not in known:
-            raise UnknownName(f"section in {source}", section, known)
+            raise UnknownName("section", section, known, place=f" in {source}")
         if not isinstance(content, Mapping):
             raise ConfigError(
                 f"`{section}` in `{source}` is `{content}`, but must be a table.",
@@ -104,7 +104,7 @@ def _flatten(table: Mapping[str, object], source: Path) -> Iterator[tuple[str, o
         keys = {entry.key for entry in setting_fields() if entry.section == section}
         for key, value in content.items():
             if key not in keys:
-                raise UnknownName(f"setting of [{section}] in {source}", key, keys)
+                raise UnknownName("setting", key, keys, place=f" of [{section}] in {source}")
             yield f"{section}.{key}", value
 
 

@@ -46,7 +46,9 @@ class EmbeddingSettings:
         'OpenAI-compatible server) or "none" (full text and graph only)',
         may_be_empty=False,
     )
-    download: bool = _setting(False, "fetch a local model by name when it is not on this machine")
+    download: bool = _setting(
+        False, "whether to fetch a local model by name when it is not on this machine"
+    )
     base_url: str = _setting(
         "https://api.openai.com/v1", "the server of an openai: model", may_be_empty=False
     )
@@ -62,7 +64,7 @@ class EmbeddingSettings:
     concurrency: int = _setting(4, "requests to a server at a time", minimum=1, maximum=256)
     timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
     sentences: bool = _setting(
-        True, "embed sentences too; an openai: model is asked for each of them"
+        True, "whether to embed sentences too; an openai: model is asked for each of them"
     )
 
 
@@ -92,7 +94,10 @@ class IndexSettings:
     )
     exclude: tuple[str, ...] = _setting((), "globs of files to leave out, as in a .gitignore")
     max_file_mb: float = _setting(
-        100.0, "larger files are skipped, and reported", minimum=0.001, maximum=100_000
+        100.0,
+        "the largest file to read; larger ones are skipped, and reported",
+        minimum=0.001,
+        maximum=100_000,
     )
 
 
@@ -111,7 +116,7 @@ class AnswerSettings:
     max_sentences: int = _setting(4, "sentences in an answer, at most", minimum=1, maximum=50)
     abstain_below: float = _setting(
         0.5,
-        "say that the sources hold no answer when the confidence is lower; 0 always answers",
+        "the confidence below which an answer says that the sources hold none; 0 always answers",
         minimum=0,
         maximum=1,
     )

@@ -12,7 +12,7 @@ from knotwork.errors import ConfigError
 _HEAD = """\
 # Settings of Knotwork. A line that begins with "#" shows a default: take the "#" away to change it.
 # An environment variable (KNOTWORK_STORE_PATH for path in [store]) and an option of the command
-# line come before this file. `knotwork doctor` shows every value and where it comes from.
+# line come before this file. `knotwork config show --origin` shows all values in force.
 """
 
 
@@ -45,7 +45,8 @@ def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
         ) from None
     except OSError as error:
         raise ConfigError(
-            f"The settings file `{target}` cannot be written: {error.strerror}."
+            f"The settings file `{target}` cannot be written: {error.strerror}.",
+            fix="Name a folder that is there, and that you may write to.",
         ) from error
     return target
 

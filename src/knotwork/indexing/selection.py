@@ -14,6 +14,8 @@ from knotwork.indexing.sources import absolute_path, entry_path
 from knotwork.stores.base import LedgerEntry, Store
 
 _NEAR_NAMES = 8
+_ALIKE = 0.8
+"""Uris share their folders: less alike than this, only those are."""
 
 
 def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
@@ -50,12 +52,13 @@ def _is_meant(entry: LedgerEntry, name: str) -> bool:
 
 
 def _near(name: str, uris: Iterable[str]) -> list[str]:
-    """Return the uris that look like a name, or whose last parts do."""
+    """Return the uris that hold a name, whose last parts look like it, or that do as a whole."""
     known = list(uris)
-    near = get_close_matches(name, known, n=_NEAR_NAMES)
+    near = [uri for uri in known if name and name.casefold() in uri.casefold()]
     by_last: dict[str, list[str]] = {}
     for uri in known:
         by_last.setdefault(uri.rpartition("/")[2], []).append(uri)
     for last in get_close_matches(Path(name).name, by_last, n=_NEAR_NAMES):
         near.extend(by_last[last])
+    near.extend(get_close_matches(name, known, n=_NEAR_NAMES, cutoff=_ALIKE))
     return list(dict.fromkeys(near))[:_NEAR_NAMES]

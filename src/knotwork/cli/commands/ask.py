@@ -29,7 +29,7 @@ def command(session: Session, *, question: str, retriever: str | None, explain: 
     """
     from knotwork.cli.answers import print_answer, print_evidence, print_usage
     from knotwork.cli.envelopes import describe_answer, describe_evidence
-    from knotwork.cli.evidence import find_documents
+    from knotwork.cli.evidence import find_documents, note_emptiness
 
     knowledge_base = session.open()
     answer = knowledge_base.ask(question, retriever=retriever)
@@ -45,4 +45,5 @@ def command(session: Session, *, question: str, retriever: str | None, explain: 
     if evidence:
         session.terminal.say("\nPassages", style="bold")
         print_evidence(session.terminal, evidence, documents, explain=True)
+    note_emptiness(session.terminal, knowledge_base)
     print_usage(session.terminal, answer)

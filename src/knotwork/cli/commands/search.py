@@ -29,7 +29,7 @@ def command(
     """Find the passages nearest to a question."""
     from knotwork.cli.answers import print_evidence
     from knotwork.cli.envelopes import describe_evidence
-    from knotwork.cli.evidence import find_documents
+    from knotwork.cli.evidence import find_documents, note_emptiness
 
     knowledge_base = session.open()
     evidence = knowledge_base.search(question, retriever=retriever, k=k)
@@ -38,3 +38,4 @@ def command(
         session.terminal.emit(describe_evidence(evidence, documents))
     else:
         print_evidence(session.terminal, evidence, documents, explain=explain)
+        note_emptiness(session.terminal, knowledge_base)
