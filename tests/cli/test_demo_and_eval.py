@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 from tests.cli.running import knotwork
 
+from knotwork.cli.app import app
 from knotwork.demo import QUESTIONS, open_sample
 
 NO_MODEL = ("--set", "embedding.model=none")
@@ -137,6 +139,27 @@ def test_doctor_fails_on_a_fault_and_says_what_to_do():
     outcome = knotwork("doctor", "--store", "bad.knot", *NO_MODEL)
     assert outcome.code == 1
     assert "FAILED Index" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("knotwork ex", "plain,explore"),
+        ("knotwork index pap", "file,pap"),
+        ("knotwork ask x --store kno", "file,kno"),
+        ("knotwork ask x --retriever bm", "plain,bm25"),
+        ("knotwork explore x --direction o", "plain,out"),
+        ("knotwork graph export --format gr", "plain,graphml"),
+        ("knotwork completion f", "plain,fish"),
+        ("knotwork documents --color ne", "plain,never"),
+    ],
+)
+def test_a_shell_completes_commands_files_and_values(line, offered):
+    *words, typed = line.split()[1:]
+    completion = BashComplete(app, {}, "knotwork", "_KNOTWORK_COMPLETE")
+    assert [(item.type, item.value) for item in completion.get_completions(words, typed)] == [
+        tuple(offered.split(","))
+    ]
 
 
 @pytest.mark.parametrize(

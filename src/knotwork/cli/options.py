@@ -6,19 +6,38 @@ to it and makes the session from them and from those given before the command's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from knotwork.cli.session import Common, Session
+from knotwork.cli.session import COLORS, Common, Session
 
 CommandFunction = Callable[..., None]
 Decorator = Callable[[CommandFunction], CommandFunction]
+Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _NAMES = tuple(Common.__dataclass_fields__)
+
+
+def complete_from(values: Iterable[str]) -> Completion:
+    """Return what offers the values that begin with what was typed, in a shell."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+        return [value for value in values if value.startswith(typed)]
+
+    return complete
+
+
+def complete_retrievers(
+    _context: click.Context, _parameter: click.Parameter, typed: str
+) -> list[str]:
+    """Return the retrievers that begin with what was typed, in a shell."""
+    from knotwork.retrieval.registry import retriever_names
+
+    return [name for name in retriever_names() if name.startswith(typed)]
 
 
 def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
@@ -27,6 +46,7 @@ def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
         click.option(
             "--store",
             metavar="FILE",
+            type=click.Path(),
             help="The index. [env: KNOTWORK_STORE_PATH]",
             hidden=hides_store,
         ),
@@ -34,7 +54,7 @@ def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
         click.option(
             "--config",
             metavar="FILE",
-            type=Path,
+            type=click.Path(path_type=Path),
             help="Settings file. [env: KNOTWORK_CONFIG]",
             hidden=hidden,
         ),
@@ -51,6 +71,7 @@ def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
         click.option(
             "--color",
             metavar="WHEN",
+            shell_complete=complete_from(COLORS),
             help="auto, always or never. [env: NO_COLOR]",
             hidden=hidden,
         ),

@@ -41,7 +41,8 @@ def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
             stream.write(render_config())
     except FileExistsError:
         raise ConfigError(
-            f"The settings file `{target}` exists already.", fix="Edit it, or name another file."
+            f"The settings file `{target}` exists already.",
+            fix="Edit it, or replace it with: knotwork init --force",
         ) from None
     except OSError as error:
         raise ConfigError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
+from knotwork.cli.options import complete_retrievers, with_session
 from knotwork.cli.session import Session
 
 
@@ -18,7 +18,10 @@ from knotwork.cli.session import Session
 )
 @click.argument("question")
 @click.option(
-    "--retriever", metavar="NAME", help="How passages are found, as auto, hybrid or bm25."
+    "--retriever",
+    metavar="NAME",
+    shell_complete=complete_retrievers,
+    help="How passages are found, as auto, hybrid or bm25.",
 )
 @click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
 @with_session()

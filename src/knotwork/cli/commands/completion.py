@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 
 from knotwork.cli.app import app, show_examples
 from knotwork.cli.main import PROGRAM
-from knotwork.cli.options import with_session
+from knotwork.cli.options import complete_from, with_session
 from knotwork.cli.session import Session, check_choice
 
 _PLACES = {
@@ -28,7 +28,7 @@ _PLACES = {
         "knotwork completion bash > completion.sh   to look at it",
     )
 )
-@click.argument("shell", default="")
+@click.argument("shell", default="", shell_complete=complete_from(_PLACES))
 @click.option("--install", is_flag=True, help="Write it where the shell looks for it.")
 @with_session(hides_store=True)
 def command(session: Session, *, shell: str, install: bool) -> None:

@@ -16,7 +16,7 @@ from knotwork.cli.session import Session
         "knotwork delete notes/old.md --json",
     )
 )
-@click.argument("uris", metavar="URI...", nargs=-1, required=True)
+@click.argument("uris", metavar="URI...", nargs=-1, required=True, type=click.Path())
 @with_session()
 def command(session: Session, *, uris: tuple[str, ...]) -> None:
     """Remove documents, and exactly what only they supported. Files are not touched.

@@ -30,7 +30,7 @@ COMPARED_METRIC = "recall@5"
         "knotwork eval data/hotpot --hide-titles --plot recall.png",
     ),
 )
-@click.argument("folder", metavar="DIR", type=Path)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "--retrievers",
     metavar="NAMES",

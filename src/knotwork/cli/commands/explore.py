@@ -7,7 +7,7 @@ from typing import cast, get_args
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
+from knotwork.cli.options import complete_from, with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.cli.terminal import count_of
 
@@ -25,6 +25,7 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--direction",
     metavar="WHICH",
+    shell_complete=complete_from(("both", "in", "out")),
     default="both",
     show_default=True,
     help="Follow relations: both, in or out.",

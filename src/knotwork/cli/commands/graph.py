@@ -18,6 +18,13 @@ from knotwork.errors import ConfigError
 MOST_RELATIONS = 15
 
 
+def complete_formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the export formats that begin with what was typed, in a shell."""
+    from knotwork.stores.export import FORMATS
+
+    return [name for name in FORMATS if name.startswith(typed)]
+
+
 @click.group()
 def command() -> None:
     """Count or export the knowledge graph."""
@@ -74,11 +81,18 @@ def stats(session: Session) -> None:
 @click.option(
     "--format",
     metavar="NAME",
+    shell_complete=complete_formats,
     default="json",
     show_default=True,
     help="json, graphml, csv, parquet or cypher.",
 )
-@click.option("-o", "--output", metavar="FILE", type=Path, help="A folder for csv and parquet.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A folder for csv and parquet.",
+)
 @with_session()
 def export(session: Session, *, format: str, output: Path | None) -> None:  # noqa: A002
     """Write documents, sections, chunks, entities and all edges to a file.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
+from knotwork.cli.options import complete_from, with_session
 from knotwork.cli.session import Session, check_choice
 
 if TYPE_CHECKING:
@@ -26,11 +26,12 @@ VIEWS = ("auto", "bar", "plain", "json", "none")
         "knotwork index docs/ --json --progress json 2> progress.jsonl",
     )
 )
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @click.option("--retry", is_flag=True, help="Read again what could not be read last time.")
 @click.option(
     "--progress",
     metavar="VIEW",
+    shell_complete=complete_from(VIEWS),
     default="auto",
     show_default=True,
     help="auto, bar, plain, json or none.",

@@ -18,7 +18,7 @@ from knotwork.cli.session import Session
         "knotwork init --force              replace the file by the defaults",
     )
 )
-@click.argument("folder", type=Path, default=Path())
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @with_session(hides_store=True)
 def command(session: Session, *, folder: Path, force: bool) -> None:
