@@ -88,6 +88,20 @@ def test_unknown_keys_are_refused_with_the_nearest(tmp_path, text, name, near):
     assert caught.value.fix == (f"Did you mean `{near}`?" if near else "")
 
 
+@pytest.mark.parametrize(
+    ("text", "globs"),
+    [
+        ("*.md, b c/", ("*.md", "b c/")),
+        ('["*.md", "a,b.txt"]', ("*.md", "a,b.txt")),
+        ("[ab]*.md", ("[ab]*.md",)),
+        ("", ()),
+    ],
+)
+def test_a_list_is_split_at_commas_or_written_as_in_the_file(text, globs):
+    loaded = load_settings(environ={"KNOTWORK_INDEX_EXCLUDE": text})
+    assert loaded.settings.index.exclude == globs
+
+
 def test_the_nearest_name_does_not_depend_on_case_and_none_is_said_plainly():
     near = UnknownName("entity", "Nump", nearest=["dumps", "NumPy"])
     assert near.fix == "Did you mean `NumPy`?"

@@ -68,7 +68,7 @@ def test_a_broken_dictionary_is_a_config_error(tmp_path: Path, name: str, data: 
 
 
 def test_a_missing_dictionary_is_a_config_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=r"none\.txt` cannot be read: No such file"):
         make_extractor("rules", dictionary=tmp_path / "none.txt")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -53,8 +55,8 @@ def parse_variable(entry: SettingField, text: str, origin: str) -> object:
 
 
 def parse_text(entry: SettingField, text: str, origin: str) -> object:
-    """Return the typed value of a text; lists are split at commas, and a secret is given by the
-    name of its variable. Raises ConfigError as `check_value` does.
+    """Return the typed value of a text; a list is split at commas or written as in the file, and a
+    secret is given by the name of its variable. Raises ConfigError as `check_value` does.
     """
     if entry.kind == _SECRET_KIND:
         return check_value(entry, {"env": text.strip()}, origin)
@@ -65,7 +67,7 @@ def parse_text(entry: SettingField, text: str, origin: str) -> object:
     elif entry.kind in (int, float):
         raw = _number(text)
     elif entry.kind == tuple[str, ...]:
-        raw = [part.strip() for part in text.split(",") if part.strip()]
+        raw = _list(text)
     return check_value(entry, raw, origin)
 
 
@@ -88,6 +90,14 @@ def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(value)
     return None
+
+
+def _list(text: str) -> object:
+    if text.strip().startswith("["):
+        # Also the beginning of a pattern such as `[ab]*.md`, which is no list in TOML.
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(f"list = {text.strip()}")["list"]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _number(text: str) -> object:

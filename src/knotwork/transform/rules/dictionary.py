@@ -40,9 +40,14 @@ class Dictionary:
         """
         try:
             text = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise ConfigError(
-                f"The dictionary `{path}` cannot be read: {error}.", fix="Use a UTF-8 text file."
+                f"The dictionary `{path}` cannot be read: {error.strerror}.",
+                fix="Name a file that is there: index.dictionary",
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(
+                f"The dictionary `{path}` is not UTF-8: {error}.", fix="Use a UTF-8 text file."
             ) from error
         if path.suffix.lower() == ".toml":
             return cls(tuple(_toml_entries(path, text)))
