@@ -189,7 +189,7 @@ def test_explore_walks_from_a_name():
     header, *rows = shown.out.splitlines()
     assert header.split() == ["from", "relation", "to", "weight"]
     assert len(rows) == 3
-    assert "cut at --limit" in shown.err
+    assert "--limit allows no more" in shown.err
 
 
 def test_explore_refuses_a_name_that_nothing_is_near_to():

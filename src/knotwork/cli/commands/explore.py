@@ -69,7 +69,7 @@ def command(
         ],
         header=("from", "relation", "to", "weight"),
     )
-    cut = " (cut at --limit)" if len(subgraph.edges) >= limit else ""
+    cut = " (--limit allows no more)" if len(subgraph.edges) >= limit else ""
     session.terminal.note(
         f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
         f"{count_of(len(subgraph.edges), 'relation')}{cut}",
