@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from knotwork.errors import RetrievalError
 from knotwork.inference.base import Embedder
@@ -10,9 +11,14 @@ from knotwork.records import Evidence, Query
 from knotwork.retrieval.candidates import first_stage, text_candidates
 from knotwork.retrieval.features import ChunkFeatures
 from knotwork.retrieval.hits import make_evidence, parts_of_base
-from knotwork.retrieval.question import read_question
+from knotwork.retrieval.question import can_embed, read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Scored, Store
+
+UNREAD_QUESTION_NOTE = (
+    "`{embedder}` does not read the language of this question, so that its vector tells little: "
+    "ask with `auto` or `bm25`, or index with a multilingual model."
+)
 
 
 class Bm25Retriever:
@@ -60,7 +66,11 @@ class DenseRetriever:
         )
         features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ())
         parts = {item.id: {"cosine": item.score} for item in ranked}
-        return make_evidence(query, self.name, ranked, parts, features, self._store)
+        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+        if can_embed(self._embedder, query.text):
+            return evidence
+        note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
+        return replace(evidence, notes=(*evidence.notes, note))
 
 
 class HybridRetriever:

@@ -3,7 +3,8 @@
 The best passages so far are the sources. A sentence of a source that answers to the question
 activates the entities it mentions; an activated entity leads to the chunks that are *about* it. A
 path (source, sentence, entity, target) counts as much as its sentence is relevant, its entity rare,
-its target about the entity, and as sentence and target *together* cover the question.
+its target about the entity, and as sentence and target *together* cover the question, less what the
+target only repeats of its source.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ def build_bridges(
     covered = sentence_coverage(question, sources)
     factor = weights.bridge.strength * link_factor(question, weights)
     relevant = _Relevance(question, targets, features, covered, weights)
+    neighbours = _same_document(sources, store)
     for entity in strongest:
         reached = [
             (item.id, share)
@@ -93,6 +95,8 @@ def build_bridges(
                 if target == activation.chunk_id:
                     continue
                 score = factor * activation.value * share * relevances[target]
+                if target in neighbours[activation.chunk_id]:
+                    score *= weights.bridge.same_document
                 if target not in into or score > into[target].score:
                     into[target] = Bridge(score, activation, entities[entity])
                 gain = score * max(features[target].base, 0.0) / best_base
@@ -118,6 +122,7 @@ class _Relevance:
         self._covered = self._covered.reshape(len(found), len(question.terms))
         self._rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
         self._by_sentence = covered
+        self._features = features
         self._known: dict[tuple[str, int], dict[str, float]] = {}
 
     def to(self, activation: Activation) -> Mapping[str, float]:
@@ -125,9 +130,18 @@ class _Relevance:
         place = activation.chunk_id, activation.sentence
         if place not in self._known:
             mask = self._by_sentence[activation.chunk_id][activation.sentence]
-            together = (mask | self._covered) @ self._shares + self._rest
-            self._known[place] = dict(zip(self._targets, together.tolist(), strict=True))
+            repeated = self._covered & self._features[activation.chunk_id].covered
+            together = (mask | self._covered) @ self._shares - repeated @ self._shares
+            values = np.maximum(together + self._rest, 0.0)
+            self._known[place] = dict(zip(self._targets, values.tolist(), strict=True))
         return self._known[place]
+
+
+def _same_document(sources: Mapping[str, Chunk], store: Store) -> dict[str, frozenset[str]]:
+    """Return the chunks of each source's document."""
+    documents = {chunk.document_id for chunk in sources.values()}
+    chunks = {document: frozenset(store.documents.chunk_ids(document)) for document in documents}
+    return {identifier: chunks[chunk.document_id] for identifier, chunk in sources.items()}
 
 
 def link_factor(question: Question, weights: Weights) -> float:

@@ -13,7 +13,7 @@ from knotwork.inference.base import Embedder
 from knotwork.records import Entity, Span
 from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import FloatMatrix, Scored, Store
-from knotwork.text.languages import detect_language
+from knotwork.text.languages import is_read
 from knotwork.text.names import name_candidates
 from knotwork.text.terms import content_terms
 
@@ -71,11 +71,7 @@ def rarity(document_frequency: int, items: int) -> float:
 
 def can_embed(embedder: Embedder | None, text: str) -> bool:
     """Tell whether the embedder was made for the language of the text."""
-    if embedder is None:
-        return False
-    languages: frozenset[str] = getattr(embedder, "languages", frozenset())
-    language = detect_language(text)
-    return not languages or not language or language in languages
+    return embedder is not None and is_read(text, getattr(embedder, "languages", None) or ())
 
 
 def read_question(

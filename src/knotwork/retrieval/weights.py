@@ -74,6 +74,9 @@ class BridgeWeights:
     """As in LinkWeights."""
     rest: float = 1.0
     """Weight of the target's cosine with what the question asks beside the names it gives."""
+    same_document: float = 0.25
+    """Worth of a bridge between two chunks of one document, which goes on speaking of the same
+    things: that its chunks share an entity says little."""
     support: float = 0.2
     """How much a source gains from the best path that leaves it."""
 
