@@ -4,7 +4,7 @@ import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork.config import AnswerSettings
-from knotwork.records import Document, Evidence, Heading, Page, Query, Span
+from knotwork.records import Chunk, Document, Evidence, Heading, Hit, Page, Query, Span
 from knotwork.retrieval.registry import build_retriever
 from knotwork.stores.registry import open_store
 from knotwork.synthesis.answering import compose_answer, show_sentence
@@ -92,6 +92,36 @@ def test_sections_and_pages_are_named():
     (citation,) = answer.citations
     assert (citation.document, citation.section, citation.page) == ("handbook.pdf", "Travel", "2")
     assert citation.quote == "Trips abroad are approved by the Travel Office."
+
+
+@pytest.mark.parametrize(
+    ("sentences", "joined"),
+    [
+        (["Ann flew.", "Bob drove."], "Ann flew. [1] Bob drove. [2]"),
+        (["出差须审批。", "海外出差由总部审批。"], "出差须审批。[1]海外出差由总部审批。[2]"),
+        (["规定：“须审批。”", "“出差”包括海外！"], "规定：“须审批。”[1]“出差”包括海外！[2]"),
+        (["出差须审批。", "Trips are approved."], "出差须审批。[1] Trips are approved. [2]"),
+        (["“Trips are approved.”", "出差须审批"], "“Trips are approved.” [1] 出差须审批[2]"),
+        (["出差须审批。", "2020年起由总部审批。"], "出差须审批。[1]2020年起由总部审批。[2]"),
+        (["これは本です。", "ペンです"], "これは本です。[1]ペンです[2]"),
+        (["- 出差须\n审批。", "* Ann\nflew."], "出差须审批。[1] Ann flew. [2]"),
+    ],
+)
+def test_sentences_and_marks_are_spaced_as_their_scripts_ask(sentences, joined):
+    text = "\n".join(sentences)
+    starts = [text.index(sentence) for sentence in sentences]
+    spans = tuple(Span(a, a + len(s)) for a, s in zip(starts, sentences, strict=True))
+    document = Document(uri="a.txt", title="A", text=text)
+    store = open_store("memory:", create=True)
+    build_index(store, None, documents=[document])
+    chunk = Chunk("c", document.id, "s", 0, Span(0, len(text)), text, spans)
+    hit = Hit(chunk, 1.0, sentences=tuple((span, 1.0) for span in spans))
+    answer = compose_answer(Evidence(Query("q"), "auto", (hit,), 1.0), store=store)
+    assert answer.text == joined
+    for citation, sentence in zip(answer.citations, sentences, strict=True):
+        assert text[slice(*citation.span)] == citation.quote == sentence
+        before, _, _ = answer.text.partition(f"[{citation.number}]")
+        assert before.rstrip().endswith(show_sentence(citation.quote))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from knotwork.stores.base import Store
 from knotwork.synthesis.messages import no_answer, no_match
 from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.selection import Selected, select_sentences
+from knotwork.text.characters import HAN_AND_KANA
 from knotwork.text.languages import detect_language
 
 NO_EVIDENCE = "no_evidence"
@@ -18,7 +19,11 @@ LOW_CONFIDENCE = "low_confidence"
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
 _SPACES = re.compile(r"\s+")
-_CJK_END = re.compile(r"[。！？；…」』”）\u3400-\u9fff]$")
+# Curly quotes are of both scripts: what they enclose decides.
+_WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff65"
+_WIDE_BREAK = re.compile(rf"(?<=[{_WIDE}])[ \t]*\r?\n\s*(?=[{_WIDE}])")
+_WIDE_START = re.compile(rf"[“‘…—\d]*[{_WIDE}]")
+_WIDE_END = re.compile(rf"[{_WIDE}][”’…—]*$")
 
 
 def compose_answer(
@@ -58,19 +63,25 @@ def compose_answer(
 
 
 def _join(sentences: Sequence[Selected]) -> str:
-    text = ""
+    """Return the sentences with their marks, spaced as the scripts on both sides of a gap ask.
+
+    Chinese and Japanese are written without spaces: a sentence of theirs has its mark right behind
+    it, and the next one right behind that.
+    """
+    text, before = "", ""
     for number, item in enumerate(sentences, start=1):
         shown = show_sentence(item.text)
-        space = (
-            "" if not text or _CJK_END.search(show_sentence(sentences[number - 2].text)) else " "
-        )
-        text += f"{space}{shown} [{number}]"
+        is_wide = bool(_WIDE_END.search(before) and _WIDE_START.match(shown))
+        text += ("" if is_wide or not text else " ") + shown
+        text += f"[{number}]" if _WIDE_END.search(shown) else f" [{number}]"
+        before = shown
     return text
 
 
 def show_sentence(text: str) -> str:
     """Return a sentence as prose: white space collapsed, list and table marks removed."""
-    return _SPACES.sub(" ", _MARKUP.sub("", text.strip())).strip()
+    bare = _WIDE_BREAK.sub("", _MARKUP.sub("", text.strip()))
+    return _SPACES.sub(" ", bare).strip()
 
 
 def _cite(sentences: Sequence[Selected], store: Store) -> tuple[Citation, ...]:
