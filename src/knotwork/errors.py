@@ -11,7 +11,8 @@
     │   ├── SchemaMismatch     the index was written by another version or embedder
     │   └── DimensionMismatch  a vector has the wrong length
     ├── ModelError             an embedder or model server failed for good
-    │   └── ModelUnavailable   it may work when tried again (transient)
+    │   ├── ModelUnavailable   it may work when tried again (transient)
+    │   └── BudgetExceeded     the ceiling on tokens or money is reached
     ├── IndexingError          a document cannot be indexed
     │   └── LoadError          a file cannot be read; its reason is the message
     ├── RetrievalError         a retriever cannot work on this index
@@ -162,6 +163,14 @@ class ModelUnavailable(ModelError):
     def __init__(self, message: str, *, fix: str = "", retry_after_s: float | None = None) -> None:
         super().__init__(message, fix=fix)
         self.retry_after_s = retry_after_s
+
+
+class BudgetExceeded(ModelError):
+    """A call would have gone beyond the ceiling on tokens or money; nothing was sent."""
+
+    code = "budget_exceeded"
+    exit_code = 4
+    http_status = 402
 
 
 class IndexingError(KnotworkError):
