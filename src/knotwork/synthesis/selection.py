@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Chunk, Evidence, Span
+from knotwork.synthesis.prose import CODE_WEIGHT, is_fenced, weigh_prose
 from knotwork.text.terms import content_terms
 
 LEAST_SHARE = 0.3
@@ -78,7 +79,10 @@ def _candidates(evidence: Evidence) -> list[Selected]:
             if _is_title(text, hit.chunk):
                 continue
             value = OVERALL_SHARE * relevance / best + (1 - OVERALL_SHARE) * relevance / own_best
-            item = Selected(hit.chunk, span, text, share * value, rank)
+            prose = weigh_prose(text)
+            if is_fenced(hit.chunk.text, span.start - start, span.end - start):
+                prose *= CODE_WEIGHT
+            item = Selected(hit.chunk, span, text, share * value * prose, rank)
             key = (hit.chunk.document_id, span)
             if key not in found or item.worth > found[key].worth:
                 found[key] = item

@@ -1,0 +1,112 @@
+"""How much of a piece of text is prose, in any language: words against addresses, markup and code.
+
+Documents hold much that is no sentence: rows of badges, commands, headings, lists of links. It is
+told from prose by the share of its tokens that are words. Facts such as ``Price: 12 EUR`` and the
+rows of tables consist of words and numbers, so that they count as prose.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from knotwork.text.characters import HAN_AND_KANA
+
+FULL_SHARE = 0.8
+"""A sentence with at least this share of words is prose; others weigh by the square of theirs."""
+
+FULL_WORDS = 3
+"""A sentence of fewer words weighs less, by their share of this number."""
+
+LEAST_WEIGHT = 0.02
+"""What is no prose at all keeps this weight, since it may be all that there is."""
+
+FACT_WEIGHT = 0.9
+"""The least weight of an address with its label, as in ``Bug reports: https://…``: it is a fact."""
+
+HEADING_WEIGHT = 0.5
+"""A heading names what its section says, but does not say it."""
+
+LEAD_IN_WEIGHT = 0.6
+"""What ends with a colon announces what follows it."""
+
+CODE_WEIGHT = 0.4
+"""What stands in a fenced block of Markdown is code or output, whatever words it holds."""
+
+_IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])?")
+_LINK = re.compile(r"\[([^\[\]]*)\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_WIDE = re.compile(f"[{HAN_AND_KANA}]+")
+_OPTION = re.compile(r"--?[A-Za-z]")
+# What stands inside words of no language: a path, a call, an assignment, an address, a file's name.
+_CODE_INSIDE = re.compile(r"[\\_=<>{}\[\]()|@#^~`*$%]|://|::|/[^/]*/|[^\W\d_]{2}\.[^\W\d_]{2}")
+_CODE_ALONE = re.compile(r"[\\=<>{}\[\]()@#$^~`*;%]+")
+_LABELLED_ADDRESS = re.compile(r"[^\W\d_][^:：\n]{0,60}[:：]\s[^\n]{0,60}?<?(?:\w+://|www\.)\S+")
+_EMPHASIS = re.compile(r"\*\*|__|`")
+_HEADING = re.compile(r"#{1,6}\s")
+_FENCE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)*(?:```|~~~)", re.MULTILINE)
+
+
+def weigh_prose(text: str) -> float:
+    """Return how far a sentence is prose, from `LEAST_WEIGHT` to 1."""
+    words, others = _count_tokens(text)
+    if not words:
+        return LEAST_WEIGHT
+    share = min(1.0, words / (words + others) / FULL_SHARE)
+    weight = share**2 * min(1.0, words / FULL_WORDS)
+    bare = _EMPHASIS.sub("", text).strip().lstrip("-*+• ")
+    if _LABELLED_ADDRESS.fullmatch(bare):
+        weight = max(weight, FACT_WEIGHT)
+    if _HEADING.match(bare):
+        weight *= HEADING_WEIGHT
+    if bare.endswith((":", "：")):
+        weight *= LEAD_IN_WEIGHT
+    return max(weight, LEAST_WEIGHT)
+
+
+def is_fenced(text: str, start: int, end: int) -> bool:
+    """Tell whether a part of Markdown stands in a fenced block that begins in ``text``."""
+    before = sum(1 for _ in _FENCE.finditer(text, 0, start))
+    return before % 2 == 1 or _FENCE.match(text, start, end) is not None
+
+
+def _count_tokens(text: str) -> tuple[float, int]:
+    """Return how many words stand in a text, and how many other tokens.
+
+    A link counts as its words and one token, an image or a tag as one token, an e-mail address as
+    a word. Where words are not parted by spaces, two characters count as one.
+    """
+    plain, images = _IMAGE.subn(" ", _MAIL_ADDRESS.sub("address", text))
+    linked, links = _LINK.subn(r" \1 ", plain)
+    bare, tags = _TAG.subn(" ", linked)
+    words, others = 0.0, images + links + tags
+    for token in _WIDE.sub(_space_out, bare).split():
+        core = _strip_marks(token)
+        if not core:
+            others += bool(_CODE_ALONE.search(token))
+        elif _OPTION.match(token) or _CODE_INSIDE.search(core):
+            others += 1
+        elif _WIDE.match(core):
+            words += len(core) / 2
+        else:
+            words += 1
+    return words, others
+
+
+def _space_out(match: re.Match[str]) -> str:
+    return f" {match[0]} "
+
+
+def _strip_marks(token: str) -> str:
+    """Return a token without the punctuation and the markup around it."""
+    start, end = 0, len(token)
+    while start < end and not _is_of_word(token[start]):
+        start += 1
+    while end > start and not _is_of_word(token[end - 1]):
+        end -= 1
+    return token[start:end]
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
