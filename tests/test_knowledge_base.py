@@ -286,11 +286,11 @@ def test_without_embedder_an_index_with_vectors_is_searched_by_text_and_says_so(
         assert any("hashing:32" in note for note in evidence.notes)
 
 
-def test_an_index_without_vectors_works_and_the_report_says_so(path, docs):
+def test_an_index_without_vectors_works_and_who_chose_it_is_not_advised_otherwise(path, docs):
     with knotwork.open(path, embedding_model="none") as kb:
         report = kb.index(docs)
         assert report.embedder == ""
-        assert "No embedder" in str(report)
+        assert report.notes == ()
         assert kb.search("Who approves travel abroad?").hits[0].chunk.document_title == "Travel"
         assert EMBEDDER_META not in kb.store.meta()
 
@@ -301,7 +301,9 @@ def test_a_missing_extra_means_no_embedder(path, docs, monkeypatch):
 
     monkeypatch.setattr("knotwork.knowledge_base.open_embedder", refuse)
     with knotwork.open(path) as kb:
-        assert kb.index(docs).embedder == ""
+        report = kb.index(docs)
+        assert report.embedder == ""
+        assert "pip install 'knotwork[local]'" in str(report)
         assert kb.search("travel").hits
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Self
 from knotwork.config import Settings, fingerprint, load_settings
 from knotwork.config.settings import setting_fields
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
-from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder, holds_vectors
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
-from knotwork.inference.registry import open_embedder
+from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.records import (
     Answer,
     Direction,
@@ -271,8 +271,8 @@ class KnowledgeBase:
         )
         dictionary = Path(index.dictionary) if index.dictionary else None
         extractor = make_extractor(index.extractor, dictionary=dictionary)
-        embedding = Embedding(self.embedder)
-        settings = fingerprint(index, embedding.name, extractor.name)
+        embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
+        settings = fingerprint(index, embedding.identity, extractor.name)
         return Stages(splitter, extractor, embedding, settings)
 
     def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
@@ -283,8 +283,8 @@ class KnowledgeBase:
         embedder = self.embedder if stored else None
         notes: tuple[str, ...] = ()
         if embedder is not None:
-            check_embedder(self.store.meta(), embedder.name)
-        elif stored:
+            check_embedder(self.store, embedder.name)
+        elif stored and holds_vectors(self.store):
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
         key = (name, embedder is not None)
         with self._lock:

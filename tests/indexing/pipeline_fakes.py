@@ -20,6 +20,7 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
+from knotwork.testing.embedders import HashingEmbedder
 
 NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
 WORDS = ("meets", "pays", "calls", "leads", "warns", "helps", "paints", "follows")
@@ -115,6 +116,25 @@ class CountingEmbedder:
     def embed_passages(self, passages):
         self.passages += len(passages)
         return self._inner.embed_passages(passages)
+
+
+class LatinEmbedder(HashingEmbedder):
+    """An embedder that was made for a few languages in Latin script."""
+
+    languages = frozenset({"en", "de"})
+
+    def __init__(self, dimension: int = 32) -> None:
+        super().__init__(dimension)
+        self.name = f"latin:{dimension}"
+        self.seen: list[str] = []
+
+    def embed(self, texts):
+        self.seen += texts
+        return super().embed(texts)
+
+    def embed_passages(self, passages):
+        self.seen += [passage.text for passage in passages]
+        return super().embed_passages(passages)
 
 
 def make_stages(embedder: Embedder | None, *, settings: str = "s1") -> Stages:

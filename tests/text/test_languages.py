@@ -1,6 +1,6 @@
 import pytest
 
-from knotwork.text.languages import detect_language
+from knotwork.text.languages import detect_language, is_read
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,23 @@ from knotwork.text.languages import detect_language
 )
 def test_language(text, language):
     assert detect_language(text) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "read"),
+    [
+        ("今天天气很好，我们去公园吧。", {"en", "de"}, False),
+        ("今天天气很好，我们去公园吧。", {"en", "zh"}, True),
+        ("今天天气很好，我们去公园吧。", (), True),
+        ("이것은 한국어 문장입니다. 아주 짧습니다.", {"en"}, False),
+        (
+            "The Chinese word 苹果 means apple, and it is used for the company as well.",
+            {"en"},
+            True,
+        ),
+        ("12345 67 --- 89", {"en"}, True),
+        ("", {"en"}, True),
+    ],
+)
+def test_a_model_reads_its_languages_and_what_is_in_none(text, languages, read):
+    assert is_read(text, languages) is read

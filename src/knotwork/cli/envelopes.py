@@ -115,6 +115,7 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
         "embedder": report.embedder,
         "embedded": report.embedded,
         "reused": report.reused,
+        "without_vectors": report.without_vectors,
         "seconds": seconds,
         "notes": list(report.notes),
         "interrupted": report.interrupted,

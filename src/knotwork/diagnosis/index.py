@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from knotwork.config import StoreSettings
 from knotwork.diagnosis.results import Check, failed
 from knotwork.errors import StoreError, StoreNotFound
-from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.indexing.embedding import (
+    EMBEDDER_META,
+    LANGUAGES_META,
+    UNREAD_FIX,
+    UNREAD_NOTE,
+    holds_vectors,
+)
 from knotwork.stores.base import ChecksItself, Store
 from knotwork.stores.registry import open_store
+from knotwork.text.languages import is_read
 
 _SHOWN_FAULTS = 3
 
@@ -29,7 +37,9 @@ def check_index(settings: StoreSettings) -> IndexFindings:
         store = open_store(settings.path, read_only=True)
     except StoreNotFound:
         detail = f"none yet at `{settings.path}`"
-        fix = "Make one with: knotwork index FOLDER"
+        folder = Path(settings.path).parent
+        made = "" if folder.is_dir() else f"Create the folder `{folder}` first. "
+        fix = f"{made}Make one with: knotwork index FOLDER"
         return IndexFindings((Check("Index", ok=True, detail=detail, fix=fix),))
     except StoreError as error:
         return IndexFindings((failed("Index", error),))
@@ -44,11 +54,34 @@ def check_index(settings: StoreSettings) -> IndexFindings:
 def _examine(store: Store) -> IndexFindings:
     documents, chunks = store.documents.document_count(), store.documents.chunk_count()
     entities = store.graph.entity_count()
-    detail = f"`{store.url}`: {documents} documents, {chunks} chunks, {entities} entities"
+    detail = f"`{store.url}`: {documents:,} documents, {chunks:,} chunks, {entities:,} entities"
     faults = store.check() if isinstance(store, ChecksItself) else []
-    faults += _disagreements(store, chunks)
-    checks = (Check("Index", ok=True, detail=detail), _wholeness(faults))
-    return IndexFindings(checks, store.meta().get(EMBEDDER_META, ""), _dimension(store))
+    unread = _count_unread(store)
+    faults += _disagreements(store, chunks, unread)
+    checks = [Check("Index", ok=True, detail=detail), _wholeness(faults)]
+    embedder = store.meta().get(EMBEDDER_META, "")
+    if unread:
+        note = UNREAD_NOTE.format(count=unread, chunks=chunks, embedder=embedder)
+        checks.append(Check("Languages", ok=True, detail=note, fix=UNREAD_FIX))
+    if not holds_vectors(store):
+        return IndexFindings(tuple(checks))
+    return IndexFindings(tuple(checks), embedder, _dimension(store))
+
+
+def _count_unread(store: Store) -> int:
+    """Return how many chunks have no vector because the embedder does not read their language."""
+    languages = store.meta().get(LANGUAGES_META, "").split()
+    if not languages:
+        return 0
+    unread = 0
+    for document_id in store.documents.document_ids():
+        ids = store.documents.chunk_ids(document_id)
+        known = store.vectors("chunk").get(ids)
+        chunks = store.documents.chunks([i for i in ids if i not in known])
+        unread += sum(
+            not chunk.is_parent and not is_read(chunk.text, languages) for chunk in chunks.values()
+        )
+    return unread
 
 
 def _wholeness(faults: list[str]) -> Check:
@@ -63,22 +96,22 @@ def _wholeness(faults: list[str]) -> Check:
     )
 
 
-def _disagreements(store: Store, chunks: int) -> list[str]:
-    """Return where full text or vectors do not cover the chunks."""
+def _disagreements(store: Store, chunks: int, unread: int) -> list[str]:
+    """Return where full text or vectors do not cover the chunks; ``unread`` ones need no vector."""
     faults = []
     texts = store.texts("chunk").count()
     if texts != chunks:
         faults.append(f"{texts} chunks in the full text, not {chunks}")
     vectors = store.vectors("chunk").count()
-    if vectors not in (0, chunks):
-        faults.append(f"{vectors} chunks with a vector, not {chunks}")
+    if vectors not in (0, chunks - unread):
+        faults.append(f"{vectors} chunks with a vector, not {chunks - unread}")
     return faults
 
 
 def _dimension(store: Store) -> int:
     """Return the length of the index's vectors; 0 where there are none."""
     for document_id in store.documents.document_ids():
-        ids = store.documents.chunk_ids(document_id)[:1]
+        ids = store.documents.chunk_ids(document_id)
         for matrix in store.vectors("chunk").get(ids).values():
             return int(matrix.shape[1])
     return 0

@@ -7,7 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from knotwork.indexing.changes import indexed_entry
-from knotwork.indexing.embedding import DIMENSION_META, EMBEDDER_META, Embedding
+from knotwork.indexing.embedding import (
+    DIMENSION_META,
+    EMBEDDER_META,
+    LANGUAGES_META,
+    NO_VECTORS,
+    Embedding,
+)
 from knotwork.indexing.entities import entities_before, refresh_entities
 from knotwork.indexing.stages import Prepared
 from knotwork.inference.base import PassageVectors
@@ -74,10 +80,16 @@ def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collect
 
 
 def _stamp(store: Store, embedding: Embedding) -> None:
-    """Note whose vectors the index holds, with the first of them."""
-    if embedding and store.meta().get(EMBEDDER_META) != embedding.name:
+    """Note whose vectors the index holds, and for which languages, with the first document."""
+    if not embedding:
+        return
+    meta = store.meta()
+    languages = " ".join(sorted(embedding.languages))
+    if meta.get(EMBEDDER_META) != embedding.name:
         dimension = str(embedding.dimension)
         store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
+    if meta.get(LANGUAGES_META, "") != languages:
+        store.set_meta({LANGUAGES_META: languages})
 
 
 def _put_vectors(
@@ -87,6 +99,7 @@ def _put_vectors(
         (chunk.id, key, vectors[key])
         for prepared in batch
         for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
+        if key != NO_VECTORS
     ]
     store.vectors("chunk").put((i, key, found.chunk[np.newaxis]) for i, key, found in keyed)
     store.vectors("sentence").put(

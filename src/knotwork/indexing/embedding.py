@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,21 +14,40 @@ from knotwork.inference.base import Embedder, Passage, PassageVectors
 from knotwork.inference.keys import embedding_key
 from knotwork.records import Chunk, Span, content_id
 from knotwork.stores.base import Store
+from knotwork.text.languages import is_read
 
 FloatMatrix = NDArray[np.float32]
 
 EMBEDDER_META = "embedder"
 DIMENSION_META = "dimension"
+LANGUAGES_META = "languages"
+"""The languages that the embedder was made for, parted by spaces; empty for all."""
+
+NO_VECTORS = ""
+"""The content key of a chunk that gets no vectors."""
+
+MULTILINGUAL_MODEL = "local:paraphrase-multilingual-MiniLM-L12-v2"
+UNREAD_NOTE = (
+    "{count:,} of {chunks:,} chunks have no vectors, because `{embedder}` does not read their "
+    "language: full text and the knowledge graph find them."
+)
+UNREAD_FIX = (
+    "For vectors too, set embedding.model to a multilingual model, for example "
+    f"{MULTILINGUAL_MODEL} (with embedding.download = true), and index into a new file."
+)
 
 
 @dataclass(slots=True)
 class Embedding:
     """An embedder as a run uses it, or none; ``embedded`` and ``reused`` count its texts.
 
-    Names are embedded while a batch is stored: ``names_s`` tells how long that took.
+    Text in a language that it was not made for gets no vectors: they would be noise, and its
+    questions are not embedded either. Names are embedded while a batch is stored: ``names_s`` tells
+    how long that took. ``wanted`` is False when the settings ask for no embedder.
     """
 
     embedder: Embedder | None = None
+    wanted: bool = True
     embedded: int = 0
     reused: int = 0
     names_s: float = 0.0
@@ -42,6 +61,16 @@ class Embedding:
         return self.embedder.name if self.embedder else ""
 
     @property
+    def languages(self) -> frozenset[str]:
+        """The languages it was made for; empty when it serves all."""
+        return frozenset(getattr(self.embedder, "languages", None) or ())
+
+    @property
+    def identity(self) -> str:
+        """What tells its vectors, and which texts have one, from those of another embedder."""
+        return " ".join([self.name, *sorted(self.languages)])
+
+    @property
     def dimension(self) -> int:
         """The length of its vectors; the first use may load a model."""
         return self._model.dimension
@@ -52,12 +81,18 @@ class Embedding:
         return self.embedder
 
     def chunk_key(self, chunk: Chunk) -> str:
-        """Return the key of all that decides a chunk's vectors."""
+        """Return the key of all that decides a chunk's vectors; NO_VECTORS if it gets none."""
+        if not self.reads(chunk.text):
+            return NO_VECTORS
         return embedding_key(self.name, _passage(chunk))
 
     def name_key(self, name: str) -> str:
         """Return the key of a name's vector."""
         return content_id("name", self.name, name)
+
+    def reads(self, text: str) -> bool:
+        """Tell whether the embedder was made for the language of the text."""
+        return is_read(text, self.languages)
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
         """Return the vectors of chunks, in order."""
@@ -88,13 +123,18 @@ def known_vectors(store: Store, keys: Collection[str]) -> dict[str, PassageVecto
     }
 
 
-def check_embedder(meta: Mapping[str, str], name: str) -> None:
+def holds_vectors(store: Store) -> bool:
+    """Tell whether the index holds any vector."""
+    return any(store.vectors(name).count() for name in ("chunk", "entity"))
+
+
+def check_embedder(store: Store, name: str) -> None:
     """Raise SchemaMismatch when the index holds the vectors of another embedder than ``name``.
 
     An index without vectors fits every embedder: its documents are embedded by the next run.
     """
-    stored = meta.get(EMBEDDER_META, "")
-    if stored in {"", name}:
+    stored = store.meta().get(EMBEDDER_META, "")
+    if stored in {"", name} or not holds_vectors(store):
         return
     using = f"`{name}`" if name else "none"
     raise SchemaMismatch(

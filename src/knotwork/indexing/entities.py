@@ -1,8 +1,9 @@
 """The full text and the vectors of entities, kept in step with the graph.
 
 Both are functions of the graph as it is now: an entity's text is its name; its vector, which it has
-as long as ``VECTOR_CHUNKS`` chunks mention it, is that of its normal form, which never changes. So
-an index that grew and shrank equals a fresh build, and removing documents never needs a model.
+as long as ``VECTOR_CHUNKS`` chunks mention it, is that of its normal form, which never changes. A
+name in a language that the embedder does not read has none. So an index that grew and shrank equals
+a fresh build, and removing documents never needs a model.
 Names of one chunk alone are most of all names, and lead nowhere but to a chunk with its own vector:
 to embed them too would double what indexing costs.
 """
@@ -78,7 +79,11 @@ def _add_vectors(
 ) -> None:
     index = store.vectors("entity")
     present = index.get(entities.keys()).keys()
-    missing = [entity for entity in entities.values() if entity.id not in present]
+    missing = [
+        entity
+        for entity in entities.values()
+        if entity.id not in present and embedding.reads(entity.normal_form)
+    ]
     again = [entity for entity in missing if entity.id in earlier]
     fresh = [entity for entity in missing if entity.id not in earlier]
     index.put((e.id, embedding.name_key(e.normal_form), earlier[e.id]) for e in again)

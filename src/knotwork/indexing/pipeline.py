@@ -25,7 +25,7 @@ from knotwork.indexing.changes import (
     with_entries,
 )
 from knotwork.indexing.commits import commit_documents, remove_sources
-from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, known_vectors
+from knotwork.indexing.embedding import EMBEDDER_META, NO_VECTORS, check_embedder, known_vectors
 from knotwork.indexing.report import (
     EventKind,
     Failure,
@@ -105,7 +105,7 @@ class Pipeline:
         self._batch, self._tally = _Batch(), tally or Tally()
         sources = list({source.uri: source for source in sources}.values())
         self._tally.total = len(sources) + len(failures)
-        check_embedder(self._store.meta(), self._stages.embedding.name)
+        check_embedder(self._store, self._stages.embedding.name)
         try:
             yield from self._steps(sources, covers, failures, retry=retry)
         except KeyboardInterrupt:
@@ -208,12 +208,15 @@ class Pipeline:
         if not embedding or not self._batch.prepared:
             return
         wanted: dict[str, Chunk] = {}
+        unread = 0
         for prepared, _ in self._batch.prepared:
             wanted.update(zip(prepared.keys, prepared.leaves, strict=True))
+            unread += prepared.keys.count(NO_VECTORS)
+        wanted.pop(NO_VECTORS, None)
         with self._tally.timed("embed"):
             if self._store.meta().get(EMBEDDER_META):
                 self._batch.vectors = known_vectors(self._store, wanted)
-        embedding.reused += self._batch.chunks - len(wanted) + len(self._batch.vectors)
+        embedding.reused += self._batch.chunks - unread - len(wanted) + len(self._batch.vectors)
         missing = [key for key in wanted if key not in self._batch.vectors]
         for start in range(0, len(missing), self._embedding_chunks):
             keys = missing[start : start + self._embedding_chunks]
@@ -247,7 +250,7 @@ class Pipeline:
         finished = [
             (prepared, kind)
             for prepared, kind in batch.prepared
-            if all(key in batch.vectors for key in prepared.keys)
+            if all(key in batch.vectors for key in prepared.keys if key != NO_VECTORS)
         ]
         self._batch.prepared = finished
         self._batch.chunks = sum(len(prepared.leaves) for prepared, _ in finished)

@@ -68,7 +68,9 @@ class IndexReport:
 
     ``chunks``, ``sentences``, ``mentions`` and ``relations`` were written by this run; the
     ``total_*`` fields count the index afterwards. ``embedded`` texts went through the model,
-    ``reused`` ones kept the vectors they had. ``seconds`` are by stage. ``notes`` are for the user.
+    ``reused`` ones kept the vectors they had. ``without_vectors`` counts the chunks of the index
+    that have none although there is an embedder. ``seconds`` are by stage. ``notes`` are for the
+    user.
     """
 
     added: int = 0
@@ -86,6 +88,7 @@ class IndexReport:
     embedder: str = ""
     embedded: int = 0
     reused: int = 0
+    without_vectors: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     interrupted: bool = False

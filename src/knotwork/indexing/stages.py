@@ -47,7 +47,8 @@ class Stages:
 class Prepared:
     """A document that was read, split and extracted from, ready to be embedded and stored.
 
-    ``keys`` are the content keys of the leaf chunks, in order; empty without an embedder.
+    ``keys`` are the content keys of the leaf chunks, in order, NO_VECTORS for a chunk that gets
+    none; empty without an embedder.
     """
 
     source: Candidate

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
 from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
 from knotwork.indexing.stages import Prepared
 from knotwork.stores.base import Store
@@ -89,6 +89,8 @@ class Tally:
         if embedding is not None:
             seconds["embed"] += embedding.names_s
             seconds["store"] -= embedding.names_s
+        chunks = store.documents.chunk_count()
+        bare = chunks - store.vectors("chunk").count() if embedding else 0
         return IndexReport(
             added=self.outcomes[EventKind.ADDED],
             changed=self.outcomes[EventKind.CHANGED],
@@ -100,12 +102,23 @@ class Tally:
             mentions=self.mentions,
             relations=self.relations,
             total_documents=store.documents.document_count(),
-            total_chunks=store.documents.chunk_count(),
+            total_chunks=chunks,
             total_entities=store.graph.entity_count(),
             embedder=embedding.name if embedding is not None else "",
             embedded=embedding.embedded if embedding is not None else 0,
             reused=embedding.reused if embedding is not None else 0,
             seconds=seconds,
-            notes=(NO_EMBEDDER_NOTE,) if embedding is not None and not embedding else (),
+            without_vectors=bare,
+            notes=_notes(embedding, chunks, bare) if embedding is not None else (),
             interrupted=interrupted,
         )
+
+
+def _notes(embedding: Embedding, chunks: int, bare: int) -> tuple[str, ...]:
+    """Return what the user should know of the index's ``chunks``, ``bare`` ones without vectors."""
+    if not embedding:
+        return (NO_EMBEDDER_NOTE,) if embedding.wanted else ()
+    if bare and embedding.languages:
+        note = UNREAD_NOTE.format(count=bare, chunks=chunks, embedder=embedding.name)
+        return (f"{note} {UNREAD_FIX}",)
+    return ()

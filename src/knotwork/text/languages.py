@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 
 _SAMPLE_CHARACTERS = 20_000
 _FEWEST_WORDS = 20
@@ -52,6 +53,17 @@ def detect_language(text: str) -> str:
     if 2 * len(latin) <= words:
         return ""
     return _latin_language(latin)
+
+
+def is_read(text: str, languages: Collection[str]) -> bool:
+    """Tell whether a model made for these languages reads the text; without any, it reads all.
+
+    A text whose language cannot be told is read: it holds mostly numbers, code or names.
+    """
+    if not languages:
+        return True
+    language = detect_language(text)
+    return not language or language in languages
 
 
 def _latin_language(words: list[str]) -> str:
