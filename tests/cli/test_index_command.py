@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.running import knotwork
+from tests.indexing.pipeline_fakes import LatinEmbedder
+
+from knotwork.inference.registry import EMBEDDERS
 
 NO_MODEL = ("--set", "embedding.model=none")
 
@@ -155,3 +158,19 @@ def test_ctrl_c_keeps_what_was_done_and_says_how_to_go_on(tmp_path, as_json):
     assert resumed["added"] + resumed["unchanged"] == 12
     assert resumed["unchanged"] >= 4
     assert resumed["index"]["documents"] == 12
+
+
+def test_chunks_that_the_model_does_not_read_are_told_once(folder, monkeypatch):
+    monkeypatch.setitem(EMBEDDERS, "hashing", lambda model, settings: LatinEmbedder(int(model)))
+    line = ("index", folder, "--store", "x.knot", "--set", "embedding.model=hashing:32")
+    outcome = knotwork(*line)
+    assert (outcome.out + outcome.err).count("chunks have no vectors") == 1
+    report = knotwork(*line, "--json").json
+    assert (report["unchanged"], report["embedded"], report["without_vectors"]) == (2, 0, 1)
+    (note,) = report["notes"]
+    assert "1 of 2 chunks have no vectors" in note
+    assert "embedding.model" in note
+
+
+def test_who_chose_no_model_is_not_advised_to_install_one(folder):
+    assert index(folder, "--json").json["notes"] == []

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from tests.indexing.pipeline_fakes import LatinEmbedder
 
+import knotwork
 from knotwork.config import EmbeddingSettings, StoreSettings, load_settings
 from knotwork.diagnosis import diagnose
 from knotwork.diagnosis.index import IndexFindings, check_index
@@ -8,6 +10,7 @@ from knotwork.diagnosis.installation import check_disk, check_libraries, check_p
 from knotwork.diagnosis.models import check_embedder
 from knotwork.diagnosis.names import check_names, check_secrets, check_settings
 from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.records import Document
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.samples import sample_document, sample_mention, sample_relation
 
@@ -186,3 +189,39 @@ def test_missing_libraries_and_old_pythons_are_told(monkeypatch):
     assert check_python().ok
     monkeypatch.setattr("sys.version_info", (3, 10, 0))
     assert not check_python().ok
+
+
+@pytest.fixture
+def mixed_path(tmp_path):
+    """An index of an English and a Chinese document whose embedder reads no Chinese."""
+    path = tmp_path / "mixed.knot"
+    texts = {"a.txt": "The heron eats fish in the lake.", "b.txt": "长江是中国最长的河流。"}
+    with knotwork.open(path, embedder=LatinEmbedder()) as kb:
+        kb.index_documents(Document(uri, text, title=uri) for uri, text in texts.items())
+    return path
+
+
+def test_chunks_that_the_embedder_does_not_read_are_told_and_no_fault(mixed_path):
+    found = check_index(StoreSettings(path=str(mixed_path)))
+    checks = {check.name: check for check in found.checks}
+    assert all(check.ok for check in checks.values())
+    assert "1 of 2 chunks have no vectors" in checks["Languages"].detail
+    assert "embedding.model" in checks["Languages"].fix
+    assert (found.embedder, found.dimension) == ("latin:32", 32)
+
+
+def test_a_vector_that_the_embedder_would_have_made_is_missed(mixed_path):
+    damage(mixed_path, "DELETE FROM vector_chunk")
+    damage(mixed_path, "UPDATE vector_index SET items = 2 WHERE name = 'chunk'")
+    checks = {check.name: check for check in check_index(StoreSettings(str(mixed_path))).checks}
+    assert not checks["Integrity"].ok
+    assert "2 chunks with a vector, not 1" in checks["Integrity"].detail
+
+
+def test_an_index_without_any_vector_fits_every_embedder(tmp_path):
+    path = tmp_path / "chinese.knot"
+    with knotwork.open(path, embedder=LatinEmbedder()) as kb:
+        kb.index_documents([Document("b.txt", "长江是中国最长的河流。", title="长江")])
+    found = check_index(StoreSettings(path=str(path)))
+    assert found.embedder == ""
+    assert check_embedder(HASHING, index=found).ok
