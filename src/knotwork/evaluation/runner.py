@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
+from knotwork.config import IndexSettings, fingerprint
 from knotwork.evaluation.datasets import Case, Dataset
 from knotwork.evaluation.metrics import METRICS
 from knotwork.evaluation.significance import Comparison, compare_paired
@@ -80,7 +81,7 @@ def index_dataset(
     A passage is a chunk, unless ``splitter`` names another way to cut documents.
     """
     embedding = Embedding(embedder)
-    settings = content_id("evaluation", embedding.name, extractor.name, *_named(splitter))
+    settings = fingerprint(IndexSettings(splitter=splitter), embedding.identity, extractor.name)
     stages = Stages(make_splitter(splitter), extractor, embedding, settings)
     sources = [document_source(document) for document in dataset.documents]
     yield from Pipeline(store, stages).run(sources, covers=lambda _: True)
