@@ -218,6 +218,20 @@ def test_a_vector_that_the_embedder_would_have_made_is_missed(mixed_path):
     assert "2 chunks with a vector, not 1" in checks["Integrity"].detail
 
 
+def test_documents_indexed_without_the_embedder_are_told_and_no_fault(tmp_path):
+    path = tmp_path / "mixed.knot"
+    documents = [Document(f"{n}.txt", f"The heron eats fish number {n}.", title=n) for n in "abc"]
+    with knotwork.open(path, embedding_model="none") as kb:
+        kb.index_documents(documents)
+    with knotwork.open(path, embedder=LatinEmbedder()) as kb:
+        report = kb.index_documents(documents[:1])
+    assert "2 documents were indexed with other settings" in " ".join(report.notes)
+    checks = {check.name: check for check in check_index(StoreSettings(path=str(path))).checks}
+    assert all(check.ok for check in checks.values())
+    assert "2 of 3 chunks were indexed without an embedder" in checks["Vectors"].detail
+    assert "knotwork index" in checks["Vectors"].fix
+
+
 def test_an_index_without_any_vector_fits_every_embedder(tmp_path):
     path = tmp_path / "chinese.knot"
     with knotwork.open(path, embedder=LatinEmbedder()) as kb:

@@ -57,7 +57,10 @@ def _examine(store: Store) -> IndexFindings:
     detail = f"`{store.url}`: {documents:,} documents, {chunks:,} chunks, {entities:,} entities"
     faults = store.check() if isinstance(store, ChecksItself) else []
     unread = _count_unread(store)
-    faults += _disagreements(store, chunks, unread)
+    vectors = store.vectors("chunk").count()
+    missing = chunks - unread - vectors if holds_vectors(store) else 0
+    is_mixed = missing > 0 and len({e.settings for e in store.ledger.entries() if not e.error}) > 1
+    faults += _disagreements(store, chunks, vectors if is_mixed else chunks - unread)
     checks = [Check("Index", ok=True, detail=detail), _wholeness(faults)]
     embedder = store.meta().get(EMBEDDER_META, "")
     if unread:
@@ -65,6 +68,10 @@ def _examine(store: Store) -> IndexFindings:
         checks.append(Check("Languages", ok=True, detail=note, fix=UNREAD_FIX))
     if not holds_vectors(store):
         return IndexFindings(tuple(checks))
+    if is_mixed:
+        detail = f"{missing:,} of {chunks:,} chunks were indexed without an embedder"
+        fix = "Index their folders again: knotwork index FOLDER"
+        checks.append(Check("Vectors", ok=True, detail=detail, fix=fix))
     return IndexFindings(tuple(checks), embedder, _dimension(store))
 
 
@@ -96,15 +103,15 @@ def _wholeness(faults: list[str]) -> Check:
     )
 
 
-def _disagreements(store: Store, chunks: int, unread: int) -> list[str]:
-    """Return where full text or vectors do not cover the chunks; ``unread`` ones need no vector."""
+def _disagreements(store: Store, chunks: int, embedded: int) -> list[str]:
+    """Return where full text or vectors, if any, do not cover the chunks to be ``embedded``."""
     faults = []
     texts = store.texts("chunk").count()
     if texts != chunks:
         faults.append(f"{texts} chunks in the full text, not {chunks}")
     vectors = store.vectors("chunk").count()
-    if vectors not in (0, chunks - unread):
-        faults.append(f"{vectors} chunks with a vector, not {chunks - unread}")
+    if vectors not in (0, embedded):
+        faults.append(f"{vectors} chunks with a vector, not {embedded}")
     return faults
 
 

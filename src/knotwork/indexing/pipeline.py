@@ -275,7 +275,12 @@ class Pipeline:
                     yield self._tally.event(EventKind.REMOVED, entry.uri)
 
     def _report(self, *, interrupted: bool = False) -> IndexReport:
-        return self._tally.report(self._store, self._stages.embedding, interrupted=interrupted)
+        return self._tally.report(
+            self._store,
+            self._stages.embedding,
+            settings=self._stages.settings,
+            interrupted=interrupted,
+        )
 
 
 def _known_failure(entry: LedgerEntry) -> Failure:

@@ -18,6 +18,10 @@ NO_EMBEDDER_NOTE = (
     "No embedder: this index answers from full text and the knowledge graph alone. "
     "Install one with pip install 'knotwork[local]', then index again."
 )
+OUTDATED_NOTE = (
+    "{count:,} of {chunks:,} chunks have no vectors: {outdated:,} documents were indexed with "
+    "other settings, such as without an embedder. Index their folders again to change that."
+)
 
 
 @dataclass(slots=True)
@@ -82,15 +86,21 @@ class Tally:
         self.relations += sum(len(e.relations) for e in prepared.extractions)
 
     def report(
-        self, store: Store, embedding: Embedding | None, *, interrupted: bool = False
+        self,
+        store: Store,
+        embedding: Embedding | None,
+        *,
+        settings: str = "",
+        interrupted: bool = False,
     ) -> IndexReport:
-        """Return the report of the run so far."""
+        """Return the report of the run so far; ``settings`` is the fingerprint of its own."""
         seconds = {**self.seconds, "total": time.perf_counter() - self.started}
         if embedding is not None:
             seconds["embed"] += embedding.names_s
             seconds["store"] -= embedding.names_s
         chunks = store.documents.chunk_count()
         bare = chunks - store.vectors("chunk").count() if embedding else 0
+        outdated = _count_outdated(store, settings) if bare else 0
         return IndexReport(
             added=self.outcomes[EventKind.ADDED],
             changed=self.outcomes[EventKind.CHANGED],
@@ -109,15 +119,23 @@ class Tally:
             reused=embedding.reused if embedding is not None else 0,
             seconds=seconds,
             without_vectors=bare,
-            notes=_notes(embedding, chunks, bare) if embedding is not None else (),
+            notes=_notes(embedding, chunks, bare, outdated) if embedding is not None else (),
             interrupted=interrupted,
         )
 
 
-def _notes(embedding: Embedding, chunks: int, bare: int) -> tuple[str, ...]:
+def _count_outdated(store: Store, settings: str) -> int:
+    """Return how many documents were indexed with other settings than these."""
+    entries = store.ledger.entries()
+    return sum(entry.settings != settings for entry in entries if not entry.error_reason)
+
+
+def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:
     """Return what the user should know of the index's ``chunks``, ``bare`` ones without vectors."""
     if not embedding:
         return (NO_EMBEDDER_NOTE,) if embedding.wanted else ()
+    if bare and outdated:
+        return (OUTDATED_NOTE.format(count=bare, chunks=chunks, outdated=outdated),)
     if bare and embedding.languages:
         note = UNREAD_NOTE.format(count=bare, chunks=chunks, embedder=embedding.name)
         return (f"{note} {UNREAD_FIX}",)

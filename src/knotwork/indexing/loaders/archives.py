@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from knotwork.errors import LoadError
-from knotwork.indexing.loaders.base import MEGABYTE, Source, broken
+from knotwork.indexing.loaders.base import Source, broken, show_size
 
 ZIP_SIGNATURE = b"PK\x03\x04"
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -46,8 +46,8 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
         ):
             raise LoadError(
                 "too_large",
-                f"`{source.uri}` unfolds to {total / MEGABYTE:,.0f} MB in {len(members):,} parts; "
-                f"the limit is {source.max_bytes / MEGABYTE:,.0f} MB of text.",
+                f"`{source.uri}` unfolds to {show_size(total)} in {len(members):,} parts; "
+                f"the limit is {show_size(source.max_bytes)} of text.",
                 fix="Raise `index.max_file_mb` if you trust it.",
             )
         yield archive

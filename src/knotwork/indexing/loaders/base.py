@@ -11,8 +11,17 @@ from knotwork.errors import LoadError
 from knotwork.records import Heading, Page, Span
 
 MEGABYTE = 1_000_000
+_UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
+
+
+def show_size(size_bytes: float) -> str:
+    """Return a size with the unit that suits it, to a thousandth of the unit."""
+    for unit, name in _UNITS:
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:,.3f}".rstrip("0").rstrip(".") + f" {name}"
+    return f"{size_bytes:,.0f} {'byte' if size_bytes == 1 else 'bytes'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,10 @@ class PdfLoader:
             raise needs_password(source)
         pages = _without_running_lines([_page_text(page) for page in reader.pages])
         if not any(page.strip() for page in pages):
+            held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
             raise LoadError(
                 "no_text",
-                f"`{source.uri}` has {len(pages)} pages without any text: it is probably a scan.",
+                f"`{source.uri}` has {held} without any text: it is probably a scan.",
                 fix="Run it through a text recognition program (OCR) first.",
             )
         builder = TextBuilder()

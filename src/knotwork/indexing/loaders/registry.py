@@ -10,7 +10,7 @@ from pathlib import Path
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
-from knotwork.indexing.loaders.base import MEGABYTE, Content, Loader, Source
+from knotwork.indexing.loaders.base import MEGABYTE, Content, Loader, Source, show_size
 from knotwork.indexing.loaders.epub import EpubLoader
 from knotwork.indexing.loaders.html import HtmlLoader
 from knotwork.indexing.loaders.json_records import JsonLoader
@@ -177,6 +177,6 @@ def _empty(uri: str) -> LoadError:
 def _too_large(uri: str, size: int, max_file_mb: float) -> LoadError:
     return LoadError(
         "too_large",
-        f"`{uri}` has {size / MEGABYTE:,.1f} MB; the limit is {max_file_mb:g} MB.",
+        f"`{uri}` has {show_size(size)}; the limit is {show_size(max_file_mb * MEGABYTE)}.",
         fix="Raise `index.max_file_mb`, or split the file.",
     )
