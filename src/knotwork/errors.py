@@ -12,7 +12,8 @@
     │   └── DimensionMismatch  a vector has the wrong length
     ├── ModelError             an embedder or model server failed for good
     │   ├── ModelUnavailable   it may work when tried again (transient)
-    │   └── BudgetExceeded     the ceiling on tokens or money is reached
+    │   ├── BudgetExceeded     the ceiling on tokens or money is reached
+    │   └── Unparsable         a reply came, but is not what was asked for
     ├── IndexingError          a document cannot be indexed
     │   └── LoadError          a file cannot be read; its reason is the message
     ├── RetrievalError         a retriever cannot work on this index
@@ -144,10 +145,17 @@ class DimensionMismatch(StoreError):
 
 
 class ModelError(KnotworkError):
-    """An embedder or a model server failed, and trying again will not help."""
+    """An embedder or a model server failed, and trying again will not help.
+
+    ``status`` is the HTTP status that the server answered, or None where it answered none.
+    """
 
     code = "model_error"
     http_status = 502
+
+    def __init__(self, message: str, *, fix: str = "", status: int | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
 
 
 class ModelUnavailable(ModelError):
@@ -160,8 +168,15 @@ class ModelUnavailable(ModelError):
     exit_code = 3
     http_status = 503
 
-    def __init__(self, message: str, *, fix: str = "", retry_after_s: float | None = None) -> None:
-        super().__init__(message, fix=fix)
+    def __init__(
+        self,
+        message: str,
+        *,
+        fix: str = "",
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, fix=fix, status=status)
         self.retry_after_s = retry_after_s
 
 
@@ -171,6 +186,19 @@ class BudgetExceeded(ModelError):
     code = "budget_exceeded"
     exit_code = 4
     http_status = 402
+
+
+class Unparsable(ModelError):
+    """A model's reply is not what was asked for; it is kept apart, and not used.
+
+    ``reason`` is one short sentence for the list of such replies.
+    """
+
+    code = "unparsable_reply"
+
+    def __init__(self, reason: str, *, fix: str = "") -> None:
+        super().__init__(reason, fix=fix)
+        self.reason = reason
 
 
 class IndexingError(KnotworkError):

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from knotwork.config import SecretRef
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 
-_TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 _SHOWN_CHARACTERS = 300
 _LARGEST_BODY = 1 << 30
 
@@ -81,7 +81,7 @@ class ModelServer:
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
-            shown = _shorten(body, key)
+            shown = shorten(body, key)
             raise ModelUnavailable(f"`{url}` answered what is not JSON: {shown}") from error
 
     def _no_answer_in_time(self, url: str) -> ModelUnavailable:
@@ -106,11 +106,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def _refusal(url: str, error: urllib.error.HTTPError, key: str) -> ModelError:
     try:
-        detail = _shorten(_error_message(error.read(_LARGEST_BODY)), key)
+        detail = shorten(_error_message(error.read(_LARGEST_BODY)), key)
     except (OSError, http.client.HTTPException):
         detail = ""
     message = f"`{url}` answered {error.code}: {detail or error.reason}"
-    if error.code in _TRANSIENT_STATUSES or error.code >= 500:
+    if error.code in TRANSIENT_STATUSES or error.code >= 500:
         wait_s = parse_retry_after(error.headers.get("Retry-After"))
         return ModelUnavailable(message, retry_after_s=wait_s)
     if error.code in {401, 403}:
@@ -149,7 +149,8 @@ def _error_message(body: bytes) -> bytes | str:
     return message if isinstance(message, str) else body
 
 
-def _shorten(body: bytes | str, key: str) -> str:
+def shorten(body: bytes | str, key: str) -> str:
+    """Return text to show: in one line, without the key, and not too long."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     text = " ".join(text.split())
     if key:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,14 +20,17 @@ class RetryPolicy:
     """How often to call, and how long to wait between calls.
 
     The wait doubles from ``first_wait_s`` to ``longest_wait_s``; a server that asks for a longer
-    one gets it up to ``patience_s``, and beyond that the error is raised at once.
+    one gets it up to ``patience_s``, and beyond that the error is raised at once. Each wait is
+    longer by up to its ``jitter``-fold, by chance, so that many callers do not come back together.
     """
 
     attempts: int = 6
     first_wait_s: float = 0.5
     longest_wait_s: float = 30.0
     patience_s: float = 120.0
+    jitter: float = 0.0
     sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
 
     def call(self, action: Callable[[], T]) -> T:
         """Return what ``action`` returns; raise its last ModelUnavailable, or any other error."""
@@ -38,7 +42,7 @@ class RetryPolicy:
                 asked_s = error.retry_after_s or 0.0
                 if attempt == self.attempts or asked_s > self.patience_s:
                     raise
-                pause_s = max(wait_s, asked_s)
+                pause_s = max(wait_s, asked_s) * (1 + self.jitter * self.chance())
                 _log.info("attempt %d failed, next in %.1f s: %s", attempt, pause_s, error.message)
                 self.sleep(pause_s)
                 wait_s = min(wait_s * 2, self.longest_wait_s)

@@ -1,0 +1,242 @@
+"""The connection to a chat server: the official SDK, without its retries, and with our errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from knotwork.config import SecretRef
+from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
+from knotwork.inference.http import TRANSIENT_STATUSES, parse_retry_after, shorten
+
+if TYPE_CHECKING:
+    import openai
+
+_LONGEST_CONNECT_S = 10.0
+_SPENT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_FIXES = {
+    401: 'Name the variable with the key: llm.api_key = { env = "NAME" }',
+    402: "Top up the account at the server.",
+    403: "Check that the key of llm.api_key may use this model.",
+    404: "Check the model's name and llm.base_url, which mostly ends in /v1.",
+    413: "Lower index.chunk_tokens, or serve the model with a longer context.",
+}
+
+
+class Refusal(ModelError):
+    """The server refuses this request; ``server_code`` is its own word for the reason, or ""."""
+
+    def __init__(self, message: str, *, status: int, server_code: str, fix: str = "") -> None:
+        super().__init__(message, fix=fix, status=status)
+        self.server_code = server_code
+
+
+class ChatServer:
+    """A server of an OpenAI-compatible API under ``base_url``, used through the SDK of OpenAI.
+
+    ``timeout_s`` is the longest silence of the server, not the length of a call. Nothing is
+    followed to another host, as that would hand it the key. Raises ConfigError for an address that
+    is none, MissingExtra without the SDK; the SDK is imported, and the key read, on first use.
+    """
+
+    def __init__(self, base_url: str, *, api_key: SecretRef | None, timeout_s: float) -> None:
+        parts = urlsplit(base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(
+                f"`{base_url}` is not the address of a server.",
+                fix="Write llm.base_url with its scheme, such as http://localhost:8000/v1",
+            )
+        if importlib.util.find_spec("openai") is None:
+            raise MissingExtra("A language model behind a server", "llm")
+        self.base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._key = ""
+        self._opened: openai.OpenAI | None = None
+        self._lock = threading.Lock()
+
+    def post(self, path: str, payload: Mapping[str, object]) -> dict[str, Any]:
+        """Send JSON and return the JSON object that comes back.
+
+        Raises ModelUnavailable for what may pass (no connection, time-out, 429, 5xx, an answer that
+        is none), Refusal for any other, ConfigError when the key is not set. The key appears in
+        none of them.
+        """
+        client = self._client()
+        with _Translation(self, path):
+            body = client.post(path, cast_to=str, body=payload, options=self._options())
+        return self._parse(body, path)
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return the JSON object under ``path``; raises as `post`."""
+        client = self._client()
+        with _Translation(self, path):
+            body = client.get(path, cast_to=str, options=self._options())
+        return self._parse(body, path)
+
+    def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
+        """Send JSON and yield the JSON objects of the events that come back; raises as `post`.
+
+        The connection is closed when the iteration ends, for whatever reason.
+        """
+        from openai import Stream
+
+        client = self._client()
+        kind = Stream[object]
+        with _Translation(self, path):
+            events = client.post(
+                path, cast_to=object, body=payload, options=self._options(), stream=True,
+                stream_cls=kind,
+            )  # fmt: skip
+        try:
+            if events.response.headers.get("Content-Type", "").startswith("application/json"):
+                with _Translation(self, path):  # a server that does not stream
+                    body = events.response.read().decode("utf-8", "replace")
+                yield self._parse(body, path)
+                return
+            pieces = iter(events)
+            while True:
+                with _Translation(self, path):
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                if isinstance(piece, dict):
+                    self._check_error(piece, path)
+                    yield piece
+        finally:
+            events.close()
+
+    def mask(self, text: str) -> str:
+        """Return ``text`` in one line, shortened, with the key masked."""
+        return shorten(text, self._key)
+
+    def _client(self) -> openai.OpenAI:
+        with self._lock:
+            if self._opened is None:
+                from openai import DefaultHttpxClient, OpenAI, Timeout
+
+                self._key = self._api_key.reveal() if self._api_key else ""
+                timeout = Timeout(
+                    self._timeout_s, connect=min(self._timeout_s, _LONGEST_CONNECT_S), pool=None
+                )
+                self._opened = OpenAI(
+                    api_key=self._key or "none",
+                    base_url=self.base_url,
+                    max_retries=0,
+                    timeout=timeout,
+                    http_client=DefaultHttpxClient(follow_redirects=False, timeout=timeout),
+                )
+            return self._opened
+
+    def _options(self) -> Any:  # noqa: ANN401  a type that the SDK does not export
+        """Leave out what the SDK takes from the environment, and a key that is none."""
+        from openai import Omit
+
+        headers: dict[str, Omit] = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        if not self._key:
+            headers["Authorization"] = Omit()
+        return {"headers": headers}
+
+    def _parse(self, body: str, path: str) -> dict[str, Any]:
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise ModelUnavailable(
+                f"`{self.base_url}{path}` answered what is no JSON object: {self.mask(body)}",
+                status=200,
+            )
+        self._check_error(answer, path)
+        return answer
+
+    def _check_error(self, answer: Mapping[str, Any], path: str) -> None:
+        """Raise the error that an answer with status 200 may hold, as gateways send it."""
+        error = answer.get("error")
+        if not error or answer.get("choices"):
+            return
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+        raise self.refuse(path, status, error, None)
+
+    def refuse(
+        self, path: str, status: int, body: object, headers: Mapping[str, str] | None
+    ) -> ModelError:
+        """Return the error for an answer of ``status``, whose body or error object is ``body``."""
+        inner = body.get("error", body) if isinstance(body, dict) else body
+        code, detail = "", inner if isinstance(inner, str) else ""
+        if isinstance(inner, dict):
+            code = str(inner.get("code") or inner.get("type") or "")
+            said = inner.get("message") or inner.get("detail")
+            detail = said if isinstance(said, str) else json.dumps(inner, ensure_ascii=False)
+        detail = self.mask(detail)
+        message = f"`{self.base_url}{path}` answered {status}: {detail or 'no reason given'}"
+        if status == 429 and code in _SPENT_CODES:
+            fix = "Check the plan and the billing of the account at the server."
+            return Refusal(message, status=status, server_code=code, fix=fix)
+        if status in TRANSIENT_STATUSES or status >= 500:
+            wait_s = read_wait(headers or {})
+            return ModelUnavailable(message, status=status, retry_after_s=wait_s)
+        fix = _FIXES.get(status, "")
+        return Refusal(message, status=status, server_code=code, fix=fix)
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest silence of the server, in seconds."""
+        return self._timeout_s
+
+
+def read_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, from Retry-After-Ms or Retry-After."""
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if milliseconds.replace(".", "", 1).isdecimal():
+        return float(milliseconds) / 1000
+    return parse_retry_after(headers.get("retry-after"))
+
+
+class _Translation:
+    """Turns the errors of the SDK, and of JSON in a stream, into ours."""
+
+    def __init__(self, server: ChatServer, path: str) -> None:
+        self._server = server
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        translated = self._translate(error)
+        if translated is not None:
+            raise translated from None
+
+    def _translate(self, error: BaseException) -> ModelError | None:
+        import openai
+
+        server, url = self._server, f"{self._server.base_url}{self._path}"
+        if isinstance(error, openai.APIStatusError):
+            body = error.body if error.body is not None else error.response.text
+            return server.refuse(self._path, error.status_code, body, error.response.headers)
+        if isinstance(error, openai.APITimeoutError):
+            return ModelUnavailable(
+                f"`{url}` gave no answer within {server.timeout_s:g} s.",
+                fix="Raise llm.timeout_s, or lower llm.concurrency.",
+            )
+        if isinstance(error, openai.APIConnectionError):
+            reason = server.mask(str(error.__cause__ or error))
+            return ModelUnavailable(
+                f"No connection to `{url}`: {reason}.",
+                fix="Check llm.base_url, and that the server runs.",
+            )
+        if isinstance(error, openai.APIError):
+            return server.refuse(self._path, 500, error.body or error.message, None)
+        if isinstance(error, ValueError | RecursionError):
+            return ModelUnavailable(
+                f"`{url}` answered what is not JSON: {server.mask(str(error))}", status=200
+            )
+        return None

@@ -1,0 +1,416 @@
+"""The client of chat servers, against a real HTTP server on this machine."""
+
+import json
+import socket
+import threading
+
+import pytest
+from tests.inference.chat_answers import (
+    deltas,
+    raw_stream,
+    refuse,
+    refuse_if,
+    say,
+    stream_events,
+)
+from tests.inference.model_server import reply, serve
+
+from knotwork.config import SecretRef
+from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
+from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
+from knotwork.inference.chat_openai import OpenAIChat
+from knotwork.inference.chat_server import ChatServer, read_wait
+
+KEY = "sk-very-secret-0123456789"
+SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
+TALK = (Message("system", "Be brief."), Message("user", "Who?"))
+
+
+def connect(server, *, key=None, timeout_s=5.0, **options):
+    url = server if isinstance(server, str) else server.url
+    return OpenAIChat("small", ChatServer(url, api_key=key, timeout_s=timeout_s), **options)
+
+
+def ask(**options):
+    return ChatRequest(TALK, **options)
+
+
+def read(model, request):
+    *pieces, whole = model.stream(request)
+    assert all(isinstance(piece, str) and piece for piece in pieces)
+    assert isinstance(whole, ChatReply)
+    return pieces, whole
+
+
+def test_a_request_is_sent_whole_and_its_labels_are_not():
+    with serve(say("Ann.")) as server:
+        found = connect(server).complete(
+            ask(max_output_tokens=9, temperature=0.5, stop=("\n",), stage="extract", source="a.md")
+        )
+    assert found == ChatReply("Ann.", "stop", TokenUsage(11, 7, calls=1))
+    (sent,) = server.requests
+    assert sent == {
+        "path": "/v1/chat/completions",
+        "model": "small",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Who?"},
+        ],
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "stop": ["\n"],
+    }
+    assert "Authorization" not in {name.title() for name in server.headers[0]}
+
+
+def test_nothing_but_the_key_is_taken_from_the_environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "of-somebody-else")
+    monkeypatch.setenv("KNOTWORK_TEST_KEY", KEY)
+    with serve(say("a")) as server:
+        connect(server).complete(ask())
+        connect(server, key=SecretRef("KNOTWORK_TEST_KEY")).complete(ask())
+    assert "of-somebody-else" not in str(server.headers)
+    headers = [{name.lower(): value for name, value in h.items()} for h in server.headers]
+    assert [h.get("authorization") for h in headers] == [None, f"Bearer {KEY}"]
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("stop", "stop"),
+        (None, "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("content_filter", "filter"),
+        ("sensitive", "filter"),
+    ],
+)
+def test_why_a_reply_ends_is_told(told, reason):
+    with serve(say("Ann.", finish=told)) as server:
+        assert connect(server).complete(ask()).finish_reason == reason
+
+
+def test_streaming_gives_the_same_reply_in_pieces():
+    text = "<think>hm\n</think>\n\nAnn, 安 and\n<b>Bob</b>."
+    with serve(say(text)) as server:
+        model = connect(server)
+        whole = model.complete(ask())
+        pieces, streamed = read(model, ask())
+    assert len(pieces) > 4
+    assert "".join(pieces) == streamed.text == whole.text == "Ann, 安 and\n<b>Bob</b>."
+    assert streamed == whole
+    assert server.requests[1]["stream_options"] == {"include_usage": True}
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
+def test_thinking_set_apart_is_counted_but_no_text(name):
+    thought = {name: "word " * 100}
+    with serve(say("Ann.", usage=None, **thought)) as server:
+        model = connect(server)
+        replies = [model.complete(ask()), read(model, ask())[1]]
+    for found in replies:
+        assert found.text == "Ann."
+        assert found.usage.output_tokens > 100
+        assert found.usage.calls == 1
+        assert 4 <= found.usage.input_tokens <= 20
+
+
+def test_a_reply_cut_off_while_thinking_is_empty():
+    with serve(say("<think>I wonder", finish="length")) as server:
+        model = connect(server)
+        assert model.complete(ask()) == read(model, ask())[1]
+        assert model.complete(ask()).text == ""
+        assert model.complete(ask()).finish_reason == "length"
+
+
+def test_parts_and_refusals_are_read():
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Ann."}]
+    with serve(say(parts), say(None, refusal="I may not.")) as server:
+        assert connect(server).complete(ask()).text == "Ann."
+        assert connect(server).complete(ask()) == ChatReply(
+            "I may not.", "filter", TokenUsage(11, 7, calls=1)
+        )
+
+
+def test_a_limit_of_another_name_is_learned_once():
+    message = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. "
+        "Use 'max_completion_tokens' instead."
+    )
+    with serve(refuse_if(lambda sent: "max_tokens" in sent, message, say("Ann."))) as server:
+        model = connect(server)
+        assert [model.complete(ask()).text for _ in range(3)] == ["Ann."] * 3
+        assert read(model, ask())[1].text == "Ann."
+    limits = [{"max_tokens", "max_completion_tokens"} & set(sent) for sent in server.requests]
+    assert limits == [{"max_tokens"}, *[{"max_completion_tokens"}] * 4]
+
+
+def test_a_limit_that_is_too_large_is_no_matter_of_names():
+    message = "max_tokens is too large: 9. This model supports at most 8 completion tokens."
+    with serve(refuse(message)) as server, pytest.raises(ModelError, match="too large"):
+        connect(server).complete(ask())
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_refuses_whatever_it_is_told_is_not_asked_for_ever():
+    words = "max_tokens, temperature, stop, response_format, json_schema, the system role"
+    with (
+        serve(refuse(f"Unsupported: {words}, stream_options")) as server,
+        pytest.raises(ModelError, match="Unsupported"),
+    ):
+        list(connect(server).stream(ask(schema=SCHEMA, stop=("x",))))
+    assert len(server.requests) <= 9
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
+        ("temperature", "invalid temperature: only 1 is allowed for this model"),
+        ("stop", "Unsupported parameter: 'stop' is not supported with this model."),
+        ("stream_options", "Unrecognized request argument supplied: stream_options"),
+    ],
+)
+def test_what_a_server_does_not_take_is_left_out(name, message):
+    answer = refuse_if(lambda sent: name in sent, message, say("Ann. END no"), status=422)
+    with serve(answer) as server:
+        model = connect(server)
+        found = [read(model, ask(stop=(" END",)))[1] for _ in range(2)]
+        assert model.complete(ask(stop=(" END",))).text == "Ann."
+    assert name not in server.requests[-1]
+    assert len(server.requests) == 4
+    if name == "stop":
+        assert [reply.text for reply in found] == ["Ann.", "Ann."]
+    if name == "stream_options":
+        assert found[0].usage.output_tokens > 0
+
+
+def test_a_model_without_a_system_role_gets_its_words_from_the_user():
+    def has_system(sent):
+        return any(turn["role"] == "system" for turn in sent["messages"])
+
+    with serve(refuse_if(has_system, "System role not supported", say("Ann."))) as server:
+        assert connect(server).complete(ask()).text == "Ann."
+    assert server.requests[-1]["messages"] == [{"role": "user", "content": "Be brief.\n\nWho?"}]
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize("knows", ["json_schema", "json_object", None])
+def test_structured_output_falls_back_and_is_remembered(knows, status):
+    def test(sent):
+        return sent.get("response_format", {}).get("type") not in {knows, None}
+
+    message = "This response_format type is unavailable now"
+    with serve(refuse_if(test, message, say("{}"), status)) as server:
+        model = connect(server)
+        assert model.complete(ask(schema=SCHEMA)).text == "{}"
+        tries = len(server.requests)
+        assert model.complete(ask(schema=SCHEMA)).text == "{}"
+        assert model.complete(ask()).text == "{}"
+    assert tries == {"json_schema": 1, "json_object": 2, None: 3}[knows]
+    assert len(server.requests) == tries + 2
+    sent, plain = server.requests[-2:]
+    assert (SCHEMA in str(sent["messages"][0]["content"])) is (knows != "json_schema")
+    if knows == "json_schema":
+        form = sent["response_format"]["json_schema"]
+        assert form == {"name": "reply", "schema": json.loads(SCHEMA), "strict": True}
+    elif knows is None:
+        assert "response_format" not in sent
+    assert "response_format" not in plain
+    assert "JSON" not in str(plain["messages"])
+
+
+def test_a_schema_refused_for_itself_costs_no_other():
+    other = '{"type": "string"}'
+
+    def is_other(sent):
+        form = sent["response_format"]
+        return form["type"] == "json_schema" and form["json_schema"]["schema"] == json.loads(other)
+
+    with serve(refuse_if(is_other, "Invalid schema for response_format 'reply'", say("{}"))) as s:
+        model = connect(s)
+        for schema in (other, SCHEMA, other):
+            model.complete(ask(schema=schema))
+    forms = [sent["response_format"]["type"] for sent in s.requests]
+    assert forms == ["json_schema", "json_object", "json_schema", "json_object"]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "wait_s"),
+    [
+        (429, {"Retry_After": "7"}, 7.0),
+        (429, {"Retry_After": "7", "Retry_After_Ms": "250"}, 0.25),
+        (503, {}, None),
+        (500, {}, None),
+        (408, {}, None),
+        (529, {"Retry_After": "soon"}, None),
+    ],
+)
+def test_what_may_pass_is_told_with_its_wait_and_not_tried_again_here(status, headers, wait_s):
+    with serve(reply(status, {"error": {"message": "busy"}}, **headers)) as server:
+        model = connect(server)
+        for call in (model.complete, lambda request: list(model.stream(request))):
+            with pytest.raises(ModelUnavailable, match=f"{status}: busy") as caught:
+                call(ask())
+            assert caught.value.status == status
+            assert caught.value.retry_after_s == wait_s
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "fix"), [(400, ""), (401, "llm.api_key"), (402, "Top up"), (404, "llm.base_url")]
+)
+def test_a_refusal_is_final_says_why_and_never_shows_the_key(status, fix, monkeypatch):
+    monkeypatch.setenv("KNOTWORK_TEST_KEY", KEY)
+    with serve(refuse(f"no, {KEY} is not known", status)) as server:
+        model = connect(server, key=SecretRef("KNOTWORK_TEST_KEY"))
+        for call in (model.complete, lambda request: list(model.stream(request))):
+            with pytest.raises(ModelError, match=r"no, \*\*\* is not known") as caught:
+                call(ask())
+            assert not isinstance(caught.value, ModelUnavailable)
+            assert caught.value.status == status
+            assert fix in caught.value.fix
+            assert server.url in caught.value.message
+            assert KEY not in f"{caught.value} {caught.value.__dict__} {caught.value.__cause__}"
+
+
+def test_a_spent_account_is_no_passing_matter():
+    answer = refuse("You exceeded your quota", 429, code="insufficient_quota")
+    with serve(answer) as server, pytest.raises(ModelError, match="quota") as caught:
+        connect(server).complete(ask())
+    assert not isinstance(caught.value, ModelUnavailable)
+    assert "billing" in caught.value.fix
+
+
+@pytest.mark.parametrize("code", ["content_filter", "data_inspection_failed"])
+def test_a_prompt_that_is_filtered_has_a_withheld_reply(code):
+    with serve(refuse("The prompt was filtered", code=code)) as server:
+        model = connect(server)
+        for found in (model.complete(ask()), read(model, ask())[1]):
+            assert (found.text, found.finish_reason) == ("", "filter")
+            assert found.usage.calls == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>busy</html>",
+        b"[" * 100_000,
+        [],
+        {},
+        {"choices": None},
+        {"choices": []},
+        {"choices": ["x"]},
+        {"choices": [{}]},
+        {"choices": [{"message": "x"}]},
+        {"choices": [{"message": {"content": "a"}, "finish_reason": "abort"}]},
+        {"error": {"message": "upstream is busy", "code": 502}},
+        {"error": "upstream is busy"},
+    ],
+)
+def test_garbage_may_pass(body):
+    with serve(reply(200, body)) as server, pytest.raises(ModelUnavailable):
+        connect(server).complete(ask())
+
+
+def test_an_error_inside_an_answer_keeps_its_status():
+    answer = reply(200, {"error": {"message": "no such model", "code": 404}})
+    with serve(answer) as server, pytest.raises(ModelError, match="404: no such") as caught:
+        connect(server).complete(ask())
+    assert not isinstance(caught.value, ModelUnavailable)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: stream_events(*deltas("Ann."), finish=None),
+        lambda _: raw_stream('{"choices": [{"delta": {"content": "Ann."}}]}', "not json"),
+        lambda _: raw_stream('{"error": {"message": "upstream is busy"}}'),
+        lambda _: raw_stream(
+            '{"choices": [{"delta": {"content": "A"}}]}', '{"error": {"message": "x", "code": 503}}'
+        ),
+        lambda _: raw_stream(),
+        lambda _: raw_stream('"Ann."', "[1]", "null"),
+        lambda _: (200, {"Content-Type": "text/event-stream", "Length": "999"}, b"data: {}\n\n"),
+    ],
+)
+def test_a_broken_stream_is_an_error_and_not_a_short_reply(answer):
+    with serve(answer) as server, pytest.raises(ModelUnavailable):
+        list(connect(server).stream(ask()))
+
+
+def test_a_server_that_does_not_stream_still_answers():
+    body = {"choices": [{"message": {"content": "Ann."}, "finish_reason": "stop"}], "usage": None}
+    with serve(reply(200, body, Content_Type="application/json")) as server:
+        pieces, whole = read(connect(server), ask())
+    assert pieces == ["Ann."]
+    assert whole.text == "Ann."
+
+
+def test_no_server_may_come_up():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(ModelUnavailable, match="No connection") as caught:
+        connect(url).complete(ask())
+    assert caught.value.status is None
+    assert "llm.base_url" in caught.value.fix
+
+
+def test_a_silent_server_is_given_up():
+    release = threading.Event()
+
+    def hang(payload):
+        release.wait(5)
+        return say("late")(payload)
+
+    with serve(hang) as server:
+        with pytest.raises(ModelUnavailable, match=r"no answer within 0\.05 s"):
+            connect(server, timeout_s=0.05).complete(ask())
+        release.set()
+
+
+def test_redirects_are_not_followed_with_the_key():
+    with serve(say("a")) as other:
+        answer = reply(307, "", Location=f"{other.url}/chat/completions")
+        with serve(answer) as server, pytest.raises(ModelError, match="answered 307"):
+            connect(server).complete(ask())
+    assert other.requests == []
+
+
+def test_odd_characters_and_replaced_settings_are_sent():
+    with serve(say("a")) as server:
+        model = connect(server, temperature=0.3, max_output_tokens=5_000)
+        model.complete(ChatRequest((Message("user", "half \ud800 of one"),), max_output_tokens=9))
+    assert server.requests[0]["messages"][0]["content"] == "half ? of one"
+    assert server.requests[0]["temperature"] == 0.3
+    assert server.requests[0]["max_tokens"] == 5_000
+    assert model.name == "openai:small temperature=0.3 max_output_tokens=5000"
+    assert connect(server).name == "openai:small"
+
+
+def test_an_unset_key_a_wrong_address_and_a_missing_extra_are_told(monkeypatch):
+    monkeypatch.delenv("KNOTWORK_TEST_KEY", raising=False)
+    with pytest.raises(ConfigError, match="`KNOTWORK_TEST_KEY`"):
+        connect("http://127.0.0.1:1", key=SecretRef("KNOTWORK_TEST_KEY")).complete(ask())
+    for url in ("", "host:80", "ftp://host", "http://"):
+        with pytest.raises(ConfigError, match="address"):
+            connect(url)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="`llm`"):
+        connect("http://127.0.0.1:1")
+
+
+def test_newer_models_of_openai_get_the_limit_they_know():
+    for url in ("https://api.openai.com/v1", "https://mine.openai.azure.com/openai/v1/"):
+        model = connect(url)
+        sent = model._dialect.phrase("m", ask(), stream=False)
+        assert "max_completion_tokens" in sent
+
+
+def test_waits_are_read_in_milliseconds_first():
+    assert read_wait({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
+    assert read_wait({"retry-after-ms": "later", "retry-after": "9"}) == 9
+    assert read_wait({}) is None
