@@ -14,6 +14,7 @@ from tests.indexing.office_files import (
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
+from knotwork.indexing.loaders.base import show_size
 
 
 def load(name, data, **options):
@@ -211,10 +212,34 @@ def test_pdf_that_only_its_owner_may_change_is_read(algorithm):
     assert load("a.pdf", data).text == "Open text."
 
 
-def test_pdf_without_text_is_a_scan():
+@pytest.mark.parametrize(("pages", "held"), [(1, "has 1 page without"), (2, "has 2 pages without")])
+def test_pdf_without_text_is_a_scan(pages, held):
     with pytest.raises(LoadError) as caught:
-        load("a.pdf", make_pdf([[], []]))
+        load("a.pdf", make_pdf([[]] * pages))
     assert caught.value.reason == "no_text"
+    assert held in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (5_000, "5 kB"),
+        (5_001, "5.001 kB"),
+        (104_857_600, "104.858 MB"),
+        (3_000_000_000, "3 GB"),
+    ],
+)
+def test_a_size_is_told_in_the_unit_that_suits_it(size_bytes, shown):
+    assert show_size(size_bytes) == shown
+
+
+def test_a_file_above_the_limit_and_the_limit_are_told_apart():
+    with pytest.raises(LoadError) as caught:
+        load_document(b"text " * 1_001, uri="a.txt", max_file_mb=0.005)
+    assert "has 5.005 kB; the limit is 5 kB." in caught.value.message
 
 
 def test_docx_headings_lists_tables_and_properties():
