@@ -67,12 +67,8 @@ class OpenAIChat:
         """Return the reply, without its thinking, from one call."""
         request = self._complete_request(request)
         try:
-            return self._speak(
-                request,
-                lambda payload: parse_reply(
-                    self._server.post(_PATH, payload), request, url=self._url
-                ),
-                stream=False,
+            answer = self._speak(
+                request, lambda payload: self._server.post(_PATH, payload), stream=False
             )
         except Refusal as error:
             return _withheld(error, request)
