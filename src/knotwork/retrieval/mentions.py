@@ -13,6 +13,7 @@ OWN_PAGE = 0.95
 """Aboutness from which an entity is what the chunk is about: it leads nowhere else."""
 
 SHORT_NAME_WORDS = 3
+SHORT_NAME_HAN = 5
 
 
 def mentions_by_sentence(
@@ -54,14 +55,15 @@ def _known_names(
 
 
 def _short_names(chunk: Chunk) -> dict[str, int]:
-    """Return what may be a name in any case, with where it stands in the document.
+    """Return what may be a short name in any case, with where it stands in the document.
 
-    Longer names are written with capitals and were found when the chunk was indexed.
+    Longer names are written with capitals, or are words of a Chinese segmentation, and were found
+    when the chunk was indexed.
     """
     text, start = chunk.text, chunk.span.start
     return {
         form: span.start + start
-        for form, span in name_candidates(text, max_words=SHORT_NAME_WORDS)
+        for form, span in name_candidates(text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN)
         if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
     }
 

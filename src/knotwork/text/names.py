@@ -158,11 +158,13 @@ def normal_form(name: str) -> str:
     return _without_article(form + tokens[-1].final)
 
 
-def name_candidates(text: str, *, max_words: int = MAX_WORDS) -> Iterator[tuple[str, Span]]:
+def name_candidates(
+    text: str, *, max_words: int = MAX_WORDS, max_han: int = MAX_HAN
+) -> Iterator[tuple[str, Span]]:
     """Yield every normal form that a name inside ``text`` may have, with where it stands.
 
-    These are the sequences of up to ``max_words`` words and of two to twelve Han characters, each
-    form once. A stop word alone is no name, unless written in capitals in a text that is not.
+    These are the sequences of up to ``max_words`` words and of two to ``max_han`` Han characters,
+    each form once. A stop word alone is no name, unless written in capitals in a text that is not.
     """
     tokens = _tokens(text)
     glues = [
@@ -181,13 +183,13 @@ def name_candidates(text: str, *, max_words: int = MAX_WORDS) -> Iterator[tuple[
                 yield form, Span(opening.start, tokens[first + 1].end)
             continue
         prefix, words, han = "", 0, 0
-        for last in range(first, min(first + max_words + MAX_HAN, len(tokens))):
+        for last in range(first, min(first + max_words + max_han, len(tokens))):
             token = tokens[last]
             if token.han:
                 han += 1
             else:
                 words += 1
-            if words > max_words or han > MAX_HAN:
+            if words > max_words or han > max_han:
                 break
             form = prefix + token.final
             prefix += token.inner + (glues[last] if last < len(glues) else "")
