@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
+from knotwork.cli.wrapping import wrap_text
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -132,15 +134,16 @@ class Terminal:
         return console
 
     def _print(self, console: Console, text: str, style: str, indent: int) -> None:
-        from rich.padding import Padding
         from rich.text import Text
 
-        content = Text(make_printable(text), style=style)
+        shown = make_printable(text)
+        margin = " " * indent
         if console.width == _UNLIMITED:
-            lines = content.plain.split("\n")
-            console.file.write("".join(f"{' ' * indent}{line}".rstrip() + "\n" for line in lines))
-        else:
-            console.print(Padding.indent(content, indent) if indent else content)
+            lines = shown.split("\n")
+            console.file.write("".join(f"{margin}{line}".rstrip() + "\n" for line in lines))
+            return
+        for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
+            console.print(Text.assemble(margin if line else "", (line, style)), soft_wrap=True)
 
 
 def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
