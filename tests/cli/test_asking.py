@@ -214,3 +214,10 @@ def test_other_formats_are_written(tmp_path, name):
     assert outcome.code == 0
     assert all((tmp_path / file).exists() for file in outcome.json["files"])
     assert outcome.json["nodes"] > 0
+
+
+def test_doubt_is_told_in_the_language_of_the_question(sample_store):
+    chinese = knotwork("ask", "海外出差由谁审批？", "--store", sample_store, *NEVER)
+    assert "需要达到 1.00（answer.abstain_below）" in chinese.out
+    english = knotwork("ask", "Who approves travel?", "--store", sample_store, *NEVER)
+    assert "1.00 is needed (answer.abstain_below)" in english.out

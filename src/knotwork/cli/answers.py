@@ -6,6 +6,8 @@ from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, join_lines
 from knotwork.records import Answer, Citation, Evidence, Hit
 from knotwork.synthesis.answering import LOW_CONFIDENCE
+from knotwork.synthesis.messages import low_confidence
+from knotwork.text.languages import detect_language
 
 _EXCERPT_LENGTH = 320
 
@@ -17,8 +19,8 @@ def print_answer(terminal: Terminal, answer: Answer, *, needed: float) -> None:
     """
     terminal.say(answer.text, style="" if answer.answered else "yellow")
     if answer.reason == LOW_CONFIDENCE:
-        shown = f"{answer.confidence:.2f}, and {needed:.2f} is needed (answer.abstain_below)"
-        terminal.say(f"The confidence is {shown}.")
+        language = detect_language(answer.question)
+        terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
     if answer.citations:
         terminal.say()
         title = "Sources" if answer.answered else "Nearest passages (they do not hold the answer)"

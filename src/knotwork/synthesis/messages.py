@@ -10,6 +10,10 @@ _NO_MATCH = {
     "en": "Nothing in the sources matches this question.",
     "zh": "资料中没有与这个问题相符的内容。",
 }
+_DOUBT = {
+    "en": "The confidence is {found:.2f}, and {needed:.2f} is needed (answer.abstain_below).",
+    "zh": "可信度为 {found:.2f}，需要达到 {needed:.2f}（answer.abstain_below）。",
+}
 
 
 def no_answer(language: str) -> str:
@@ -20,3 +24,8 @@ def no_answer(language: str) -> str:
 def no_match(language: str) -> str:
     """Say that nothing was found at all."""
     return _NO_MATCH.get(language, _NO_MATCH["en"])
+
+
+def low_confidence(language: str, *, found: float, needed: float) -> str:
+    """Say how sure the answer would have been, and how sure it has to be."""
+    return _DOUBT.get(language, _DOUBT["en"]).format(found=found, needed=needed)
