@@ -16,11 +16,29 @@ def test_every_origin_is_told(monkeypatch):
     )
     settings = outcome.json["settings"]
     assert outcome.json["file"] == "knotwork.toml"
-    assert settings["index.chunk_tokens"] == {"value": "150", "origin": "file knotwork.toml"}
-    assert settings["retrieval.k"] == {"value": "7", "origin": "environment KNOTWORK_RETRIEVAL_K"}
+    assert settings["index.chunk_tokens"] == {"value": 150, "origin": "file knotwork.toml"}
+    assert settings["retrieval.k"] == {"value": 7, "origin": "environment KNOTWORK_RETRIEVAL_K"}
     assert settings["store.path"] == {"value": "x.knot", "origin": "argument"}
-    assert settings["answer.max_sentences"] == {"value": "2", "origin": "argument"}
+    assert settings["answer.max_sentences"] == {"value": 2, "origin": "argument"}
     assert settings["index.overlap_tokens"]["origin"] == "default"
+    assert settings["index.exclude"]["value"] == []
+    assert isinstance(settings["answer.abstain_below"]["value"], float)
+
+
+def test_one_word_tells_what_an_option_set():
+    wrong = knotwork("config", "show", "--set", "answer.max_sentences=0")
+    assert "(argument)" in wrong.err
+    assert "--set" not in wrong.err
+
+
+def test_common_options_stand_anywhere():
+    for line in (
+        ["--json", "config", "show", "--store", "x.knot"],
+        ["config", "--json", "--store", "x.knot", "show"],
+        ["config", "--store", "y.knot", "show", "--json", "--store", "x.knot"],
+    ):
+        settings = knotwork(*line).json["settings"]
+        assert settings["store.path"] == {"value": "x.knot", "origin": "argument"}
 
 
 def test_lines_line_up_and_show_the_origin_on_demand():
@@ -49,3 +67,8 @@ def test_init_writes_a_file_that_loads_and_keeps_one_that_exists():
     Path("knotwork.toml").write_text("[store]\npath = 'other.knot'\n", encoding="utf-8")
     assert knotwork("init", "--force").code == 0
     assert Path("knotwork.toml").read_text(encoding="utf-8") == text
+
+
+def test_an_option_between_a_group_and_its_command_is_taken(sample_store):
+    counted = knotwork("graph", "--json", "stats", "--store", sample_store)
+    assert counted.json == knotwork("graph", "stats", "--json", "--store", sample_store).json

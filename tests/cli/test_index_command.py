@@ -174,3 +174,31 @@ def test_chunks_that_the_model_does_not_read_are_told_once(folder, monkeypatch):
 
 def test_who_chose_no_model_is_not_advised_to_install_one(folder):
     assert index(folder, "--json").json["notes"] == []
+
+
+def test_a_refused_command_leaves_no_new_index_behind(folder):
+    before = set(Path().iterdir())
+    assert knotwork("index", "nowhere", "--store", "new.knot", *NO_MODEL).code != 0
+    assert knotwork("delete", "a.md", "--store", "new.knot").code == 2
+    assert set(Path().iterdir()) == before
+    assert index(folder).code == 0
+    assert knotwork("index", "nowhere", "--store", "x.knot", *NO_MODEL).code != 0
+    assert len(knotwork("documents", "--store", "x.knot", "--json").json["documents"]) == 2
+
+
+def test_an_empty_index_of_before_is_kept(tmp_path):
+    (tmp_path / "none").mkdir()
+    assert knotwork("index", "none", "--store", "x.knot", *NO_MODEL).code == 0
+    assert knotwork("index", "nowhere", "--store", "x.knot", *NO_MODEL).code != 0
+    assert Path("x.knot").is_file()
+
+
+def test_what_is_gone_from_the_disk_can_be_deleted_as_is_told(folder):
+    assert knotwork("index", folder / "a.md", "--store", "x.knot", *NO_MODEL).code == 0
+    (folder / "a.md").unlink()
+    gone = knotwork("index", "papers/a.md", "--store", "x.knot", *NO_MODEL)
+    assert "does not exist any more" in gone.err
+    assert "knotwork delete papers/a.md" in gone.err
+    never = knotwork("index", "papers/b.md", "--store", "x.knot", *NO_MODEL)
+    assert "Check the spelling" in never.err
+    assert knotwork("delete", "papers/a.md", "--store", "x.knot", "--json").json["removed"]

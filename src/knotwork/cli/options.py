@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from knotwork.cli.session import COLORS, Common, Session
+from knotwork.errors import KnotworkError
 
 CommandFunction = Callable[..., None]
 Decorator = Callable[[CommandFunction], CommandFunction]
@@ -40,7 +41,9 @@ def complete_retrievers(
     return [name for name in retriever_names() if name.startswith(typed)]
 
 
-def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
+def common_options(
+    *, hidden: bool, hides_store: bool = False, hides_json: bool = False
+) -> Decorator:
     """Add the common options to a command; ``hidden`` keeps the rarer ones out of its help."""
     options = (
         click.option(
@@ -50,7 +53,12 @@ def common_options(*, hidden: bool, hides_store: bool = False) -> Decorator:
             help="The index. [env: KNOTWORK_STORE_PATH]",
             hidden=hides_store,
         ),
-        click.option("--json", is_flag=True, help="Print one JSON object on standard output."),
+        click.option(
+            "--json",
+            is_flag=True,
+            help="Print one JSON object on standard output.",
+            hidden=hides_json,
+        ),
         click.option(
             "--config",
             metavar="FILE",
@@ -103,11 +111,28 @@ def with_session(*, hides_store: bool = False) -> Decorator:
             before = context.find_root().obj
             session = Session(given.over(before) if isinstance(before, Common) else given)
             context.call_on_close(session.close)
-            function(session, **arguments)
+            try:
+                function(session, **arguments)
+            except KnotworkError:
+                session.discard_created()
+                raise
 
         return common_options(hidden=True, hides_store=hides_store)(run)
 
     return decorate
+
+
+def keep_common(function: CommandFunction) -> CommandFunction:
+    """Let a group of commands take the common options too, for the command named after it."""
+
+    @wraps(function)
+    def run(**arguments: Any) -> None:  # noqa: ANN401
+        root = click.get_current_context().find_root()
+        given = take_common(arguments)
+        root.obj = given.over(root.obj) if isinstance(root.obj, Common) else given
+        function(**arguments)
+
+    return common_options(hidden=True, hides_store=True, hides_json=True)(run)
 
 
 def take_common(arguments: dict[str, Any]) -> Common:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -16,6 +17,9 @@ from knotwork.errors import ConfigError, UnknownName
 if TYPE_CHECKING:
     from knotwork.config import Loaded, Settings
     from knotwork.knowledge_base import KnowledgeBase
+
+_INDEX_FILES = ("-wal", "-shm", "")
+"""What the names of the files of one index end with; the one that makes it an index goes last."""
 
 COLORS = ("auto", "always", "never")
 
@@ -56,6 +60,7 @@ class Session:
             color=common.color or "auto", json=common.json, quiet=common.quiet > 0
         )
         self._opened: list[KnowledgeBase] = []
+        self._created: list[tuple[Path, KnowledgeBase]] = []
         self._handler = self._start_logging()
 
     @cached_property
@@ -80,9 +85,21 @@ class Session:
         """Open the index at a path; it is closed with the session."""
         from knotwork import knowledge_base
 
+        is_new = not os.path.lexists(path)
         opened = knowledge_base.open(str(path), settings=self.settings, read_only=read_only)
         self._opened.append(opened)
+        if is_new and Path(path).is_file():
+            self._created.append((Path(path), opened))
         return opened
+
+    def discard_created(self) -> None:
+        """Remove the indexes that this session made and put nothing in."""
+        while self._created:
+            path, knowledge_base = self._created.pop()
+            if not knowledge_base.documents():
+                knowledge_base.close()
+                for ending in _INDEX_FILES:
+                    path.with_name(path.name + ending).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close what was opened."""
@@ -113,6 +130,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
 
     Raises ConfigError for one without `=` or with a wrong value, UnknownName for an unknown key.
     """
+    from knotwork.config.loading import ARGUMENT
     from knotwork.config.settings import setting_fields
     from knotwork.config.values import parse_variable
 
@@ -126,5 +144,5 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
             )
         if name.strip() not in known:
             raise UnknownName("setting", name.strip(), known)
-        overrides[name.strip()] = parse_variable(known[name.strip()], text, "--set")
+        overrides[name.strip()] = parse_variable(known[name.strip()], text, ARGUMENT)
     return overrides

@@ -17,6 +17,9 @@ CONFIG_FILE = "knotwork.toml"
 _FILE_VARIABLE = "KNOTWORK_CONFIG"
 _PREFIX = "KNOTWORK_"
 
+ARGUMENT = "argument"
+"""The origin of what a caller or an option of the command line set."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -33,6 +36,16 @@ class Loaded:
         for entry in setting_fields():
             value = getattr(getattr(self.settings, entry.section), entry.key)
             yield entry.name, _show(value), self.origins[entry.name]
+
+    def described(self) -> dict[str, dict[str, object]]:
+        """Return value and origin of every setting as JSON holds them, secrets as references."""
+        return {
+            entry.name: {
+                "value": _plain(getattr(getattr(self.settings, entry.section), entry.key)),
+                "origin": self.origins[entry.name],
+            }
+            for entry in setting_fields()
+        }
 
 
 def load_settings(
@@ -63,9 +76,9 @@ def load_settings(
         if name not in known:
             raise UnknownName("setting", name, known)
         if raw is not None:
-            value = check_value(known[name], raw, "argument")
+            value = check_value(known[name], raw, ARGUMENT)
             values[name] = _located(known[name], value, Path())
-            origins[name] = "argument"
+            origins[name] = ARGUMENT
     _check_together(values, origins)
     return Loaded(_build(values), origins, source)
 
@@ -167,6 +180,12 @@ def _build(values: Mapping[str, object]) -> Settings:
         }
         built[section] = kind(**own)
     return Settings(**built)  # type: ignore[arg-type]  # each section was built by its own class
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, SecretRef):
+        return {"env": value.env}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _show(value: object) -> str:

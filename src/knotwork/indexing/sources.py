@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +41,7 @@ def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSetti
     reached through that folder, a part of it, or by itself. A run covers the folders it is given.
     Raises IndexingError when a path does not exist, or when a name means another file already.
     """
+    _check_presence(store, paths)
     known = stored_roots(store)
     folders = [absolute_path(path) for path in paths if Path(path).expanduser().is_dir()]
     roots = tuple(dict.fromkeys([*known, *folders]))
@@ -59,6 +61,19 @@ def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSetti
         for file in files
     ]
     return Selection(tuple(candidates), _coverage(paths, folders), roots)
+
+
+def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
+    """Raise IndexingError for a path that is not there any more, though the index holds it."""
+    for path in paths:
+        if os.path.lexists(Path(path).expanduser()) or glob.has_magic(str(path)):
+            continue
+        place = absolute_path(path)
+        if any(e.root and _is_inside(entry_path(e), place) for e in store.ledger.entries()):
+            raise IndexingError(
+                f"`{path}` does not exist any more, but is in the index.",
+                fix=f"Take it out with: knotwork delete {shlex.quote(str(path))}",
+            )
 
 
 def stored_roots(store: Store) -> list[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
+from knotwork.cli.options import keep_common, with_session
 from knotwork.cli.session import Session
 
 
 @click.group()
+@keep_common
 def command() -> None:
     """Show the settings in force."""
 
@@ -26,13 +27,13 @@ def command() -> None:
 @with_session()
 def show(session: Session, *, origin: bool) -> None:
     """Show every setting. An option comes before the environment, that before knotwork.toml."""
-    rows = list(session.loaded.rows())
+    loaded = session.loaded
     if session.common.json:
-        file = session.loaded.file
-        settings = {name: {"value": value, "origin": source} for name, value, source in rows}
-        session.terminal.emit({"file": str(file) if file else None, "settings": settings})
+        file = str(loaded.file) if loaded.file else None
+        session.terminal.emit({"file": file, "settings": loaded.described()})
         return
     shown = [
-        (name, "=", value, source) if origin else (name, "=", value) for name, value, source in rows
+        (name, "=", value, source) if origin else (name, "=", value)
+        for name, value, source in loaded.rows()
     ]
     session.terminal.table(shown)

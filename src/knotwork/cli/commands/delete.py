@@ -23,6 +23,7 @@ def command(session: Session, *, uris: tuple[str, ...]) -> None:
 
     A document whose file is still in an indexed folder comes back with the next `index` of it.
     """
+    session.open()  # raises where there is no index, which opening to write would make
     removed = session.open(read_only=False).delete(uris)
     if session.common.json:
         session.terminal.emit({"removed": list(removed)})

@@ -37,11 +37,7 @@ def command(session: Session) -> None:
                 terminal.say(check.fix, indent=7)
     ok = all(check.ok for check in checks)
     if session.common.json:
-        settings = {
-            name: {"value": value, "origin": origin}
-            for name, value, origin in session.loaded.rows()
-        }
         described = [asdict(check) for check in checks]
-        terminal.emit({"ok": ok, "checks": described, "settings": settings})
+        terminal.emit({"ok": ok, "checks": described, "settings": session.loaded.described()})
     if not ok:
         raise click.exceptions.Exit(1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
+from knotwork.cli.options import keep_common, with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.cli.summaries import NO_EMBEDDER
 from knotwork.errors import ConfigError
@@ -26,6 +26,7 @@ def complete_formats(_context: click.Context, _parameter: click.Parameter, typed
 
 
 @click.group()
+@keep_common
 def command() -> None:
     """Count or export the knowledge graph."""
 
