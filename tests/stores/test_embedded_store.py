@@ -9,6 +9,7 @@ import pytest
 
 from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
+from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.store_contract import StoreContract
 from knotwork.testing.text_contract import TextIndexContract
@@ -42,4 +43,8 @@ class TestTexts(TextIndexContract):
 
 
 class TestVectors(VectorIndexContract):
+    pass
+
+
+class TestCommunities(CommunityStoreContract):
     pass

@@ -6,6 +6,7 @@ import pytest
 
 from knotwork.stores.base import Store
 from knotwork.stores.memory import MemoryStore
+from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.store_contract import StoreContract
 from knotwork.testing.text_contract import TextIndexContract
@@ -35,4 +36,8 @@ class TestTexts(TextIndexContract):
 
 
 class TestVectors(VectorIndexContract):
+    pass
+
+
+class TestCommunities(CommunityStoreContract):
     pass

@@ -1,5 +1,13 @@
 """The plain frozen values that flow through Knotwork."""
 
+from knotwork.records.communities import (
+    EXTRACTIVE_SOURCE,
+    Community,
+    CommunityReport,
+    Finding,
+    Member,
+    Support,
+)
 from knotwork.records.documents import Chunk, Document, Heading, Page, Section, Span
 from knotwork.records.evidence import Answer, Citation, Evidence, Hit, Query, Step, Usage
 from knotwork.records.graph import (
@@ -23,9 +31,12 @@ from knotwork.records.identity import content_id, id_to_int, int_to_id
 __all__ = [
     "ALIAS_RELATION",
     "CO_OCCURRENCE_RELATION",
+    "EXTRACTIVE_SOURCE",
     "Answer",
     "Chunk",
     "Citation",
+    "Community",
+    "CommunityReport",
     "Direction",
     "Document",
     "Edge",
@@ -33,10 +44,12 @@ __all__ = [
     "Entity",
     "Evidence",
     "Extraction",
+    "Finding",
     "GraphSchema",
     "Heading",
     "Hit",
     "Label",
+    "Member",
     "Mention",
     "Node",
     "Page",
@@ -46,6 +59,7 @@ __all__ = [
     "Span",
     "Step",
     "Subgraph",
+    "Support",
     "Usage",
     "content_id",
     "entity_id",

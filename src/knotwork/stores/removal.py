@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotwork.stores.base import Store
+from knotwork.stores.communities import StoresCommunities
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
     """Remove documents from documents, ledger, graph, texts and vectors in one transaction.
 
-    An entity that no other chunk mentions goes too, with its texts and vectors.
+    An entity that no other chunk mentions goes too, with its texts and vectors. Communities that
+    the documents touched are stale from then on, and reports that cite them go.
     """
     with store.transaction():
         sources = [document.uri for document in store.documents.documents(document_ids).values()]
@@ -33,3 +35,7 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
         vanished = mentioned - store.graph.entities(mentioned).keys()
         store.texts("entity").remove(vanished)
         store.vectors("entity").remove(vanished)
+        if isinstance(store, StoresCommunities):
+            reports = store.communities.forget(chunks, mentioned=mentioned, vanished=vanished)
+            store.texts("report").remove(reports)
+            store.vectors("report").remove(reports)

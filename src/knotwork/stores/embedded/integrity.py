@@ -31,6 +31,18 @@ _AGREEMENTS = {
         "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
         "AND c.target = e.target AND c.relation = e.relation)"
     ),
+    "members of communities that are no entities": (
+        "SELECT count(*) FROM community_member WHERE entity NOT IN (SELECT id FROM entity)"
+        " OR community NOT IN (SELECT id FROM community)"
+    ),
+    "chunks of communities that do not exist": (
+        "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
+        " OR community NOT IN (SELECT id FROM community)"
+    ),
+    "reports that cite what does not exist": (
+        "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
+        " OR community NOT IN (SELECT community FROM report)"
+    ),
 }
 
 

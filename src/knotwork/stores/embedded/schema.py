@@ -105,6 +105,32 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        "0002-communities",
+        """
+        CREATE TABLE community (
+            id INTEGER PRIMARY KEY, level INTEGER NOT NULL, parent INTEGER, stale INTEGER NOT NULL
+        );
+        CREATE TABLE community_member (
+            community INTEGER NOT NULL, entity INTEGER NOT NULL, importance REAL NOT NULL,
+            PRIMARY KEY (community, entity)
+        ) WITHOUT ROWID;
+        CREATE INDEX community_by_entity ON community_member (entity, community);
+        CREATE TABLE community_chunk (
+            community INTEGER NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (community, chunk)
+        ) WITHOUT ROWID;
+        CREATE INDEX community_by_chunk ON community_chunk (chunk, community);
+        CREATE TABLE report (
+            community INTEGER PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
+            findings TEXT NOT NULL, rating REAL NOT NULL, language TEXT NOT NULL,
+            source TEXT NOT NULL, content_key TEXT NOT NULL
+        );
+        CREATE TABLE report_citation (
+            chunk INTEGER NOT NULL, community INTEGER NOT NULL, PRIMARY KEY (chunk, community)
+        ) WITHOUT ROWID;
+        CREATE INDEX report_citation_by_community ON report_citation (community);
+        """,
+    ),
 )
 
 

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from knotwork.stores.base import Capability
+from knotwork.stores.embedded.communities import EmbeddedCommunities
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.documents import EmbeddedDocuments
 from knotwork.stores.embedded.graph import EmbeddedGraph
@@ -37,6 +38,7 @@ class EmbeddedStore:
         self.documents = EmbeddedDocuments(database)
         self.graph = EmbeddedGraph(database)
         self.ledger = EmbeddedLedger(database)
+        self.communities = EmbeddedCommunities(database)
 
     @classmethod
     def open(

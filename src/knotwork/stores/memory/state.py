@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.records import Chunk, Document, Mention, Relation, Section
+from knotwork.records import (
+    Chunk,
+    Community,
+    CommunityReport,
+    Document,
+    Mention,
+    Relation,
+    Section,
+)
 from knotwork.stores.base import LedgerEntry
 
 MentionKey = tuple[str, str]
@@ -41,6 +49,9 @@ class State:
     vectors: dict[str, dict[str, KeyedMatrix]] = field(default_factory=dict)
     ledger: dict[str, LedgerEntry] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
+    communities: dict[str, Community] = field(default_factory=dict)
+    stale: frozenset[str] = frozenset()
+    reports: dict[str, CommunityReport] = field(default_factory=dict)
 
     def copy(self) -> State:
         return State(
@@ -53,6 +64,9 @@ class State:
             {name: dict(items) for name, items in self.vectors.items()},
             dict(self.ledger),
             dict(self.meta),
+            dict(self.communities),
+            self.stale,
+            dict(self.reports),
         )
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from knotwork.stores.base import Capability
+from knotwork.stores.memory.communities import MemoryCommunities
 from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
 from knotwork.stores.memory.graph import MemoryGraph
 from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
@@ -34,6 +35,7 @@ class MemoryStore:
         self.documents = MemoryDocuments(access)
         self.graph = MemoryGraph(access)
         self.ledger = MemoryLedger(access)
+        self.communities = MemoryCommunities(access)
 
     def texts(self, name: str) -> MemoryTexts:
         """Return the text index of this name."""
