@@ -1,0 +1,259 @@
+"""The file of calls: one SQLite database beside the index, open to many threads and processes.
+
+It is apart from the index because who only reads an index must be able to keep a call, also while
+another process writes the index. Transactions here are small: one call each.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from knotwork.errors import (
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreNotFound,
+    StoreReadOnly,
+)
+
+Bindings = Sequence[int | float | str | bytes | None]
+Row = tuple[Any, ...]
+
+APPLICATION_ID = 0x4B4E4F43
+"""``KNOC``: marks a SQLite file as the calls of Knotwork."""
+
+_HEADER = b"SQLite format 3\x00"
+_WAL_LIMIT_BYTES = 16 * 1024 * 1024
+
+
+class CallMigration(NamedTuple):
+    """A named step to the schema of today; never changed once released."""
+
+    name: str
+    statements: str
+
+
+MIGRATIONS: tuple[CallMigration, ...] = (
+    CallMigration(
+        "0001-first-tables",
+        """
+        CREATE TABLE reply (
+            id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,
+            stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL,
+            text BLOB NOT NULL, finish_reason TEXT NOT NULL,
+            input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, calls INTEGER NOT NULL,
+            digest BLOB NOT NULL
+        );
+        CREATE INDEX reply_by_source ON reply (source);
+        CREATE TABLE rejected (
+            id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,
+            stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL,
+            text BLOB NOT NULL, finish_reason TEXT NOT NULL,
+            reason TEXT NOT NULL, attempts INTEGER NOT NULL
+        );
+        CREATE INDEX rejected_by_source ON rejected (source);
+        CREATE TABLE spent (
+            stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL,
+            calls INTEGER NOT NULL, rejected INTEGER NOT NULL,
+            input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+            reused INTEGER NOT NULL,
+            saved_input_tokens INTEGER NOT NULL, saved_output_tokens INTEGER NOT NULL,
+            PRIMARY KEY (stage, source, model)
+        ) WITHOUT ROWID;
+        """,
+    ),
+)
+
+
+class CallDatabase:
+    """The file of calls, open. One connection, used by one thread at a time; ``:memory:`` is no
+    file at all.
+
+    Raises StoreNotFound when its folder does not exist, SchemaMismatch when the file is something
+    else or of a later version, StoreReadOnly when it may not be written, StoreError when damaged.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        busy_timeout_s: float = 30.0,
+        migrations: Sequence[CallMigration] = MIGRATIONS,
+    ) -> None:
+        self.path = str(path)
+        self._busy_timeout_s = busy_timeout_s
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._of_parent_process: list[apsw.Connection] = []
+        self._open: apsw.Connection | None = None
+        if self.path != ":memory:":
+            _require_place(Path(path))
+        try:
+            with self._own_words():
+                self._migrate(self._connection(), migrations)
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+        with self._lock, self._own_words():
+            return self._connection().execute(sql, bindings).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Write all or nothing; no other thread uses the connection meanwhile.
+
+        Raises StoreBusy when other processes keep writing, StoreError when the disk is full.
+        """
+        with self._lock, self._own_words():
+            connection = self._connection()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the file; it cannot be used afterwards."""
+        if self._process == os.getpid():
+            with self._lock:
+                if self._open is not None:
+                    self._open.close()
+        self._open, self._process = None, 0
+
+    def _connection(self) -> apsw.Connection:
+        if self._process == 0:
+            raise StoreError(f"The file of calls `{self.path}` was closed.", fix="Open it again.")
+        if self._process != os.getpid():
+            # A connection must not cross a fork, nor be closed by the child.
+            if self._open is not None:
+                self._of_parent_process.append(self._open)
+            self._open, self._process = None, os.getpid()
+        if self._open is None:
+            self._open = self._connect()
+        return self._open
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(self.path)
+        connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
+        connection.pragma("synchronous", "normal")
+        connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+        return connection
+
+    def _migrate(self, connection: apsw.Connection, migrations: Sequence[CallMigration]) -> None:
+        """Bring the file up to date, each step whole or not at all."""
+        known = [migration.name for migration in migrations]
+        recorded = self._recorded(connection)
+        connection.pragma("journal_mode", "wal")
+        if recorded == known:
+            return
+        with self.transaction():
+            # Another process may have done it while this one waited.
+            recorded = self._recorded(connection)
+            self._refuse_later(recorded, migrations)
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
+            )
+            for migration in migrations[len(recorded) :]:
+                connection.execute(migration.statements)
+                connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
+            connection.pragma("application_id", APPLICATION_ID)
+
+    def _recorded(self, connection: apsw.Connection) -> list[str]:
+        """Return the steps that the file has; none in an empty one."""
+        if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
+            return []
+        if connection.pragma("application_id") != APPLICATION_ID:
+            raise SchemaMismatch(
+                f"`{self.path}` is a database, but not one of calls to models.",
+                fix="Name another file for the calls.",
+            )
+        rows = connection.execute("SELECT name FROM migration ORDER BY position")
+        return [name for (name,) in rows]
+
+    def _refuse_later(self, recorded: list[str], migrations: Sequence[CallMigration]) -> None:
+        known = [migration.name for migration in migrations]
+        if recorded != known[: len(recorded)]:
+            raise SchemaMismatch(
+                f"`{self.path}` was written by a later version of Knotwork (it has "
+                f"`{recorded[-1]}`; this version knows up to `{known[-1]}`).",
+                fix="Upgrade Knotwork, or name another file for the calls.",
+            )
+
+    @contextmanager
+    def _own_words(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            raise self._in_own_words(error) from error
+
+    def _in_own_words(self, error: apsw.Error) -> StoreError:
+        path = self.path
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return StoreBusy(
+                f"Other processes are writing to `{path}` "
+                f"(waited {self._busy_timeout_s:g} s for them).",
+                fix="Wait until they are done, or stop them, then try again.",
+            )
+        if isinstance(error, apsw.FullError):
+            return StoreError(
+                f"There is no room left to keep a call in `{path}`.",
+                fix="Free some disk space, then try again: calls kept before are not repeated.",
+            )
+        if isinstance(error, apsw.NotADBError):
+            return SchemaMismatch(
+                f"`{path}` is not a file of calls to models.",
+                fix="Name another file for the calls.",
+            )
+        if isinstance(error, apsw.CorruptError):
+            return damaged(path, str(error))
+        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
+            return StoreReadOnly(
+                f"`{path}` may not be written ({error}).",
+                fix="Check who may write it and its folder, or name another file for the calls.",
+            )
+        return StoreError(f"The file of calls `{path}` cannot be used: {error}.")
+
+
+def damaged(path: str, detail: str) -> StoreError:
+    """Return the error of a file whose content is not what was written."""
+    return StoreError(
+        f"The file of calls `{path}` is damaged ({detail}).",
+        fix="Restore it from a copy, or move it away with its `-wal`: the index is not touched, "
+        "but calls that only this file knows are made, and paid for, again.",
+    )
+
+
+def _require_place(path: Path) -> None:
+    """Refuse what SQLite would not refuse: it takes a very short file for an empty one."""
+    if not path.parent.is_dir():
+        raise StoreNotFound(
+            f"There is no folder `{path.parent}` for the calls.", fix="Create the folder first."
+        )
+    if path.is_dir():
+        raise SchemaMismatch(
+            f"`{path}` is a folder, not a file of calls.", fix="Name a file for the calls."
+        )
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_HEADER))
+    except PermissionError as error:
+        raise StoreReadOnly(
+            f"`{path}` may not be read.", fix="Check who may read and write the file."
+        ) from error
+    if start not in (b"", _HEADER):
+        raise SchemaMismatch(
+            f"`{path}` is not a file of calls to models.", fix="Name another file for the calls."
+        )

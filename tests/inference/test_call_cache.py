@@ -1,0 +1,218 @@
+"""The file of calls: what it keeps, apart or not, and what it says when it cannot be used."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.inference.chat_fakes import ask
+
+from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
+from knotwork.inference.call_cache import CallCache, RejectedReply
+from knotwork.inference.call_database import MIGRATIONS, CallDatabase, CallMigration
+from knotwork.inference.chat import ChatReply, TokenUsage
+
+KEY = b"k" * 16
+REPLY = ChatReply("Tallinn", "stop", TokenUsage(10, 3, 1))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "index.knot.calls"
+
+
+@pytest.fixture
+def cache(path):
+    cache = CallCache.open(path)
+    yield cache
+    cache.close()
+
+
+def test_a_kept_reply_is_there_after_opening_again(cache, path):
+    cache.accept(KEY, "m", ask("?"), REPLY)
+    cache.close()
+    again = CallCache.open(path)
+    assert again.find(KEY) == REPLY
+    assert again.find(b"x" * 16) is None
+    assert again.check() == []
+    again.close()
+
+
+@given(
+    st.text(st.characters(), max_size=20),
+    st.sampled_from(["stop", "length", "filter"]),
+    st.text(st.characters(), max_size=5),
+)
+def test_any_text_is_kept_as_it_is(text, finish_reason, name):
+    cache = CallCache.open(":memory:")
+    reply = ChatReply(text, finish_reason, TokenUsage(1, 2, 3))
+    request = ask(text, stage=name, source=name)
+    cache.accept(KEY, name, request, reply)
+    cache.reject(b"x" * 16, name, request, reply, name)
+    assert cache.find(KEY) == reply
+    (rejected,) = cache.rejected(source=name)
+    assert rejected.text == text
+    assert cache.forget([name]) == 2
+    cache.close()
+
+
+def test_the_first_kept_reply_stays(cache):
+    cache.accept(KEY, "m", ask("?"), REPLY)
+    cache.accept(KEY, "m", ask("?"), ChatReply("Tartu", usage=TokenUsage(10, 2, 1)))
+    cache.reject(KEY, "m", ask("?"), ChatReply("…", usage=TokenUsage(10, 1, 1)), "bad")
+    assert cache.find(KEY) == REPLY
+    assert cache.rejected() == []
+    total = cache.ledger().total()
+    assert total.usage == TokenUsage(30, 6, 3)
+    assert total.rejected == 1
+
+
+def test_rejected_replies_are_apart_with_the_reason_until_a_good_one_comes(cache):
+    request = ask("?", stage="extract", source="a.md")
+    for text in ("one", "two"):
+        cache.reject(KEY, "m", request, ChatReply(text, "length", REPLY.usage), f"no {text}")
+    listed = RejectedReply("extract", "a.md", "m", "no two", "two", "length", 2)
+    assert cache.find(KEY) == listed
+    assert cache.rejected() == cache.rejected(stage="extract", source="a.md") == [listed]
+    assert cache.rejected(stage="answer") == cache.rejected(source="b.md") == []
+    cache.accept(KEY, "m", request, REPLY)
+    assert cache.find(KEY) == REPLY
+    assert cache.rejected() == []
+
+
+def test_forgetting_a_document_deletes_its_replies_and_keeps_the_account(cache):
+    cache.accept(KEY, "m", ask("?", source="a.md"), REPLY)
+    cache.reject(b"r" * 16, "m", ask("?", source="a.md"), REPLY, "bad")
+    cache.accept(b"o" * 16, "m", ask("?", source="b.md"), REPLY)
+    assert cache.forget(["a.md", "absent.md"]) == 2
+    assert cache.find(KEY) is None
+    assert cache.rejected() == []
+    assert cache.reply_count() == 1
+    assert cache.ledger().total().usage.calls == 3
+
+
+def flip_reply(path):
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE reply SET text = CAST('Tartu!!' AS BLOB)")
+    connection.close()
+
+
+def test_a_reply_that_changed_in_the_file_is_not_served(cache, path):
+    cache.accept(KEY, "m", ask("?"), REPLY)
+    flip_reply(path)
+    with pytest.raises(StoreError, match="damaged") as caught:
+        cache.find(KEY)
+    assert str(path) in caught.value.message
+    assert "move it away" in caught.value.fix
+    assert cache.check() == ["1 of 1 replies are not as they were stored"]
+
+
+def test_a_file_with_garbage_in_it_is_refused_and_left_alone(path):
+    cache = CallCache.open(path)
+    for number in range(200):
+        cache.accept(bytes([number]) * 16, "m", ask("?"), ChatReply("x" * 500))
+    cache.close()
+    whole = path.read_bytes()
+    broken = whole[:4_096] + b"\xa5" * (len(whole) - 4_096)
+    path.write_bytes(broken)
+    with pytest.raises(StoreError, match="damaged") as caught:
+        use(path)
+    assert "move it away" in caught.value.fix
+    assert path.read_bytes()[4_096:] == broken[4_096:]
+
+
+def use(path):
+    cache = CallCache.open(path)
+    try:
+        cache.find(KEY)
+        cache.accept(KEY, "m", ask("?"), REPLY)
+    finally:
+        cache.close()
+
+
+def test_files_of_others_are_refused_unchanged(path, tmp_path):
+    path.write_text("my notes", encoding="utf-8")
+    with pytest.raises(SchemaMismatch, match="not a file of calls"):
+        CallCache.open(path)
+    assert path.read_text(encoding="utf-8") == "my notes"
+    other = tmp_path / "other.db"
+    connection = apsw.Connection(str(other))
+    connection.execute("CREATE TABLE notes (x)")
+    connection.close()
+    before = other.read_bytes()
+    with pytest.raises(SchemaMismatch, match="not one of calls"):
+        CallCache.open(other)
+    assert other.read_bytes() == before
+    with pytest.raises(SchemaMismatch, match="folder"):
+        CallCache.open(tmp_path)
+    with pytest.raises(StoreNotFound, match="no folder"):
+        CallCache.open(tmp_path / "absent" / "x.calls")
+
+
+def test_a_later_version_is_refused_and_an_earlier_one_brought_up_to_date(path):
+    later = (*MIGRATIONS, CallMigration("0002-later", "CREATE TABLE later (x)"))
+    CallDatabase(path).close()
+    database = CallDatabase(path, migrations=later)
+    assert database.rows("SELECT * FROM later") == []
+    database.close()
+    with pytest.raises(SchemaMismatch, match="0002-later"):
+        CallDatabase(path)
+
+
+def test_a_migration_is_whole_or_not_at_all(path):
+    broken = (*MIGRATIONS, CallMigration("0002-broken", "CREATE TABLE half (x); SELECT nonsense;"))
+    with pytest.raises(StoreError):
+        CallDatabase(path, migrations=broken)
+    database = CallDatabase(path)
+    with pytest.raises(StoreError, match="no such table"):
+        database.rows("SELECT * FROM half")
+    database.close()
+
+
+def test_a_full_disk_is_said_and_what_was_kept_stays(cache):
+    cache.accept(KEY, "m", ask("?"), REPLY)
+    connection = cache._database._connection()
+    connection.pragma("max_page_count", connection.pragma("page_count") + 1)
+    with pytest.raises(StoreError, match="no room") as caught:
+        cache.accept(b"x" * 16, "m", ask("?"), ChatReply("x" * 100_000, usage=REPLY.usage))
+    assert "not repeated" in caught.value.fix
+    assert cache.find(KEY) == REPLY
+    assert cache.find(b"x" * 16) is None
+    assert cache.ledger().total().usage == REPLY.usage
+    connection.pragma("max_page_count", 1 << 30)
+    cache.accept(b"x" * 16, "m", ask("?"), REPLY)
+    assert cache.reply_count() == 2
+
+
+def test_a_writer_that_does_not_end_is_named(path):
+    cache = CallCache.open(path, busy_timeout_s=0.01)
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusy, match="waited"):
+        cache.accept(KEY, "m", ask("?"), REPLY)
+    assert cache.find(KEY) is None  # reading goes on
+    other.execute("ROLLBACK")
+    cache.accept(KEY, "m", ask("?"), REPLY)
+    other.close()
+    cache.close()
+
+
+def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
+    CallCache.open(path).close()
+    connect = apsw.Connection
+    monkeypatch.setattr(
+        "knotwork.inference.call_database.apsw.Connection",
+        lambda name: connect(name, flags=apsw.SQLITE_OPEN_READONLY),
+    )
+    cache = CallCache.open(path)
+    with pytest.raises(StoreReadOnly, match="may not be written") as caught:
+        cache.accept(KEY, "m", ask("?"), REPLY)
+    assert "name another file" in caught.value.fix
+    cache.close()
+
+
+def test_a_closed_file_says_so(cache):
+    cache.close()
+    with pytest.raises(StoreError, match="was closed"):
+        cache.find(KEY)

@@ -1,0 +1,62 @@
+"""Keys of calls differ exactly when what is asked differs."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.inference.chat_fakes import ask
+
+from knotwork.inference.chat import ChatRequest, Message
+from knotwork.inference.keys import call_key
+
+# Few letters, so that equal content and moved borders come up often.
+texts = st.text(alphabet='a"[,]\\\x00é\ud83d\ude00😀', max_size=4)
+messages = st.builds(Message, role=st.sampled_from(["system", "user", "assistant"]), content=texts)
+requests = st.builds(
+    ChatRequest,
+    messages=st.lists(messages, max_size=3).map(tuple),
+    max_output_tokens=st.integers(1, 3),
+    temperature=st.sampled_from([0, 0.0, -0.0, 1, 1.0, 0.1]),
+    schema=texts,
+    stop=st.lists(texts, max_size=2).map(tuple),
+    stage=texts,
+    source=texts,
+)
+calls = st.tuples(texts, requests)
+
+
+def content(call: tuple[str, ChatRequest]) -> tuple:
+    model, request = call
+    return model, replace(request, stage="", source="")
+
+
+@given(calls, calls)
+def test_keys_are_equal_exactly_when_content_is(first, second):
+    assert (call_key(*first) == call_key(*second)) == (content(first) == content(second))
+
+
+@given(calls, texts, texts)
+def test_what_a_call_is_for_is_no_part_of_its_key(call, stage, source):
+    model, request = call
+    assert call_key(model, replace(request, stage=stage, source=source)) == call_key(*call)
+
+
+def test_each_part_of_a_request_counts():
+    base = ask("a", schema="{}", stop=("x",))
+    variants = [
+        base,
+        replace(base, messages=(Message("system", "a"),)),
+        replace(base, messages=(*base.messages, Message("user", ""))),
+        replace(base, max_output_tokens=1),
+        replace(base, temperature=0.5),
+        replace(base, schema=""),
+        replace(base, stop=()),
+        replace(base, stop=("", "x")),
+    ]
+    keys = {call_key(model, request) for model in ("m", "n") for request in variants}
+    assert len(keys) == 2 * len(variants)
+
+
+def test_a_key_is_the_same_in_every_version():
+    # A changed key would make every call in every user's file anew.
+    assert call_key("m", ask("é\ud800")).hex() == "d37c8154d22f09e28f216d54c3364c25"
