@@ -62,7 +62,9 @@ def test_a_sound_installation_passes_every_check(tmp_path, index_path):
         "Index",
         "Integrity",
         "Embedder",
+        "Language model",
     ]
+    assert "no tokens are spent" in checks["Language model"].detail
     assert "1 documents, 2 chunks, 2 entities" in checks["Index"].detail
     assert "hashing:16, 16 dimensions" in checks["Embedder"].detail
     assert "retrieval.k = 5 (environment KNOTWORK_RETRIEVAL_K)" in checks["Settings"].detail
@@ -165,6 +167,9 @@ def test_secrets_are_looked_for_and_never_shown(monkeypatch):
     assert present.ok
     assert "sk-secret" not in str([absent, present, check_settings(loaded)])
     assert list(check_secrets(load_settings(environ={}))) == []
+    loaded = load_settings(environ={"KNOTWORK_LLM_API_KEY": "sk-secret"})
+    (of_model,) = check_secrets(loaded)
+    assert "llm.api_key" in of_model.detail
 
 
 def test_a_full_or_closed_disk_is_told(tmp_path, monkeypatch):

@@ -69,6 +69,57 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LlmSettings:
+    """The language models, if any, and how their server is asked."""
+
+    model: str = _setting(
+        "none",
+        '"openai:NAME" (any OpenAI-compatible server) or "none" (no tokens are ever spent)',
+        may_be_empty=False,
+    )
+    base_url: str = _setting(
+        "https://api.openai.com/v1",
+        "the server of the models: OpenAI, vLLM, Ollama, llama.cpp, DeepSeek, DashScope, Azure …",
+        may_be_empty=False,
+    )
+    api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
+        None, 'the variable that holds its key, for example { env = "OPENAI_API_KEY" }'
+    )
+    timeout_s: float = _setting(
+        120.0, "seconds to wait for a silent server", minimum=0.1, maximum=3_600
+    )
+    concurrency: int = _setting(
+        16, "calls at a time, at most; fewer while the server is overloaded", minimum=1, maximum=256
+    )
+    requests_per_minute: int = _setting(
+        0, "calls in a minute, at most; 0 is no limit", minimum=0, maximum=1_000_000
+    )
+    tokens_per_minute: int = _setting(
+        0, "tokens in and out in a minute, at most; 0 is no limit", minimum=0, maximum=1_000_000_000
+    )
+    temperature: float = _setting(
+        0.0,
+        "how freely replies are worded; 0 is what each step asks for, mostly none",
+        minimum=0,
+        maximum=2,
+    )
+    max_output_tokens: int = _setting(
+        0,
+        "tokens in a reply, at most; 0 is what each step asks for.\n"
+        "A model that thinks needs some thousands more than its replies have",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    extract: str = _setting("", "the model that finds entities and relations; empty is llm.model")
+    summarize: str = _setting(
+        "", "the model that writes descriptions and reports; empty is llm.model"
+    )
+    keyword: str = _setting("", "the model that finds a question's keywords; empty is llm.model")
+    answer: str = _setting("", "the model that writes answers; empty is llm.model")
+    judge: str = _setting("", "the model that grades answers; empty is llm.model")
+
+
+@dataclass(frozen=True, slots=True)
 class IndexSettings:
     """How documents become chunks and a graph."""
 
@@ -128,6 +179,7 @@ class Settings:
 
     store: StoreSettings = field(default_factory=StoreSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    llm: LlmSettings = field(default_factory=LlmSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knotwork.config import Loaded
+from knotwork.diagnosis.chat_models import check_chat_models
 from knotwork.diagnosis.index import check_index
 from knotwork.diagnosis.installation import (
     check_disk,
@@ -21,7 +22,8 @@ __all__ = ["Check", "diagnose"]
 
 def diagnose(loaded: Loaded) -> Iterator[Check]:
     """Yield the result of each check as it is done; nothing is changed, and nothing raised that a
-    check is there to find. Loads the embedder, or asks its server for one vector.
+    check is there to find. Loads the embedder, or asks its server for one vector; asks each
+    language model that is set for one short reply.
     """
     yield check_python()
     yield check_libraries()
@@ -33,3 +35,4 @@ def diagnose(loaded: Loaded) -> Iterator[Check]:
     found = check_index(loaded.settings.store)
     yield from found.checks
     yield check_embedder(loaded.settings.embedding, index=found)
+    yield from check_chat_models(loaded.settings.llm)

@@ -47,8 +47,11 @@ def check_names(settings: Settings) -> Check:
 
 def check_secrets(loaded: Loaded) -> Iterator[Check]:
     """Check that the variables that hold secrets are set; the secrets are not looked at."""
-    secret = loaded.settings.embedding.api_key
-    if isinstance(secret, SecretRef):
+    settings = loaded.settings
+    secrets = [("embedding", settings.embedding.api_key), ("llm", settings.llm.api_key)]
+    for section, secret in secrets:
+        if not isinstance(secret, SecretRef):
+            continue
         ok = secret.is_set()
-        detail = f"embedding.api_key is in `{secret.env}`, which is {'set' if ok else 'not set'}"
+        detail = f"{section}.api_key is in `{secret.env}`, which is {'set' if ok else 'not set'}"
         yield Check("Secrets", ok, detail, "" if ok else f"Set it: export {secret.env}=…")

@@ -25,6 +25,8 @@ _FIXES = {
     404: "Check the model's name and llm.base_url, which mostly ends in /v1.",
     413: "Lower index.chunk_tokens, or serve the model with a longer context.",
 }
+_BUSY_FIX = "Lower llm.concurrency, or set llm.requests_per_minute and llm.tokens_per_minute."
+_FAULT_FIX = "Try again later, or look into the log of the server."
 
 
 class Refusal(ModelError):
@@ -180,7 +182,8 @@ class ChatServer:
             return Refusal(message, status=status, server_code=code, fix=fix)
         if status in TRANSIENT_STATUSES or status >= 500:
             wait_s = read_wait(headers or {})
-            return ModelUnavailable(message, status=status, retry_after_s=wait_s)
+            fix = _BUSY_FIX if status == 429 else _FAULT_FIX
+            return ModelUnavailable(message, fix=fix, status=status, retry_after_s=wait_s)
         fix = _FIXES.get(status, "")
         return Refusal(message, status=status, server_code=code, fix=fix)
 

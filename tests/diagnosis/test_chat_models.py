@@ -1,0 +1,122 @@
+"""What `knotwork doctor` says of language models, against a real HTTP server on this machine."""
+
+import http.server
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+from tests.inference.chat_answers import refuse, say
+from tests.inference.model_server import serve
+
+from knotwork.config import LlmSettings, SecretRef
+from knotwork.diagnosis.chat_models import check_chat_models
+
+
+def settings_for(url, **options):
+    return LlmSettings(**{"model": "openai:small", "base_url": url, "timeout_s": 2, **options})
+
+
+@contextmanager
+def serve_models(names):
+    """Serve a list of models, and none of them."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.answer(200, {"data": [{"id": name} for name in names]})
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer(404, {"error": {"message": "no such model"}})
+
+        def answer(self, status, body):
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_no_model_is_no_fault():
+    (check,) = check_chat_models(LlmSettings())
+    assert check.ok
+    assert check.detail.startswith("none")
+
+
+def test_a_model_that_answers_is_told_with_its_price_in_tokens():
+    with serve(say("yes")) as server:
+        (check,) = check_chat_models(settings_for(server.url))
+    assert check.ok
+    assert "openai:small, first reply" in check.detail
+    assert "18 tokens" in check.detail
+    assert len(server.requests) == 1
+    assert server.requests[0]["max_tokens"] <= 16
+
+
+def test_each_model_is_asked_once_and_its_roles_are_told():
+    with serve(say("yes")) as server:
+        checks = list(
+            check_chat_models(settings_for(server.url, judge="openai:large", extract="none"))
+        )
+    assert all(check.ok for check in checks)
+    assert [sent["model"] for sent in server.requests] == ["small", "large"]
+    assert "openai:small for summarize, keyword, answer," in checks[0].detail
+    assert "openai:large for judge," in checks[1].detail
+    assert checks[2].detail == "none for extract"
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail", "fix"),
+    [
+        (refuse("wrong key", 401), "401: wrong key", "llm.api_key"),
+        (refuse("overloaded", 503), "503: overloaded", "Try again later"),
+        (refuse("no such model", 404), "404: no such model", "llm.base_url"),
+    ],
+)
+def test_a_server_that_fails_is_told_after_one_call(answer, detail, fix):
+    with serve(answer) as server:
+        (check,) = check_chat_models(settings_for(server.url))
+    assert not check.ok
+    assert detail in check.detail
+    assert fix in check.fix
+    assert len(server.requests) == 1
+
+
+def test_a_model_that_the_server_lacks_is_told_with_those_it_has():
+    with serve_models(["embedder", "smaller", "small-2"]) as url:
+        (check,) = check_chat_models(settings_for(url))
+    assert not check.ok
+    assert "no such model" in check.detail
+    assert "openai:smaller" in check.fix
+    with serve_models(["small"]) as url:
+        (check,) = check_chat_models(settings_for(url))
+    assert "llm.base_url" in check.fix
+
+
+@pytest.mark.parametrize(
+    ("options", "detail"),
+    [
+        ({"model": "opnai:x"}, "Unknown language model"),
+        ({"model": "openai:"}, "names no model"),
+        ({"base_url": "localhost"}, "not the address"),
+        ({"api_key": SecretRef("KNOTWORK_TEST_UNSET")}, "`KNOTWORK_TEST_UNSET`"),
+    ],
+)
+def test_wrong_settings_are_told(options, detail, monkeypatch):
+    monkeypatch.delenv("KNOTWORK_TEST_UNSET", raising=False)
+    (check,) = check_chat_models(settings_for("http://127.0.0.1:9/v1", **options))
+    assert not check.ok
+    assert detail in check.detail
+    assert check.fix
