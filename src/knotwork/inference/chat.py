@@ -39,7 +39,10 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one call or of many. ``calls`` went to a server, ``reused`` came from a cache."""
+    """Tokens of one call or of many.
+
+    ``calls`` went to a server; ``reused`` came from a cache, at no tokens.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

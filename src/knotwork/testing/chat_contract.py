@@ -175,7 +175,7 @@ Sent = Callable[[], str]
 
 
 def check_usage(usage: TokenUsage) -> None:
-    """Assert that this is the usage of one call with words in it and out of it."""
+    """Assert that this is the usage of one call with words in it and out of it, or of a reuse."""
     assert usage.calls + usage.reused == 1
-    assert usage.input_tokens > 0
-    assert usage.output_tokens > 0
+    assert (usage.input_tokens > 0) == (usage.calls > 0)
+    assert (usage.output_tokens > 0) == (usage.calls > 0)

@@ -1,0 +1,141 @@
+"""The ledger: sums by stage, document and model add up, whoever writes and in whatever order."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.inference.chat_fakes import EchoModel, ask
+
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_ledger import DIMENSIONS, CallTotal
+from knotwork.inference.chat import ChatReply, TokenUsage
+from knotwork.inference.metered import UsageMeter
+from knotwork.inference.prices import PriceTable
+
+PRICES = PriceTable.of({"fake:cheap*": (1, 2), "fake:dear": ("10", "30.5")})
+NOTHING = TokenUsage()
+
+
+@pytest.fixture
+def cache():
+    cache = CallCache.open(":memory:")
+    yield cache
+    cache.close()
+
+
+def count(cache, model, stage, source, tokens):
+    cache.count_call(model, ask("", stage=stage, source=source), TokenUsage(tokens, 2 * tokens, 1))
+
+
+def test_totals_by_any_of_their_names(cache):
+    count(cache, "fake:cheap-1", "extract", "a.md", 1_000_000)
+    count(cache, "fake:cheap-2", "extract", "b.md", 2_000_000)
+    count(cache, "fake:dear", "answer", "", 1_000)
+    cache.count_reuse("fake:dear", ask("", stage="answer"), TokenUsage(5, 6, 1))
+    ledger = cache.ledger(prices=PRICES)
+    assert ledger.total() == CallTotal(
+        (),
+        TokenUsage(3_001_000, 6_002_000, 3, 1),
+        TokenUsage(5, 6, 0, 1),
+        0,
+        Decimal("15.071"),
+    )
+    assert [(t.group, t.money) for t in ledger.totals("stage")] == [
+        (("answer",), Decimal("0.071")),
+        (("extract",), Decimal(15)),
+    ]
+    assert [t.group for t in ledger.totals("source", "model")] == [
+        ("", "fake:dear"),
+        ("a.md", "fake:cheap-1"),
+        ("b.md", "fake:cheap-2"),
+    ]
+    (only,) = ledger.totals(stage="extract", source="b.md")
+    assert only.usage == TokenUsage(2_000_000, 4_000_000, 1)
+    assert ledger.totals("model", stage="absent") == []
+    (none,) = ledger.totals(stage="absent")
+    assert (none.usage, none.money) == (NOTHING, 0)
+
+
+def test_money_is_unknown_rather_than_too_little(cache):
+    count(cache, "fake:cheap-1", "extract", "a.md", 10)
+    count(cache, "fake:new", "extract", "a.md", 10)
+    count(cache, "fake:free", "answer", "a.md", 0)
+    ledger = cache.ledger(prices=PRICES)
+    assert ledger.total().money is None
+    by_model = {t.group[0]: t.money for t in ledger.totals("model")}
+    assert by_model == {"fake:cheap-1": Decimal("0.00005"), "fake:free": 0, "fake:new": None}
+    assert cache.ledger().total().money is None
+
+
+def test_a_dimension_that_is_none_is_refused(cache):
+    with pytest.raises(ValueError, match="`reply; DROP`"):
+        cache.ledger().totals("reply; DROP")  # type: ignore[arg-type]
+
+
+calls = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "bad", "d", "cut"]),
+        st.sampled_from(["extract", "answer"]),
+        st.sampled_from(["1.md", "2.md", "\udcff.md"]),
+        st.sampled_from(["fake:x", "fake:y"]),
+    ),
+    max_size=24,
+)
+
+
+def answer(request) -> ChatReply:
+    text = request.messages[0].content
+    finish = "length" if text == "cut" else "stop"
+    return ChatReply(text, finish, TokenUsage(len(request.source) * 3, ord(text[0]), 1))
+
+
+@settings(max_examples=25, deadline=None)
+@given(calls)
+def test_sums_add_up_under_any_interleaving(wanted):
+    cache = CallCache.open(":memory:")
+    meter = UsageMeter()
+    inner = {name: EchoModel(answer, name=name) for name in ("fake:x", "fake:y")}
+    models = {name: CachedChatModel(model, cache, meter=meter) for name, model in inner.items()}
+
+    def call(item):
+        text, stage, source, name = item
+        return models[name].complete(ask(text, stage=stage, source=source)).usage
+
+    with ThreadPoolExecutor(4) as pool:
+        usages = list(pool.map(call, wanted))
+    ledger = cache.ledger()
+    total = ledger.total()
+    assert total.usage == sum(usages, NOTHING) == meter.total()
+    assert total.usage.calls == sum(len(model.requests) for model in inner.values())
+    assert total.usage.calls + total.usage.reused == len(wanted)
+    for size in range(1, 4):
+        for by in combinations(DIMENSIONS, size):
+            groups = ledger.totals(*by)
+            assert sum((group.usage for group in groups), NOTHING) == total.usage
+            assert sum((group.saved for group in groups), NOTHING) == total.saved
+            assert len({group.group for group in groups}) == len(groups)
+    for name, usage in meter.by_model().items():
+        assert ledger.totals(model=name)[0].usage == usage
+    for name, usage in meter.by_stage().items():
+        assert ledger.totals(stage=name)[0].usage == usage
+    for name, usage in meter.by_source().items():
+        assert ledger.totals(source=name)[0].usage == usage
+    cache.close()
+
+
+def test_totals_survive_a_restart(tmp_path):
+    path = tmp_path / "calls"
+    for run in range(1, 4):
+        cache = CallCache.open(path)
+        model = CachedChatModel(EchoModel(), cache)
+        model.complete(ask(f"run {run}", stage="s"))
+        model.complete(ask("always", stage="s"))
+        total = cache.ledger().total()
+        assert (total.usage.calls, total.usage.reused) == (run + 1, run - 1)
+        cache.close()
