@@ -1,0 +1,112 @@
+"""What a text names and says, read with the rules of the extractor that needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from knotwork.text.names import STOP_NAMES
+from knotwork.text.segmentation import segment
+from knotwork.text.sentences import split_sentences
+from knotwork.transform.rules.chinese import HanSentence, find_han_names, han_relation, is_chinese
+from knotwork.transform.rules.english import find_names, gather_evidence
+from knotwork.transform.rules.occurrences import Occurrence
+from knotwork.transform.rules.relations import relation_words
+from knotwork.transform.rules.tokens import WORD, Sentence
+from knotwork.transform.rules.types import name_type
+
+_LONGEST_RELATION_WORDS = 8
+_LONGEST_RELATION_HAN = 24
+_NO_ENTITIES = frozenset({"DATE", "NUMBER"})
+_HAN_WORDS = frozenset({"n", "nz", "nr", "ns", "nt", "nrt", "v", "vn", "j", "l", "eng"})
+
+
+@dataclass(slots=True)
+class Named:
+    """One thing that a text names: as first written, with the sentences that name it."""
+
+    name: str
+    kind: str
+    sentences: list[str] = field(default_factory=list)
+
+
+class Fact(NamedTuple):
+    """Two names of one sentence and the words between them, which may be none."""
+
+    source: str
+    relation: str
+    target: str
+    sentence: str
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text, each on one line."""
+    return [" ".join(text[span.start : span.end].split()) for span in split_sentences(text)]
+
+
+def read_text(text: str) -> tuple[list[Named], list[Fact]]:
+    """Return what a text names, in order of appearance, and the facts of its sentences."""
+    sentences = [s for s in sentences_of(text) if s]
+    read = [HanSentence(s) if is_chinese(s) else Sentence(s) for s in sentences]
+    evidence = gather_evidence([s for s in read if isinstance(s, Sentence)])
+    named: dict[str, Named] = {}
+    facts: list[Fact] = []
+    for sentence in read:
+        if isinstance(sentence, HanSentence):
+            found = find_han_names(sentence)[0]
+        else:
+            found = find_names(sentence, evidence)
+        names = _main_names(found)
+        for name in names:
+            surface = sentence.text[name.start : name.end]
+            kind = name.type or name_type(surface, name.form)
+            thing = named.setdefault(name.form, Named(surface, kind))
+            thing.kind = thing.kind or kind
+            if sentence.text not in thing.sentences:
+                thing.sentences.append(sentence.text)
+        facts.extend(_facts(sentence, names, named))
+    return list(named.values()), list(dict.fromkeys(facts))
+
+
+def key_words(text: str) -> list[str]:
+    """Return the words of a question that carry its meaning, as written, in order."""
+    if is_chinese(text):
+        words = [w.text for w in segment(text) if w.tag in _HAN_WORDS and len(w.text) > 1]
+    else:
+        tokens = Sentence(text).tokens
+        words = [t.lower for t in tokens if t.kind == WORD and len(t.text) > 2]
+        words = [word for word in words if word not in STOP_NAMES]
+    return list(dict.fromkeys(words))
+
+
+def _main_names(found: Sequence[Occurrence]) -> list[Occurrence]:
+    """Return the entities among names, in order, without those inside another."""
+    kept: list[Occurrence] = []
+    for name in sorted(found, key=lambda n: (n.start, -n.end)):
+        if name.part or name.type in _NO_ENTITIES or len(name.form) < 2:
+            continue
+        if kept and name.start < kept[-1].end:
+            continue
+        kept.append(name)
+    return kept
+
+
+def _facts(
+    sentence: Sentence | HanSentence, names: Sequence[Occurrence], named: dict[str, Named]
+) -> list[Fact]:
+    facts = []
+    for before, after in pairwise(names):
+        if before.form == after.form:
+            continue
+        if not isinstance(sentence, HanSentence):
+            between = sentence.text[before.end : after.start]
+            words = relation_words(between, longest=_LONGEST_RELATION_WORDS)
+        elif after.start - before.end <= _LONGEST_RELATION_HAN:
+            words = han_relation(sentence, before.end, after.start)
+        else:
+            words = ""
+        source, target = named[before.form].name, named[after.form].name
+        facts.append(Fact(source, words, target, sentence.text))
+    return facts

@@ -1,0 +1,212 @@
+"""A brain that does every task of the framework by rules, in the language of what it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from knotwork.inference.chat import Message
+from knotwork.synthesis.messages import no_answer
+from knotwork.testing.brains.lines import LineForm
+from knotwork.testing.brains.marks import Assignment, language_of, read_assignment
+from knotwork.testing.brains.passages import cite, rank_sentences, read_passages
+from knotwork.testing.brains.reading import Fact, key_words, read_text, sentences_of
+from knotwork.text.names import normal_form
+from knotwork.text.tokens import count_tokens
+from knotwork.transform.rules.aliases import is_short_for
+from knotwork.transform.rules.chinese import is_chinese
+
+Brain = Callable[[Sequence[Message]], str]
+"""What a server says: a function of the conversation, called from many threads."""
+
+Task = Callable[[Assignment, LineForm], str]
+
+_PAIR = re.compile(r"^\s*(\d+)[.):、]?\s*(.+?)\s*\|\|\s*(.+?)\s*$", re.MULTILINE)
+_POINT = re.compile(r"^\s*(\d{1,3})\s*\|\s*(\S.*)$", re.MULTILINE)
+_UNNAMED = {"en": "is related to", "zh": "相关"}
+_AND = {"en": " and ", "zh": "与"}
+_SUMMARY_TOKENS = 120
+_FINDINGS = 5
+_KEYWORDS = 10
+_ANSWER_SENTENCES = 3
+
+
+class UnknownTask(ValueError):
+    """A prompt is marked with a task that the brain does not know."""
+
+
+class RuleBrain:
+    """Does the task that a prompt's marks name (see `knotwork.testing.brains.marks`).
+
+    The tasks are those of `TASKS`, and of ``tasks``, which may replace them. Without a mark it
+    answers from a context, if there is one, or repeats the first sentences of the message. Equal
+    conversations get equal answers. Raises UnknownTask.
+    """
+
+    def __init__(
+        self, *, form: LineForm | None = None, tasks: Mapping[str, Task] | None = None
+    ) -> None:
+        self._form = form or LineForm()
+        self._tasks = {**TASKS, **(tasks or {})}
+
+    def __call__(self, messages: Sequence[Message]) -> str:
+        """Return the answer to a conversation."""
+        assignment = read_assignment(messages)
+        if not assignment.task:
+            task: Task = answer if "context" in assignment.sections else repeat
+        elif assignment.task in self._tasks:
+            task = self._tasks[assignment.task]
+        else:
+            known = ", ".join(sorted(self._tasks))
+            raise UnknownTask(f"Unknown task `{assignment.task}`. Known: {known}.")
+        return task(assignment, self._form)
+
+
+def repeat(assignment: Assignment, form: LineForm) -> str:
+    """Return the first sentences of the text."""
+    return _shorten(sentences_of(assignment.section("text"))) or form.nothing
+
+
+def extract_triplets(assignment: Assignment, form: LineForm) -> str:
+    """Return the facts of a text, one a line; pairs without a word between them are left out."""
+    facts = read_text(assignment.section("text"))[1]
+    lines = [form.triplet(f.source, f.relation, f.target) for f in facts if f.relation]
+    return "\n".join(dict.fromkeys(lines)) or form.nothing
+
+
+def extract_graph(assignment: Assignment, form: LineForm) -> str:
+    """Return the entities of a text and their relations, each with its sentences as summary."""
+    text = assignment.section("text")
+    named, facts = read_text(text)
+    unnamed = _UNNAMED[language_of(text)]
+    lines = [form.entity(n.name, n.kind or "OTHER", _shorten(n.sentences[:2])) for n in named]
+    lines += [_relation_line(fact, form, unnamed) for fact in facts]
+    return "\n".join(dict.fromkeys(lines)) or form.nothing
+
+
+def _relation_line(fact: Fact, form: LineForm, unnamed: str) -> str:
+    return form.relation(fact.source, fact.relation or unnamed, fact.target, fact.sentence)
+
+
+def glean(assignment: Assignment, form: LineForm) -> str:
+    """Find nothing more: the rules find all that they can the first time."""
+    del assignment
+    return form.nothing
+
+
+def summarise_descriptions(assignment: Assignment, form: LineForm) -> str:
+    """Return the distinct sentences of descriptions, as many as a summary holds."""
+    return _shorten(sentences_of(assignment.section("descriptions", "text"))) or form.nothing
+
+
+def report_community(assignment: Assignment, form: LineForm) -> str:
+    """Return a report: what is named most as title, first sentences, and the lines as findings."""
+    passages = read_passages(assignment.section("community", "context", "text"))
+    text = "\n".join(passage.text for passage in passages)
+    named = sorted(read_text(text)[0], key=lambda n: -len(n.sentences))
+    title = _AND[language_of(text)].join(n.name for n in named[:2])
+    firsts = [(passage, sentences_of(passage.text)[:1]) for passage in passages]
+    findings = [cite(first[0], passage.number) for passage, first in firsts if first]
+    findings = list(dict.fromkeys(findings))
+    if not findings:
+        return form.nothing
+    summary = _shorten([sentence for _, first in firsts for sentence in first])
+    return "\n".join(form.report(title or findings[0], summary, findings[:_FINDINGS]))
+
+
+def find_keywords(assignment: Assignment, form: LineForm) -> str:
+    """Return the names of a question, then its other words, one a line."""
+    question = assignment.section("question", "text")
+    names = [thing.name for thing in read_text(question)[0]]
+    inside = {part for name in names for part in name.lower().split()}
+    words = [w for w in key_words(question) if w not in inside and not _is_in(w, names)]
+    lines = [form.keyword(word) for word in [*names, *words][:_KEYWORDS]]
+    return "\n".join(lines) or form.nothing
+
+
+def judge_pairs(assignment: Assignment, form: LineForm) -> str:
+    """Return a verdict on every numbered pair: same form, or one short for the other."""
+    pairs = _PAIR.findall(assignment.section("pairs"))
+    lines = [
+        form.verdict(int(number), same=_is_same(_name_of(first), _name_of(second)))
+        for number, first, second in pairs
+    ]
+    return "\n".join(lines) or form.nothing
+
+
+def answer(assignment: Assignment, form: LineForm) -> str:
+    """Answer from numbered passages by their sentences nearest to the question, with [n] marks."""
+    del form
+    question = assignment.question or assignment.message
+    passages = read_passages(assignment.section("context", "community", "text"))
+    ranked = rank_sentences(question, passages)[:_ANSWER_SENTENCES]
+    if not ranked:
+        return no_answer(language_of(question))
+    # What speaks of the question by far less than the best does would only blur the answer.
+    least = 2 / 3 * ranked[0].score
+    return " ".join(cite(s.text, s.number) for s in ranked if s.score >= least)
+
+
+def map_reports(assignment: Assignment, form: LineForm) -> str:
+    """Return the points of reports that help with a question, each with how much."""
+    passages = read_passages(assignment.section("context", "community", "text"))
+    ranked = rank_sentences(assignment.question or assignment.message, passages)
+    lines = [form.point(round(100 * s.score), cite(s.text, s.number)) for s in ranked[:_FINDINGS]]
+    return "\n".join(lines) or form.nothing
+
+
+def reduce_points(assignment: Assignment, form: LineForm) -> str:
+    """Join the best points of the map steps into one answer, with their marks."""
+    del form
+    question = assignment.question or assignment.message
+    points = [(int(score), text) for score, text in _POINT.findall(assignment.section("points"))]
+    best = sorted(points, key=lambda point: -point[0])
+    texts = [text.strip() for score, text in best if score > 0]
+    return _shorten(texts) or no_answer(language_of(question))
+
+
+TASKS: dict[str, Task] = {
+    "answer": answer,
+    "extract-graph": extract_graph,
+    "extract-triplets": extract_triplets,
+    "find-keywords": find_keywords,
+    "glean": glean,
+    "judge-pairs": judge_pairs,
+    "map-reports": map_reports,
+    "reduce-points": reduce_points,
+    "report-community": report_community,
+    "summarise-descriptions": summarise_descriptions,
+}
+"""What a prompt may ask for in its first line, as ``task: NAME``."""
+
+
+def _shorten(sentences: Sequence[str]) -> str:
+    """Join distinct sentences up to the size of a summary; the first is always there."""
+    kept: list[str] = []
+    total = 0
+    for sentence in dict.fromkeys(s for s in sentences if s):
+        total += count_tokens(sentence)
+        if kept and total > _SUMMARY_TOKENS:
+            break
+        kept.append(sentence)
+    apart = "" if kept and language_of("".join(kept)) == "zh" else " "
+    return apart.join(kept)
+
+
+def _is_in(word: str, names: Sequence[str]) -> bool:
+    return any(word in name for name in names)
+
+
+def _name_of(described: str) -> str:
+    """Return the name of "NAME: description"."""
+    return re.split(r"[:：]", described, maxsplit=1)[0].strip()
+
+
+def _is_same(first: str, second: str) -> bool:
+    forms = normal_form(first), normal_form(second)
+    if forms[0] == forms[1]:
+        return True
+    short, full = sorted((first, second), key=len)
+    if is_chinese(short):  # 北大 is 北京大学; 李明 is not 李小明
+        return len(full) >= 2 * len(short) and full[0] == short[0] and is_short_for(short, full)
+    return is_short_for(short, full)

@@ -1,0 +1,160 @@
+"""What a model server was asked, how much of it ran at once, and how busy that kept it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from knotwork.testing.model_server.faults import Fault
+
+
+@dataclass(slots=True)
+class Call:
+    """One request and what became of it; times are those of the server's clock, in seconds.
+
+    ``body`` is the request's JSON; ``status`` is 0 until the answer begins.
+    """
+
+    number: int
+    endpoint: str
+    body: Any
+    headers: dict[str, str]
+    fault: Fault | None
+    started_s: float
+    ended_s: float = 0.0
+    status: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over all calls that have ended."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    peak: int = 0
+    """The most calls that ran at once."""
+    busy_s: float = 0.0
+    """The time in calls, summed over all of them: two at once count twice."""
+    active_s: float = 0.0
+    """The time with at least one call running."""
+    span_s: float = 0.0
+    """From the start of the first call to the end of the last."""
+    statuses: dict[int, int] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)
+    endpoints: dict[str, int] = field(default_factory=dict)
+
+    def utilisation(self, concurrency: int) -> float:
+        """Return the share of ``concurrency`` places that were taken, over the whole span."""
+        return self.busy_s / (concurrency * self.span_s) if self.span_s else 0.0
+
+
+class Traffic:
+    """Counts calls as they begin and end; safe to use from many threads.
+
+    The last ``kept_calls`` calls are kept whole.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float] = time.monotonic, kept_calls: int = 10_000
+    ) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._calls: deque[Call] = deque(maxlen=kept_calls)
+        self._attempts: Counter[bytes] = Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all calls, so that the next one is number 1; those that run are still running."""
+        with self._changed:
+            self._calls.clear()
+            self._attempts.clear()
+            self._totals = Totals()
+            self._statuses: Counter[int] = Counter()
+            self._faults: Counter[str] = Counter()
+            self._endpoints: Counter[str] = Counter()
+            self._begun = 0
+            self._running = getattr(self, "_running", 0)
+            self._first_s: float | None = None
+            self._active_since_s = self._clock()
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that are kept, in the order in which they began."""
+        with self._changed:
+            return list(self._calls)
+
+    @property
+    def running(self) -> int:
+        """How many calls run now."""
+        with self._changed:
+            return self._running
+
+    @property
+    def totals(self) -> Totals:
+        """The sums as they are now."""
+        with self._changed:
+            found = Totals(**{name: getattr(self._totals, name) for name in Totals.__slots__})
+            found.statuses = dict(sorted(self._statuses.items()))
+            found.faults = dict(sorted(self._faults.items()))
+            found.endpoints = dict(sorted(self._endpoints.items()))
+            return found
+
+    def wait_for_running(self, count: int, *, timeout_s: float = 30.0) -> bool:
+        """Wait until ``count`` calls run at once; return whether they did within the time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._running >= count, timeout_s)
+
+    def begin(
+        self,
+        endpoint: str,
+        body: Any,  # noqa: ANN401  JSON
+        headers: dict[str, str],
+        *,
+        draw: Callable[[int, int], Fault | None],
+        content: bytes,
+    ) -> Call:
+        """Count a call in; ``draw`` gets its number and how often its content came before."""
+        with self._changed:
+            now = self._clock()
+            if self._first_s is None:
+                self._first_s = now
+            if not self._running:
+                self._active_since_s = now
+            self._begun += 1
+            self._running += 1
+            self._totals.peak = max(self._totals.peak, self._running)
+            key = blake2b(content, digest_size=16).digest()
+            fault = draw(self._begun, self._attempts[key])
+            self._attempts[key] += 1
+            call = Call(self._begun, endpoint, body, headers, fault, now)
+            self._calls.append(call)
+            self._changed.notify_all()
+            return call
+
+    def end(self, call: Call) -> None:
+        """Count a call out."""
+        with self._changed:
+            call.ended_s = self._clock()
+            totals = self._totals
+            totals.calls += 1
+            totals.input_tokens += call.input_tokens
+            totals.output_tokens += call.output_tokens
+            totals.busy_s += call.ended_s - call.started_s
+            first_s = call.started_s if self._first_s is None else self._first_s
+            totals.span_s = call.ended_s - first_s
+            self._statuses[call.status] += 1
+            self._endpoints[call.endpoint] += 1
+            if call.fault is not None:
+                self._faults[call.fault] += 1
+            self._running -= 1
+            if not self._running:
+                totals.active_s += call.ended_s - self._active_since_s
+            self._changed.notify_all()
