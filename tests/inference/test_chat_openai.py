@@ -167,6 +167,7 @@ def test_a_server_that_refuses_whatever_it_is_told_is_not_asked_for_ever():
     ("name", "message"),
     [
         ("temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
+        ("temperature", "temperature must be 1"),
         ("temperature", "invalid temperature: only 1 is allowed for this model"),
         ("stop", "Unsupported parameter: 'stop' is not supported with this model."),
         ("stream_options", "Unrecognized request argument supplied: stream_options"),
@@ -184,6 +185,25 @@ def test_what_a_server_does_not_take_is_left_out(name, message):
         assert [reply.text for reply in found] == ["Ann.", "Ann."]
     if name == "stream_options":
         assert found[0].usage.output_tokens > 0
+
+
+def test_a_model_that_thinks_only_in_streams_is_told_not_to():
+    message = "parameter.enable_thinking must be set to false for non-streaming calls"
+    answer = refuse_if(lambda sent: "enable_thinking" not in sent, message, say("Ann."))
+    with serve(answer) as server:
+        model = connect(server)
+        assert [model.complete(ask()).text for _ in range(2)] == ["Ann.", "Ann."]
+    assert [sent.get("enable_thinking") for sent in server.requests] == [None, False, False]
+
+
+def test_thinking_that_began_in_the_prompt_is_taken_out_of_streams_once_known():
+    thought = "I wonder.\n</think>\n\nAnn."
+    with serve(say(thought), say(thought), say("I wonder", finish="length")) as server:
+        model = connect(server)
+        assert model.complete(ask()).text == "Ann."
+        pieces, whole = read(model, ask())
+        assert "".join(pieces) == whole.text == "Ann."
+        assert model.complete(ask()).text == ""
 
 
 def test_a_model_without_a_system_role_gets_its_words_from_the_user():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.inference.thinking import ThinkingStripper, strip_thinking
+from knotwork.inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
 
 PARTS = st.sampled_from(
     ["<think>", "</think>", "<THINK>", "<thinking>", "</thinking>", "[THINK]", "[/THINK]", "\n",
@@ -81,3 +81,27 @@ def test_long_thinking_in_small_pieces_takes_linear_time():
     assert not any(stripper.feed("mm</th ") for _ in range(20_000))
     assert len(stripper._held) < 100
     assert stripper.feed("</think>Yes.") == "Yes."
+
+
+def read_pieces(habit, text, *, cut_off=False):
+    stripper = habit.stripper()
+    return "".join(map(stripper.feed, text)) + stripper.finish(cut_off=cut_off)
+
+
+def test_a_model_that_begins_its_thinking_in_the_prompt_is_known_by_its_replies():
+    habit = ThinkingHabit()
+    assert habit.take_out("I wonder", cut_off=True) == "I wonder"
+    assert habit.take_out("I wonder.\n</think>\n\nYes.") == "Yes."
+    assert habit.take_out("I wonder", cut_off=True) == ""
+    assert read_pieces(habit, "I wonder", cut_off=True) == ""
+    assert read_pieces(habit, "I wonder.\n</think>\n\nYes.\n") == "Yes.\n"
+    assert read_pieces(habit, "<think>I wonder.\n</think>\n\nYes.") == "Yes."
+    assert read_pieces(habit, "No thought at all.") == "No thought at all."
+
+
+def test_one_reply_that_quotes_a_tag_makes_no_habit():
+    habit = ThinkingHabit()
+    for _ in range(3):
+        habit.take_out("Plain.")
+    habit.take_out("It ends with\n</think>\n")
+    assert habit.take_out("A list that is cut", cut_off=True) == "A list that is cut"

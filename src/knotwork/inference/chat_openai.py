@@ -12,7 +12,7 @@ from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.inference.chat import ChatReply, ChatRequest, FinishReason, TokenUsage
 from knotwork.inference.chat_server import ChatServer, Refusal
 from knotwork.inference.dialect import Dialect
-from knotwork.inference.thinking import ThinkingStripper, strip_thinking
+from knotwork.inference.thinking import ThinkingHabit
 from knotwork.inference.tokens import estimate_input_tokens, estimate_text_tokens
 
 T = TypeVar("T")
@@ -55,6 +55,7 @@ class OpenAIChat:
         self._max_output_tokens = max_output_tokens
         host = urlsplit(server.base_url).hostname or ""
         self._dialect = Dialect(completion_limit=host.endswith(_NEW_LIMIT_HOSTS))
+        self._habit = ThinkingHabit()
         self._lock = threading.Lock()
         parts = [f"openai:{model}"]
         if temperature:
@@ -72,7 +73,7 @@ class OpenAIChat:
             )
         except Refusal as error:
             return _withheld(error, request)
-        return parse_reply(answer, request, url=self._url)
+        return parse_reply(answer, request, habit=self._habit, url=self._url)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, without its thinking, then the whole reply.
@@ -88,7 +89,7 @@ class OpenAIChat:
         # Without the server's help, where to stop is known only when all is there.
         holds = bool(request.stop) and not self._dialect.takes_stop
         try:
-            gathering = _Gathering(request, self._url)
+            gathering = _Gathering(request, self._habit, self._url)
             while first is not None:
                 piece = gathering.add(first)
                 if piece and not holds:
@@ -139,10 +140,11 @@ class OpenAIChat:
 class _Gathering:
     """The reply as its events come in."""
 
-    def __init__(self, request: ChatRequest, url: str) -> None:
+    def __init__(self, request: ChatRequest, habit: ThinkingHabit, url: str) -> None:
         self._request = request
         self._url = url
-        self._stripper = ThinkingStripper()
+        self._habit = habit
+        self._stripper = habit.stripper()
         self._raw: list[str] = []
         self._thought: list[str] = []
         self._finish: object = None
@@ -171,11 +173,13 @@ class _Gathering:
         rest = self._stripper.finish(cut_off=reason == "length")
         raw = "".join(self._raw)
         usage = _usage_of(self._usage, self._request, raw + "".join(self._thought))
-        text = strip_thinking(raw, cut_off=reason == "length")
+        text = self._habit.take_out(raw, cut_off=reason == "length")
         return rest, ChatReply(text, reason, usage)
 
 
-def parse_reply(answer: Mapping[str, Any], request: ChatRequest, *, url: str) -> ChatReply:
+def parse_reply(
+    answer: Mapping[str, Any], request: ChatRequest, *, habit: ThinkingHabit, url: str
+) -> ChatReply:
     """Return the reply in the answer of ``url``, without its thinking.
 
     Raises ModelUnavailable for an answer of the wrong form, as a server under load may give one.
@@ -188,7 +192,7 @@ def parse_reply(answer: Mapping[str, Any], request: ChatRequest, *, url: str) ->
     raw = _text_of(message)
     if not raw and isinstance(message.get("refusal"), str):
         raw, reason = message["refusal"], "filter"
-    text = _cut(strip_thinking(raw, cut_off=reason == "length"), request.stop)
+    text = _cut(habit.take_out(raw, cut_off=reason == "length"), request.stop)
     usage = answer.get("usage")
     usage = usage if isinstance(usage, dict) else None
     return ChatReply(text, reason, _usage_of(usage, request, raw + _thinking_of(message)))

@@ -15,7 +15,7 @@ SchemaForm = Literal["json_schema", "json_object", "words"]
 _REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni|unknown|unexpected|not permitted|not allowed"
-    r"|forbidden|unavailable|only|invalid (?:param|temperature)|deprecated|instead",
+    r"|forbidden|unavailable|only|must be|invalid (?:param|temperature)|deprecated|instead",
     re.IGNORECASE,
 )
 _SCHEMA = re.compile(
@@ -25,6 +25,7 @@ _SCHEMA = re.compile(
 _OWN_SCHEMA = re.compile(r"invalid (?:json )?schema|schema (?:is )?invalid", re.IGNORECASE)
 _NAMES: dict[str, Callable[[str], object]] = {
     "usage": re.compile(r"stream_options").search,
+    "thinking": re.compile(r"enable_thinking").search,
     "limit": re.compile(r"max_(?:completion_)?tokens").search,
     "temperature": re.compile(r"temperature").search,
     "stop": re.compile(r"\bstop\b").search,
@@ -41,7 +42,8 @@ class Dialect:
     """What a server takes. Every lesson gives up one thing for good, so that lessons end.
 
     ``completion_limit`` names the limit of tokens as newer models of OpenAI have it, which others
-    do not know. ``loose_schemas`` are schemas that the server refused each for itself.
+    do not know. DashScope has models that think only in streams, and wants that to be said
+    (``forbids_thinking``). ``loose_schemas`` are schemas that the server refused each for itself.
     """
 
     completion_limit: bool = False
@@ -50,6 +52,7 @@ class Dialect:
     takes_stop: bool = True
     takes_system: bool = True
     tells_usage: bool = True
+    forbids_thinking: bool = False
     schema_form: SchemaForm = "json_schema"
     loose_schemas: frozenset[str] = frozenset()
 
@@ -70,6 +73,8 @@ class Dialect:
             payload["stop"] = list(request.stop)
         if request.schema and self.schema_form != "words":
             payload["response_format"] = self._response_format(request.schema)
+        if self.forbids_thinking:
+            payload["enable_thinking"] = False
         if stream:
             payload["stream"] = True
             if self.tells_usage:
@@ -92,6 +97,8 @@ class Dialect:
         """Yield what may be given up of this request, by name."""
         if stream and self.tells_usage:
             yield "usage", replace(self, tells_usage=False)
+        if not self.forbids_thinking:
+            yield "thinking", replace(self, forbids_thinking=True)
         if not self.limit_is_known:
             other = not self.completion_limit
             yield "limit", replace(self, completion_limit=other, limit_is_known=True)

@@ -6,35 +6,69 @@ import re
 
 _NAMES = r"(?:seed:)?(?:think|thinking|thought|reasoning)"
 _OPENING = re.compile(rf"(?:^|(?<=\n))[ \t]*(?:<({_NAMES})>|\[(THINK)\])", re.IGNORECASE)
-_LONE_CLOSING = re.compile(rf"(?:</{_NAMES}>|\[/THINK\])[ \t]*(?=\n|\Z)", re.IGNORECASE)
+_CLOSING = re.compile(rf"</{_NAMES}>|\[/THINK\]", re.IGNORECASE)
+_LONE_CLOSING = re.compile(rf"(?:{_CLOSING.pattern})[ \t]*(?=\n|\Z)", re.IGNORECASE)
+_LONGEST_MEMORY = 8
 _LONGEST_TAG = len("</seed:reasoning>")
 
 
-def strip_thinking(text: str, *, cut_off: bool = False) -> str:
+def strip_thinking(text: str, *, cut_off: bool = False, begun: bool = False) -> str:
     """Return ``text`` without the thinking in it, and without white space before the rest.
 
     Thinking stands between a tag such as <think> at the start of a line and its closing tag. A
     closing tag at the end of a line without an opening one ends thinking that began in the prompt,
     as the templates of some models have it. A tag that is never closed opens thinking where the
     text is ``cut_off`` or nothing stands before it; elsewhere the text only speaks of the tag.
+    ``begun`` says that the model is known to begin its thinking in the prompt: a text that is cut
+    off before any closing tag is then all thinking.
     """
-    stripper = ThinkingStripper()
+    stripper = ThinkingStripper(begun=begun)
     kept = stripper.feed(text) + stripper.finish(cut_off=cut_off)
     *_, last = [None, *_LONE_CLOSING.finditer(kept)]
     return kept[last.end() :].lstrip() if last else kept
+
+
+class ThinkingHabit:
+    """Remembers of a model whether its thinking mostly begins in the prompt.
+
+    Such a reply, cut off while it thinks, has no tag at all. Safe to use from many threads.
+    """
+
+    def __init__(self) -> None:
+        self._balance = 0
+
+    @property
+    def begins_in_prompt(self) -> bool:
+        """Whether more of the late replies than not began in thinking."""
+        return self._balance > 0
+
+    def take_out(self, text: str, *, cut_off: bool = False) -> str:
+        """Return what `strip_thinking` does, and learn from the text."""
+        stripper = ThinkingStripper()
+        kept = stripper.feed(text) + stripper.finish(cut_off=cut_off)
+        if _LONE_CLOSING.search(kept):
+            self._balance = min(self._balance + 1, _LONGEST_MEMORY)
+        elif not cut_off:
+            self._balance = max(self._balance - 1, -_LONGEST_MEMORY)
+        return strip_thinking(text, cut_off=cut_off, begun=self.begins_in_prompt)
+
+    def stripper(self) -> ThinkingStripper:
+        """Return a stripper for the pieces of a reply."""
+        return ThinkingStripper(begun=self.begins_in_prompt)
 
 
 class ThinkingStripper:
     """Takes the thinking out of a text that comes in pieces, wherever they break.
 
     What `feed` and `finish` return adds up to what `strip_thinking` returns of the whole, but for
-    thinking that began in the prompt: it is known as such only when it ends.
+    thinking that began in the prompt without ``begun``: it is known as such only when it ends.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, begun: bool = False) -> None:
         self._held = ""
         self._aside: list[str] = []
-        self._closing: re.Pattern[str] | None = None
+        self._begun = begun
+        self._closing: re.Pattern[str] | None = _CLOSING if begun else None
         self._given = False
         self._at_line_start = self._drops_space = True
 
@@ -56,6 +90,7 @@ class ThinkingStripper:
             self._held = self._held[closed.end() :]
             self._aside.clear()
             self._closing = None
+            self._begun = False
             self._drops_space = self._at_line_start = True
 
     def finish(self, *, cut_off: bool = False) -> str:
@@ -63,6 +98,8 @@ class ThinkingStripper:
         rest = "".join(self._aside) + self._held
         self._held = ""
         self._aside.clear()
+        if self._begun and not cut_off:  # for once it did not think
+            return self._give(strip_thinking(rest))
         is_thinking = self._closing is not None and (cut_off or not self._given)
         return "" if is_thinking else self._give(rest)
 
