@@ -28,7 +28,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork.inference.chat import Message
-from knotwork.text.languages import detect_language
 
 _TASK = re.compile(r"\s*task:[ \t]*([a-z][a-z-]*)[ \t]*$", re.MULTILINE)
 _SECTION = re.compile(
@@ -74,8 +73,3 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
         if turn.role == "user":
             message = turn.content[found.end() :].strip() if found else turn.content
     return Assignment(task, sections, message)
-
-
-def language_of(text: str) -> str:
-    """Return "zh" for Chinese text, "en" for any other: a brain speaks these two."""
-    return "zh" if detect_language(text) == "zh" else "en"

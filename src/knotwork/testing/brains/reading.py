@@ -41,6 +41,11 @@ class Fact(NamedTuple):
     sentence: str
 
 
+def language_of(text: str) -> str:
+    """Return "zh" for Chinese text, "en" for any other: a brain speaks these two."""
+    return "zh" if is_chinese(text) else "en"
+
+
 def sentences_of(text: str) -> list[str]:
     """Return the sentences of a text, each on one line."""
     return [" ".join(text[span.start : span.end].split()) for span in split_sentences(text)]

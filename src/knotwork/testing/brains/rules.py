@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from knotwork.inference.chat import Message
 from knotwork.synthesis.messages import no_answer
 from knotwork.testing.brains.lines import LineForm
-from knotwork.testing.brains.marks import Assignment, language_of, read_assignment
+from knotwork.testing.brains.marks import Assignment, read_assignment
 from knotwork.testing.brains.passages import cite, rank_sentences, read_passages
-from knotwork.testing.brains.reading import Fact, key_words, read_text, sentences_of
+from knotwork.testing.brains.reading import Fact, key_words, language_of, read_text, sentences_of
 from knotwork.text.names import normal_form
 from knotwork.text.tokens import count_tokens
 from knotwork.transform.rules.aliases import is_short_for
