@@ -1,0 +1,278 @@
+"""A budget holds whatever the calls do at the same time, and says how to go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.inference.chat_fakes import EchoModel, ask
+
+from knotwork.errors import BudgetExceeded, ConfigError, ModelError, ModelUnavailable
+from knotwork.inference.budget import Budget, BudgetedChatModel, Ceiling, parse_ceiling
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.inference.chat import ChatModel, ChatReply, TokenUsage
+from knotwork.inference.estimates import count_request
+from knotwork.inference.prices import PriceTable
+from knotwork.testing.chat_contract import ChatModelContract, explain
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.text.tokens import count_tokens
+
+PRICES = PriceTable.of({"fake:cheap": ("0.1", "0.7"), "fake:*": (1, 10)})
+
+
+def tokens(amount) -> Ceiling:
+    return Ceiling(Decimal(amount), "tokens")
+
+
+def money(amount) -> Ceiling:
+    return Ceiling(Decimal(amount), "money")
+
+
+def exact(request) -> ChatReply:
+    """Use just what a budget by `len` expects: input as counted, and all the output allowed."""
+    usage = TokenUsage(count_request(request, len), request.max_output_tokens, 1)
+    for _ in range(20):
+        time.sleep(0)  # let other threads make their calls
+    return ChatReply("x", usage=usage)
+
+
+def cost_of(request) -> int:
+    return count_request(request, len) + request.max_output_tokens
+
+
+wanted = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 60)), max_size=16)
+
+
+@settings(max_examples=40, deadline=None)
+@given(wanted, st.integers(0, 600), st.booleans(), st.sampled_from(["mean", "most"]))
+def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money, how):
+    unit = money(Decimal(ceiling) / 100_000) if in_money else tokens(ceiling)
+    # Of equal outputs the mean is exact too.
+    sizes = [(asked, 20 if how == "mean" else said) for asked, said in sizes]
+    budget = Budget(unit, count_tokens=len, prices=PRICES, output_estimate=how)
+    inner = EchoModel(exact)
+    model = BudgetedChatModel(inner, budget)
+
+    def call(size) -> int:
+        request = ask("x" * size[0], max_output_tokens=size[1])
+        try:
+            usage = model.complete(request).usage
+        except BudgetExceeded:
+            return 0
+        return usage.input_tokens + usage.output_tokens
+
+    with ThreadPoolExecutor(4) as pool:
+        used = sum(pool.map(call, sizes))
+    spent = budget.spent()
+    assert spent.input_tokens + spent.output_tokens == used
+    assert spent.calls == len(inner.requests)
+    assert (budget.money() if in_money else used) <= unit.amount
+    assert budget.money() == PRICES.money([("fake:echo", spent)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(wanted, st.integers(0, 600))
+def test_a_call_alone_is_refused_exactly_when_it_does_not_fit(sizes, ceiling):
+    budget = Budget(tokens(ceiling), count_tokens=len, output_estimate="most")
+    model = BudgetedChatModel(EchoModel(exact), budget)
+    left = ceiling
+    for asked, said in sizes:
+        request = ask("x" * asked, max_output_tokens=said)
+        if cost_of(request) <= left:
+            model.complete(request)
+            left -= cost_of(request)
+        else:
+            with pytest.raises(BudgetExceeded):
+                model.complete(request)
+    spent = budget.spent()
+    assert spent.input_tokens + spent.output_tokens == ceiling - left
+
+
+def test_a_call_that_only_others_under_way_keep_out_waits_for_them():
+    inner = EchoModel(lambda request: ChatReply("x", usage=TokenUsage(5, 10, 1)))
+    inner.gate.clear()
+    budget = Budget(tokens(200), count_tokens=len)
+    model = BudgetedChatModel(inner, budget)
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(model.complete, ask("x", max_output_tokens=150)) for _ in range(2)]
+        assert inner.arrived.acquire(timeout=30)
+        assert len(inner.requests) == 1  # 155 of 200 are set aside
+        inner.gate.set()
+        for future in futures:
+            future.result(30)
+    assert budget.spent() == TokenUsage(10, 20, 2)
+
+
+def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
+    inner = EchoModel(lambda request: ChatReply("x", usage=TokenUsage(5, 10, 1)))
+    budget = Budget(tokens(1_000 + 5 * 15 - 1), count_tokens=len)
+    model = BudgetedChatModel(inner, budget)
+    request = ask("x", max_output_tokens=995, stage="extract")
+    for _ in range(5):
+        model.complete(ask("x", max_output_tokens=50, stage="extract"))
+    model.complete(request)  # would not fit at 995
+    with pytest.raises(BudgetExceeded):
+        model.complete(ask("x", max_output_tokens=995, stage="answer"))
+    careful = Budget(tokens(999), count_tokens=len, output_estimate="most")
+    with pytest.raises(BudgetExceeded):
+        BudgetedChatModel(inner, careful).complete(request)
+
+
+def test_models_share_a_budget_at_their_own_prices():
+    budget = Budget(money("0.00008"), count_tokens=len, prices=PRICES)
+    dear, cheap = (
+        BudgetedChatModel(EchoModel(exact, name=name), budget)
+        for name in ("fake:dear", "fake:cheap")
+    )
+    request = ask("x", max_output_tokens=5)
+    dear.complete(request)
+    assert budget.money() == Decimal("0.000055")
+    with pytest.raises(BudgetExceeded, match=r"0\.000055 of money \(10 tokens\)"):
+        dear.complete(request)
+    for _ in range(6):
+        cheap.complete(request)
+    assert budget.money() == Decimal("0.000079")
+
+
+def test_no_budget_of_money_without_a_price():
+    budget = Budget(money(5), count_tokens=len, prices=PRICES)
+    inner = EchoModel(name="other:model")
+    with pytest.raises(ConfigError, match="price of `other:model` is not known"):
+        BudgetedChatModel(inner, budget).complete(ask("x"))
+    assert inner.requests == []
+
+
+def test_the_error_says_what_was_spent_and_how_to_go_on_and_going_on_works():
+    cache = CallCache.open(":memory:")
+    inner = EchoModel(exact)
+    texts = [f"{number:02}" for number in range(10)]
+
+    def run() -> tuple[int, BudgetExceeded | None]:
+        budget = Budget(tokens(80), count_tokens=len)
+        model = CachedChatModel(BudgetedChatModel(inner, budget), cache)
+        for done, text in enumerate(texts):
+            try:
+                model.complete(ask(text, max_output_tokens=10, stage="extract"))
+            except BudgetExceeded as error:
+                return done, error
+        return len(texts), None
+
+    done, error = run()
+    assert done == 5
+    assert error is not None
+    assert "budget of 80 tokens is reached: 80 tokens went into 5 calls" in error.message
+    assert "the next one for `extract` (about 6 tokens in and 10 out" in error.message
+    assert "goes on from here" in error.fix
+    assert [run(), run()] == [(10, None), (10, None)]
+    assert len(inner.requests) == 10
+    cache.close()
+
+
+def test_a_failed_call_gives_back_what_was_set_aside():
+    def fail(_):
+        raise ModelUnavailable("away")
+
+    budget = Budget(tokens(20), count_tokens=len)
+    for _ in range(3):
+        with pytest.raises(ModelUnavailable):
+            BudgetedChatModel(EchoModel(fail), budget).complete(ask("x", max_output_tokens=10))
+    assert budget.spent() == TokenUsage()
+    BudgetedChatModel(EchoModel(exact), budget).complete(ask("x", max_output_tokens=10))
+
+
+def test_streams_count_whole_or_left_and_are_not_waited_for():
+    budget = Budget(tokens(100), count_tokens=len)
+    inner = EchoModel()
+    model = BudgetedChatModel(inner, budget)
+    assert list(model.stream(ask("abc", max_output_tokens=50)))[-1].usage == TokenUsage(3, 7, 1)
+    assert budget.spent() == TokenUsage(3, 7, 1)
+    left = model.stream(ask("abc", max_output_tokens=50))
+    assert next(left) == "re:"
+    with pytest.raises(BudgetExceeded):  # it would wait for itself for ever
+        model.complete(ask("abc", max_output_tokens=50))
+    left.close()
+    assert budget.spent() == TokenUsage(3 + 7, 7 + 3, 2)
+    model.complete(ask("abc", max_output_tokens=50))
+
+
+def test_an_error_while_waiting_wakes_the_others():
+    def fail(_):
+        raise ModelUnavailable("away")
+
+    inner = EchoModel(fail)
+    inner.gate.clear()
+    model = BudgetedChatModel(inner, Budget(tokens(60), count_tokens=len))
+    failed = threading.Semaphore(0)
+
+    def call() -> None:
+        with pytest.raises(ModelUnavailable):
+            model.complete(ask("x", max_output_tokens=50))
+        failed.release()
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(call)
+        inner.gate.set()
+        assert all(failed.acquire(timeout=30) for _ in range(4))
+
+
+@pytest.mark.parametrize(
+    ("text", "ceiling"),
+    [
+        ("200000", tokens(200_000)),
+        ("200_000 tokens", tokens(200_000)),
+        ("200k", tokens(200_000)),
+        ("1.5M tokens", tokens(1_500_000)),
+        ("2,000,000tokens", tokens(2_000_000)),
+        ("5 money", money(5)),
+        ("2.50 EUR", money("2.50")),
+        ("$0.5", money("0.5")),
+        ("¥ 20", money(20)),
+        (".5USD", money("0.5")),
+        ("0", tokens(0)),
+    ],
+)
+def test_ceilings_are_read(text, ceiling):
+    assert parse_ceiling(text) == ceiling
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tokens", "5 tokns", "-5", "5 eur", "$5k", "EUR 5 tokens", "1e9 x"]
+)
+def test_what_is_no_ceiling_is_refused(text):
+    with pytest.raises(ConfigError, match="is not a budget"):
+        parse_ceiling(text)
+
+
+class TestContract(ChatModelContract):
+    """A model under a budget that suffices does all that a chat model does."""
+
+    @pytest.fixture
+    def scripted(self):
+        return ScriptedChatModel(explain)
+
+    @pytest.fixture
+    def model(self, scripted) -> ChatModel:
+        return BudgetedChatModel(scripted, Budget(tokens(10**9), count_tokens=count_tokens))
+
+    @pytest.fixture
+    def sent(self, scripted):
+        return lambda: "\n".join(
+            message.content for request in scripted.requests for message in request.messages
+        )
+
+    @pytest.fixture
+    def unavailable(self) -> ChatModel:
+        failing = ScriptedChatModel(lambda _: ModelUnavailable("away"))
+        return BudgetedChatModel(failing, Budget(tokens(10**9), count_tokens=count_tokens))
+
+    @pytest.fixture
+    def refusing(self) -> ChatModel:
+        failing = ScriptedChatModel(lambda _: ModelError("no"))
+        return BudgetedChatModel(failing, Budget(tokens(10**9), count_tokens=count_tokens))
