@@ -254,6 +254,27 @@ def test_closing_ends_a_hanging_call_and_its_threads():
     assert threading.active_count() == before
 
 
+def test_a_closed_server_starts_again(server):
+    say(server, chat())
+    server.close()
+    server.start()
+    assert say(server, chat())["message"]["content"] == TEXT
+    assert server.traffic.totals.calls == 2
+
+
+def test_any_text_is_answered_in_a_form_that_can_be_read(server):
+    for text in ("\ud800 lone", "\x00\u202e", "a" * 20_000, "字" * 5_000):
+        assert say(server, chat(text))["message"]["content"]
+        assert json.loads(post(server, {"input": [text]}, "/embeddings")[2])["data"]
+    parts = [{"type": "text", "text": "One "}, {"type": "text", "text": "two."}]
+    assert say(server, chat(parts))["message"]["content"] == "One two."
+
+
+def test_a_brain_of_ones_own_speaks():
+    with ModelTestServer(lambda messages: f"{len(messages)} {messages[-1].role}") as server:
+        assert say(server, chat())["message"]["content"] == "1 user"
+
+
 def test_faults_depend_on_what_is_asked_and_not_on_the_order():
     rates = {Fault.RATE_LIMITED: 0.1, Fault.SERVER_ERROR: 0.1, Fault.GARBAGE: 0.1}
     plan = FaultPlan(rates=rates, seed=3)

@@ -34,6 +34,9 @@ _QUESTION = "The mayor opened the stone bridge of Tartu in 1784. Who opened it, 
 _ODD_TEXTS = ["", " ", "\x00", "…", "\ud800", "\u202eword\u0301", "word " * 2_000]
 _THREADS = 8
 
+Sent = Callable[[], str]
+"""Returns all text that has reached the model so far."""
+
 
 def explain(request: ChatRequest) -> str:
     """Answer at some length, each conversation in its own way: a script for wrapped models."""
@@ -169,9 +172,6 @@ class ChatModelContract:
         for caught in (completed, streamed):
             assert not isinstance(caught.value, ModelUnavailable)
             assert type(caught.value) is type(completed.value)
-
-
-Sent = Callable[[], str]
 
 
 def check_usage(usage: TokenUsage) -> None:

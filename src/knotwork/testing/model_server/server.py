@@ -61,6 +61,7 @@ class ModelTestServer:
     def start(self) -> Self:
         """Begin to serve, in a thread; return the server."""
         self._closing.clear()
+        self._released.clear()
         self._server = ConnectionServer((HOST, self._port), ConnectionHandler, self)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
