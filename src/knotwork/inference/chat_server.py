@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import threading
+import weakref
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -132,6 +133,8 @@ class ChatServer:
                     timeout=timeout,
                     http_client=DefaultHttpxClient(follow_redirects=False, timeout=timeout),
                 )
+                # Connections are kept for the next call, and closed with the last user of this.
+                weakref.finalize(self, self._opened.close)
             return self._opened
 
     def _options(self) -> Any:  # noqa: ANN401  a type that the SDK does not export
