@@ -83,8 +83,8 @@ def divide(
 ) -> list[Group]:
     """Return the communities of all levels, parents before their children.
 
-    ``sizes`` (n,) is what each node adds to a community's size. A community that falls apart into
-    single nodes rather than divide is kept whole, however large.
+    ``sizes`` (n,) is what each node adds to a community's size; one of no size joins a neighbour. A
+    community that falls apart into single nodes rather than divide is kept whole, however large.
     """
     groups: list[Group] = []
     every = np.arange(adjacency.shape[0], dtype=np.int64)
@@ -97,7 +97,10 @@ def divide(
         found = _divide_once(inner, options, level=level, earlier=before)
         if found is None:
             continue
-        for members in members_of(found.labels):
+        labels = _joined(inner, found.labels, sizes[nodes])
+        if level and labels.max() == 0:
+            continue
+        for members in members_of(labels):
             groups.append(Group(level, parent, nodes[members]))
             below = None if before is None else _below(before, level, members, found.moved)
             if _is_divided(float(sizes[nodes[members]].sum()), options, level, below):
@@ -194,6 +197,23 @@ def _with_new_nodes(
         )
         labels[new] = among + int(before.max()) + 1
     return numbered(labels)
+
+
+def _joined(adjacency: sparse.csr_array, labels: Labels, sizes: Weights) -> Labels:
+    """Give communities of no size to the neighbouring one that they have most edges to."""
+    weightless = np.bincount(labels, weights=sizes) == 0
+    if weightless.all() or not weightless.any():
+        return labels
+    joined = labels.copy()
+    for label in np.flatnonzero(weightless).tolist():
+        nodes = np.flatnonzero(labels == label)
+        outside = adjacency[nodes]
+        near = labels[outside.indices]
+        real = ~weightless[near]
+        if real.any():
+            pull = np.bincount(near[real], weights=outside.data[real])
+            joined[nodes] = int(pull.argmax())
+    return numbered(joined)
 
 
 def _changed(labels: Labels, before: Labels) -> Mask:

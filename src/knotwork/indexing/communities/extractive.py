@@ -1,0 +1,79 @@
+"""Reports without a model: central names, key phrases and central sentences, each cited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from knotwork.indexing.communities.centrality import choose_sentences
+from knotwork.indexing.communities.material import Material
+from knotwork.indexing.communities.phrases import key_phrases
+from knotwork.records import EXTRACTIVE_SOURCE, CommunityReport, Entity, Finding
+from knotwork.text.languages import detect_language
+
+_FINDINGS = 5
+_SUMMARY_SENTENCES = 2
+_TITLE_NAMES = 3
+_SUMMARY_NAMES = 8
+_VALUES = frozenset({"DATE", "NUMBER"})
+_SCALE = 2.5
+"""Points of the rating for every tenfold number of names and chunks."""
+
+
+def write_extractive_report(material: Material) -> CommunityReport:
+    """Put a report together from sentences of the documents; equal material, equal report."""
+    chosen = choose_sentences(material.sentences, count=_FINDINGS)
+    texts = [sentence.text for sentence in material.sentences]
+    language = detect_language("\n".join(texts) or " ".join(e.name for e in material.entities))
+    names = central_names(material.entities)
+    title = _listed(names[:_TITLE_NAMES], language)
+    phrases = key_phrases(texts, language=language, names=names)
+    told = [sentence.text for sentence in chosen[:_SUMMARY_SENTENCES]]
+    summary = _summary(told, names[:_SUMMARY_NAMES], phrases, language)
+    return CommunityReport(
+        material.community_id,
+        title,
+        summary,
+        tuple(Finding(sentence.text, (sentence.support,)) for sentence in chosen),
+        _rating(material),
+        language,
+        EXTRACTIVE_SOURCE,
+        material.content_key,
+    )
+
+
+def central_names(entities: Sequence[Entity]) -> list[str]:
+    """Return the names of entities by importance; one that is part of another is left out.
+
+    Dates and numbers only stand in for names where there is nothing else.
+    """
+    named = [entity for entity in entities if entity.type not in _VALUES] or list(entities)
+    chosen: list[str] = []
+    for entity in named:
+        form = entity.name.casefold()
+        if not any(form in other.casefold() or other.casefold() in form for other in chosen):
+            chosen.append(entity.name)
+    return chosen
+
+
+def _summary(
+    sentences: Sequence[str], names: Sequence[str], phrases: Sequence[str], language: str
+) -> str:
+    chinese = language == "zh"
+    parts = ["".join(sentences) if chinese else " ".join(sentences)] if sentences else []
+    for title, listed in (("核心名称" if chinese else "Names", names),) + (
+        (("关键词" if chinese else "Key phrases", phrases),) if phrases else ()
+    ):
+        joined = _listed(listed, language)
+        parts.append(f"{title}：{joined}。" if chinese else f"{title}: {joined}.")
+    return "\n".join(parts)
+
+
+def _listed(items: Sequence[str], language: str) -> str:
+    return ("、" if language == "zh" else ", ").join(items)
+
+
+def _rating(material: Material) -> float:
+    """Rate by extent alone: what one community is worth must not depend on the others."""
+    members, chunks = material.extent
+    return round(min(10.0, _SCALE * math.log10(1 + members + chunks)), 2)

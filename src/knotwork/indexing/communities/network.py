@@ -1,0 +1,96 @@
+"""The graph in which communities are sought: entities and chunks, as arrays.
+
+Relations alone leave a third of the entities that rules extract without any edge, because most are
+found within one sentence. What stands in one chunk belongs together too; but to link all pairs of
+a chunk's entities makes two to four times as many edges as to make the chunk a node, and hardly
+better communities. A community then also knows its chunks. On the documents of three corpora, with
+a fifth of them held out, the share of pairs of names in held-out documents that lie in one lowest
+community, above chance, rises from 0.048, 0.039 and 0.063 (relations alone) to 0.079, 0.108 and
+0.075 (MuSiQue, Chinese company reports, ten novels); 0.099, 0.111 and 0.076 with all pairs.
+
+A name that stands everywhere says little about any place. Each edge is divided by the fourth root
+of the number of chunks of its entity, or of both: the largest community then falls from 1,016 to
+385, from 2,298 to 1,468 and from 1,789 to 1,518 entities, at no loss. By the square root, small
+groups of rare names split off. Other names of the same thing stay nodes of their own: merged, one
+wrong alias glues two topics together, and 70 to 96 % of them end up in one community anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from knotwork.graph.partition import Labels, Weights, undirected_adjacency
+from knotwork.records import EdgeType
+from knotwork.stores.base import Store
+
+MENTION_WEIGHT = 2.0
+"""Weight of a mention, where a relation found once weighs 1."""
+DAMPING_OF_HUBS = 0.25
+"""Power of the number of an entity's chunks by which its edges are divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Entities, then chunks, each by ascending id, and the edges among them.
+
+    ``plain`` holds the weights as they were found, ``adjacency`` those with hubs held back. What
+    is computed from ``plain`` inside a community depends on that community alone.
+    """
+
+    entity_ids: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+    plain: sparse.csr_array
+    adjacency: sparse.csr_array
+
+    @property
+    def node_ids(self) -> tuple[str, ...]:
+        """The ids of all nodes, in order."""
+        return self.entity_ids + self.chunk_ids
+
+    @property
+    def sizes(self) -> Weights:
+        """What each node adds to a community's size: entities 1, chunks 0."""
+        return np.repeat([1.0, 0.0], [len(self.entity_ids), len(self.chunk_ids)])
+
+
+def read_network(store: Store) -> Network:
+    """Read the graph of an index: each mention and each relation, with its weight."""
+    mentions = [(e.target, e.source) for e in store.graph.edges(types=[EdgeType.MENTIONS])]
+    relations = [
+        (e.source, e.target, e.weight) for e in store.graph.edges(types=[EdgeType.RELATES])
+    ]
+    return make_network(mentions, relations)
+
+
+def make_network(
+    mentions: Sequence[tuple[str, str]], relations: Sequence[tuple[str, str, float]]
+) -> Network:
+    """Return the network of (entity, chunk) mentions and weighted (entity, entity) relations.
+
+    The ends of each relation are among the mentions.
+    """
+    entities = sorted({entity for entity, _ in mentions})
+    chunks = sorted({chunk for _, chunk in mentions})
+    place = {entity: position for position, entity in enumerate(entities)}
+    chunk_place = {chunk: position for position, chunk in enumerate(chunks, start=len(entities))}
+    nodes = len(entities) + len(chunks)
+    named: Labels = np.array([place[entity] for entity, _ in mentions], dtype=np.int64)
+    holding: Labels = np.array([chunk_place[chunk] for _, chunk in mentions], dtype=np.int64)
+    sources: Labels = np.array([place[source] for source, _, _ in relations], dtype=np.int64)
+    targets: Labels = np.array([place[target] for _, target, _ in relations], dtype=np.int64)
+    found: Weights = np.array([weight for _, _, weight in relations], dtype=np.float64)
+    counts = np.bincount(named, minlength=nodes).astype(np.float64)
+    held_back = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
+    ends = np.concatenate([named, sources]), np.concatenate([holding, targets])
+    weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), found])
+    damped = weights * held_back[ends[0]] * held_back[ends[1]]
+    return Network(
+        tuple(entities),
+        tuple(chunks),
+        undirected_adjacency(*ends, weights, nodes=nodes),
+        undirected_adjacency(*ends, damped, nodes=nodes),
+    )

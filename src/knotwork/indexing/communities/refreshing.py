@@ -1,0 +1,110 @@
+"""Bringing the communities of an index up to date with its graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from knotwork.errors import StoreError
+from knotwork.graph.hierarchy import DivisionOptions
+from knotwork.indexing.communities.detection import detect_communities
+from knotwork.indexing.communities.network import read_network
+from knotwork.records import Community, content_id
+from knotwork.stores.base import Store
+from knotwork.stores.communities import CommunityStore, StoresCommunities
+
+OPTIONS_META = "communities"
+"""Setting of an index that says with which options its communities were made."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityOptions:
+    """How communities are found.
+
+    ``algorithm`` is a name of `knotwork.graph.communities`. A community of more than ``max_size``
+    entities is divided. ``tolerance`` is the modularity given up so that communities stay.
+    """
+
+    algorithm: str = "leiden"
+    max_size: int = 50
+    resolution: float = 1.0
+    seed: int = 0
+    tolerance: float = 0.01
+
+    @property
+    def fingerprint(self) -> str:
+        """Change whenever the communities of an equal graph would."""
+        return content_id("communities-1", *map(str, asdict(self).values()))
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityChanges:
+    """What a refresh did: communities in all, new, gone, and changed with their id kept."""
+
+    communities: int
+    levels: int
+    added: int
+    removed: int
+    changed: int
+    seconds: float
+
+
+def community_store(store: Store) -> CommunityStore:
+    """Return the part of a store that holds communities; raise StoreError where it has none."""
+    if isinstance(store, StoresCommunities):
+        return store.communities
+    raise StoreError(
+        f"The store `{store.url}` cannot hold communities.",
+        fix="Use an index file, or give the store the shape of `StoresCommunities`.",
+    )
+
+
+def refresh_communities(
+    store: Store, options: CommunityOptions | None = None, *, rebuild: bool = False
+) -> CommunityChanges:
+    """Find the communities of the graph as it is, and store them in one transaction.
+
+    Those that still fit stay, with their ids; ``rebuild``, other options than last time, or none
+    stored make them anew, and then they depend on the graph alone, whatever came before. Raises
+    StoreError when the store cannot hold communities, UnknownName for an unknown algorithm.
+    """
+    wanted = options or CommunityOptions()
+    begun = time.monotonic()
+    held = community_store(store)
+    with store.transaction():
+        before = stored_communities(held)
+        same = store.meta().get(OPTIONS_META) == wanted.fingerprint
+        found = detect_communities(
+            read_network(store),
+            DivisionOptions(**asdict(wanted)),
+            earlier=before if same and not rebuild else (),
+            stale=held.stale(),
+        )
+        held.replace(found)
+        store.set_meta({OPTIONS_META: wanted.fingerprint})
+        _remove_lost_texts(store, before, found)
+    old = {community.id: community for community in before}
+    new = {community.id: community for community in found}
+    return CommunityChanges(
+        communities=len(new),
+        levels=max((community.level for community in found), default=-1) + 1,
+        added=len(new.keys() - old.keys()),
+        removed=len(old.keys() - new.keys()),
+        changed=sum(key in old and old[key] != community for key, community in new.items()),
+        seconds=time.monotonic() - begun,
+    )
+
+
+def stored_communities(held: CommunityStore) -> list[Community]:
+    """Return all communities of a store, the topmost first, each level by id."""
+    ids = [key for level in held.levels() for key in level]
+    return list(held.communities(ids).values())
+
+
+def _remove_lost_texts(
+    store: Store, before: Sequence[Community], found: Sequence[Community]
+) -> None:
+    gone = {community.id for community in before} - {community.id for community in found}
+    store.texts("report").remove(gone)
+    store.vectors("report").remove(gone)
