@@ -65,6 +65,13 @@ class ChatServer:
     def post(self, path: str, payload: Mapping[str, object]) -> dict[str, Any]:
         """Send JSON and return the JSON object that comes back.
 
+        Raises as `exchange`, also for other JSON than an object.
+        """
+        return self._check_object(self.exchange(path, payload), path)
+
+    def exchange(self, path: str, payload: Mapping[str, object]) -> object:
+        """Send JSON and return the JSON that comes back.
+
         Raises ModelUnavailable for what may pass (no connection, time-out, 429, 5xx, an answer that
         is none), Refusal for any other, ConfigError when the key is not set. The key appears in
         none of them.
@@ -75,11 +82,11 @@ class ChatServer:
         return self._parse(body, path)
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return the JSON object under ``path``; raises as `post`."""
+        """Return the JSON object under ``path``; raises as `post` does."""
         client = self._client()
         with _Translation(self, path):
             body = client.get(path, cast_to=str, options=self._options())
-        return self._parse(body, path)
+        return self._check_object(self._parse(body, path), path)
 
     def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
         """Send JSON and yield the JSON objects of the events that come back; raises as `post`.
@@ -99,7 +106,7 @@ class ChatServer:
             if events.response.headers.get("Content-Type", "").startswith("application/json"):
                 with _Translation(self, path):  # a server that does not stream
                     body = events.response.read().decode("utf-8", "replace")
-                yield self._parse(body, path)
+                yield self._check_object(self._parse(body, path), path)
                 return
             pieces = iter(events)
             while True:
@@ -146,18 +153,25 @@ class ChatServer:
             headers["Authorization"] = Omit()
         return {"headers": headers}
 
-    def _parse(self, body: str, path: str) -> dict[str, Any]:
+    def _parse(self, body: str, path: str) -> object:
         try:
-            answer = json.loads(body)
+            answer: object = json.loads(body)
         except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
-            raise ModelUnavailable(
-                f"`{self.base_url}{path}` answered what is no JSON object: {self.mask(body)}",
-                status=200,
-            )
-        self._check_error(answer, path)
+            raise self._misanswer(body, path) from None
+        if isinstance(answer, dict):
+            self._check_error(answer, path)
         return answer
+
+    def _check_object(self, answer: object, path: str) -> dict[str, Any]:
+        if isinstance(answer, dict):
+            return answer
+        raise self._misanswer(json.dumps(answer), path)
+
+    def _misanswer(self, body: str, path: str) -> ModelUnavailable:
+        shown = self.mask(body)
+        return ModelUnavailable(
+            f"`{self.base_url}{path}` answered what is no JSON object: {shown}", status=200
+        )
 
     def _check_error(self, answer: Mapping[str, Any], path: str) -> None:
         """Raise the error that an answer with status 200 may hold, as gateways send it."""
