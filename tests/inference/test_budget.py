@@ -124,6 +124,12 @@ def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
         BudgetedChatModel(inner, careful).complete(request)
 
 
+def test_the_limit_that_models_set_counts_in_place_of_that_of_requests():
+    budget = Budget(tokens(100), count_tokens=len, max_output_tokens=2_000)
+    with pytest.raises(BudgetExceeded, match="2,000 out"):
+        BudgetedChatModel(EchoModel(), budget).complete(ask("x", max_output_tokens=5))
+
+
 def test_models_share_a_budget_at_their_own_prices():
     budget = Budget(money("0.00008"), count_tokens=len, prices=PRICES)
     dear, cheap = (

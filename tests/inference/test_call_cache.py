@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import apsw
 import pytest
 from hypothesis import given
@@ -216,3 +218,20 @@ def test_a_closed_file_says_so(cache):
     cache.close()
     with pytest.raises(StoreError, match="was closed"):
         cache.find(KEY)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_opens_its_own_connection(cache):
+    cache.accept(KEY, "m", ask("?"), REPLY)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            if cache.find(KEY) == REPLY:
+                cache.accept(b"c" * 16, "m", ask("?"), REPLY)
+                status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert cache.find(b"c" * 16) == REPLY
+    assert cache.check() == []

@@ -135,6 +135,8 @@ def test_plans_and_samples_come_from_requests():
         PlannedCalls("a", "m", 2, 12, 14),
         PlannedCalls("b", "m", 1, 19, 50),
     ]
+    thinking = plan_calls("m", requests[1:], count_tokens=len, max_output_tokens=5_000)
+    assert thinking == [PlannedCalls("a", "m", 2, 12, 10_000)]
     reply = ChatReply("four", usage=TokenUsage(9, 3, 1))
     assert sample_call("m", requests[1], reply, count_tokens=len) == SampledCall("a", "m", 7, 9, 3)
     kept = ChatReply("four", usage=TokenUsage(reused=1))

@@ -70,7 +70,8 @@ class Budget:
     """Keeps the calls of one run, by any thread and to any model, under a ceiling.
 
     Share one among the models of all roles. A call that would fit but for others under way waits
-    for them. ``count_tokens`` estimates a text. The spending is that of this object: a later run
+    for them. ``count_tokens`` estimates a text; ``max_output_tokens``, unless 0, is the limit that
+    the models set in place of that of requests. The spending is that of this object: a later run
     has a budget of its own, and what the first finished comes from the cache at no cost.
     """
 
@@ -81,11 +82,13 @@ class Budget:
         count_tokens: Callable[[str], int],
         prices: PriceTable | None = None,
         output_estimate: OutputEstimate = "mean",
+        max_output_tokens: int = 0,
     ) -> None:
         self.ceiling = ceiling
         self._count_tokens = count_tokens
         self._prices = prices or PriceTable()
         self._output_estimate = output_estimate
+        self._max_output_tokens = max_output_tokens
         self._changed = threading.Condition()
         self._spent: dict[str, TokenUsage] = {}
         self._reserved: list[_Reservation] = []
@@ -153,8 +156,8 @@ class Budget:
     def _expected_output(self, model: str, request: ChatRequest) -> int:
         calls, tokens = self._outputs.get((model, request.stage), (0, 0))
         if self._output_estimate == "most" or calls < _CALLS_FOR_A_MEAN:
-            return request.max_output_tokens
-        return min(-(-tokens // calls), request.max_output_tokens)
+            return self._max_output_tokens or request.max_output_tokens
+        return -(-tokens // calls)
 
     def _fits(self, reserved: list[_Reservation]) -> bool:
         return self._cost(reserved) <= self.ceiling.amount

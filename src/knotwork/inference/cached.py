@@ -11,7 +11,6 @@ from knotwork.errors import Unparsable
 from knotwork.inference.call_cache import CallCache, RejectedReply
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage
 from knotwork.inference.checked import is_whole
-from knotwork.inference.flights import SingleFlight
 from knotwork.inference.keys import call_key
 from knotwork.inference.metered import UsageMeter
 
@@ -41,7 +40,6 @@ class CachedChatModel:
         self._cache = cache
         self._meter = meter or UsageMeter()
         self._retry_rejected = retry_rejected
-        self._flights: SingleFlight[ChatReply] = SingleFlight()
 
     @property
     def name(self) -> str:
@@ -101,7 +99,7 @@ class CachedChatModel:
                 made.append(keep(key, request, reply))
                 return reply
 
-        reply, ours = self._flights.run(key, lead)
+        reply, ours = self._cache.flights.run(key, lead)
         if ours and made:
             return made[0]
         reused = self._reuse(request, reply)

@@ -17,7 +17,7 @@ import apsw
 from knotwork.inference.call_database import CallDatabase, Row, damaged
 from knotwork.inference.call_ledger import CallLedger, add_call, add_reuse, storable
 from knotwork.inference.chat import ChatReply, ChatRequest, TokenUsage
-from knotwork.inference.flights import KeyLocks
+from knotwork.inference.flights import KeyLocks, SingleFlight
 from knotwork.inference.prices import PriceTable
 
 _FINISH_REASONS = ("stop", "length", "filter")
@@ -43,12 +43,13 @@ class RejectedReply:
 class CallCache:
     """Keeps replies by key in one file; safe for many threads and processes.
 
-    ``locks`` let one process at a time make the call of a key.
+    ``flights`` let one thread at a time make the call of a key, ``locks`` one process.
     """
 
     def __init__(self, database: CallDatabase) -> None:
         self._database = database
         path = database.path
+        self.flights: SingleFlight[ChatReply] = SingleFlight()
         self.locks = KeyLocks(None if path == ":memory:" else f"{path}-lock")
 
     @classmethod

@@ -124,15 +124,22 @@ def sample_call(
 
 
 def plan_calls(
-    model: str, requests: Iterable[ChatRequest], *, count_tokens: Callable[[str], int]
+    model: str,
+    requests: Iterable[ChatRequest],
+    *,
+    count_tokens: Callable[[str], int],
+    max_output_tokens: int = 0,
 ) -> list[PlannedCalls]:
-    """Return the calls that requests will make, by stage, ordered by its name."""
+    """Return the calls that requests will make, by stage, ordered by its name.
+
+    ``max_output_tokens``, unless 0, is the limit that the model sets in place of theirs.
+    """
     stages: dict[str, list[int]] = {}
     for request in requests:
         sums = stages.setdefault(request.stage, [0, 0, 0])
         sums[0] += 1
         sums[1] += count_request(request, count_tokens)
-        sums[2] += request.max_output_tokens
+        sums[2] += max_output_tokens or request.max_output_tokens
     return [PlannedCalls(stage, model, *sums) for stage, sums in sorted(stages.items())]
 
 

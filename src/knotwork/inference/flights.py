@@ -80,9 +80,10 @@ class KeyLocks:
     """One holder a key at a time, among the processes of this machine.
 
     Each key is a byte of one file, locked by the operating system: it lets go when a process is
-    killed. Where there are no such locks (some network drives, Windows) all may hold at once, and
-    equal calls of several processes are made by each. No path, no locks. Raises StoreReadOnly when
-    the file cannot be made.
+    killed. Such locks are by process, so have one object a file in each. Where there are none
+    (some network drives, Windows) all may hold at once, and equal calls of several processes are
+    made by each. Without a path there are no locks. Raises StoreReadOnly when the file cannot be
+    made.
     """
 
     def __init__(self, path: str | None, *, sleep: Callable[[float], None] = time.sleep) -> None:
