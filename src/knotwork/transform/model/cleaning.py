@@ -1,0 +1,94 @@
+"""The marks that models put around what they were asked for, and how they come off."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from knotwork.inference.thinking import strip_thinking
+
+LONGEST_NAME = 120
+"""Characters of a name; what is longer is a sentence."""
+
+LONGEST_RELATION = 80
+"""Characters of a relation; what is longer is a description."""
+
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
+_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|<br\s*/?>", re.IGNORECASE)
+_PIPES = str.maketrans(dict.fromkeys("｜¦│┃║∣❘", "|"))
+_LEAD = re.compile(
+    r"(?:[-*+•·●▪◦‣–—>#►]+(?=[\s|*`(\[\"“]|entity|relation|实体|关系)"
+    r"|[(（\[]?\d{1,4}[.)、:：．）\]]+(?=\D)"
+    r"|[①-⑳])[\s]*",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"(?:`{3,}|~{3,})\s*[\w+-]*")
+_RULE = re.compile(r"[\s|:+=_*#.\-–—─]*")
+_WRAPPERS = (
+    ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("「", "」"), ("『", "』"), ("`", "`"),
+    ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("<", ">"), ("[", "]"), ("【", "】"),
+    ("{", "}"), ("（", "）"), ("(", ")"), ("``", "''"), ("＂", "＂"),
+)  # fmt: skip
+_ORPHANS = '"“”`*＂'
+
+
+def plain_text(reply: str) -> str:
+    """Return a reply without thinking and invisible characters, one kind of pipe and line break.
+
+    Where nothing stands outside the thinking, the thinking is what there is to read.
+    """
+    text = strip_thinking(reply) or reply
+    text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
+    text = _BREAKS.sub("\n", text).translate(_PIPES)
+    if "\n" not in text and "\\n" in text:
+        text = text.replace("\\n", "\n")
+    return text
+
+
+def bare_line(line: str) -> str:
+    """Return a line without bullets and numbers before it."""
+    line = line.strip()
+    while match := _LEAD.match(line):
+        line = line[match.end() :]
+    for left, right in ("()", "（）", "``"):
+        if line.startswith(left) and line.endswith(right) and right not in line[1:-1]:
+            line = line[1:-1].strip()
+    return line
+
+
+def is_idle(line: str) -> bool:
+    """Tell whether a line is a code fence, a rule, or the line under the head of a table."""
+    return bool(_FENCE.fullmatch(line) or _RULE.fullmatch(line))
+
+
+def clean_field(field: str) -> str:
+    """Return a field on one line, without quotes, brackets and emphasis around the whole."""
+    field = " ".join(field.split())
+    changed = True
+    while changed and field:
+        changed = False
+        for left, right in _WRAPPERS:
+            wide = len(left) + len(right)
+            if len(field) > wide and field.startswith(left) and field.endswith(right):
+                inner = field[len(left) : -len(right)]
+                if left not in inner and right not in inner:
+                    field, changed = inner.strip(), True
+    if sum(field.count(mark) for mark in _ORPHANS) == 1:  # the other one was cut off
+        field = field.strip(_ORPHANS)
+    return field.strip()
+
+
+def fold(word: str) -> str:
+    """Return a word as it is compared: width, case, and what stands beside letters set aside."""
+    folded = unicodedata.normalize("NFKC", word).casefold()
+    return " ".join(re.sub(r"[\W_]+", " ", folded).split())
+
+
+def name_fault(name: str) -> str:
+    """Return why a field cannot be a name, or "" if it can."""
+    if not any(character.isalnum() for character in name):
+        return "a name is missing"
+    if len(name) > LONGEST_NAME:
+        return "a name is a whole sentence"
+    return ""
