@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from knotwork.records import Mention, Span, content_id, entity_id
 from knotwork.stores.base import Store
+from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.memory import MemoryStore
+from knotwork.testing.community_contract import sample_community, sample_report
 from knotwork.testing.samples import sample_document, sample_mention, sample_relation
 from knotwork.testing.store_contract import add_document, snapshot
 
@@ -83,6 +85,35 @@ def index_changes(draw: st.DrawFn) -> Operation:
     return change
 
 
+@st.composite
+def community_changes(draw: st.DrawFn) -> Operation:
+    communities = []
+    for place in draw(st.sets(st.integers(0, 4), max_size=4)):
+        names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique_by=str.lower))
+        chunks = draw(st.sets(chunk_ids, max_size=3))
+        community = sample_community(str(place), of=" ".join(names), chunks=tuple(chunks))
+        communities.append(community)
+    cited = [draw(st.lists(chunk_ids, max_size=2)) for _ in communities]
+    reported = draw(st.integers(0, len(communities)))
+
+    def change(store: Store) -> None:
+        assert isinstance(store, StoresCommunities)
+        store.communities.replace(communities)
+        store.communities.put_reports(
+            sample_report(community, *chunks)
+            for community, chunks in list(zip(communities, cited, strict=True))[:reported]
+        )
+
+    return change
+
+
+def community_snapshot(store: Store) -> list[object]:
+    assert isinstance(store, StoresCommunities)
+    held = store.communities
+    ids = [key for level in held.levels() for key in level]
+    return [held.communities(ids), held.stale(), held.reports(ids), held.of_entities(SEEDS)]
+
+
 def removals() -> st.SearchStrategy[Operation]:
     documents = st.lists(st.sampled_from(URIS), max_size=2).map(
         lambda uris: [content_id("document", uri) for uri in uris]
@@ -95,7 +126,9 @@ def removals() -> st.SearchStrategy[Operation]:
     )
 
 
-operations = st.one_of(upserts(), upserts(), additions(), index_changes(), removals())
+operations = st.one_of(
+    upserts(), upserts(), additions(), index_changes(), removals(), community_changes()
+)
 explorations = st.fixed_dictionaries(
     {
         "direction": st.sampled_from(["both", "in", "out"]),
@@ -122,6 +155,7 @@ def compare(memory: Store, embedded: Store, options: dict[str, object], query: s
     for part, value in expected.items():
         if part != "texts":
             assert found[part] == value, part
+    assert community_snapshot(embedded) == community_snapshot(memory)
     for name in ("chunk", "entity"):
         scored = embedded.texts(name).search(query, k=5)
         oracle = memory.texts(name).search(query, k=5)

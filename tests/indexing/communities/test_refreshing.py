@@ -170,6 +170,12 @@ def test_edges_of_hubs_weigh_less():
     assert network.sizes.sum() == 2
 
 
+def test_relations_of_names_that_nothing_mentions_are_left_out():
+    network = make_network([("a", "c0")], [("a", "lost", 1.0), ("lost", "gone", 1.0)])
+    assert network.entity_ids == ("a",)
+    assert network.plain.nnz == 2
+
+
 def test_an_empty_index_has_no_communities():
     base = make_index([])
     assert refresh_communities(base.store).communities == 0

@@ -71,13 +71,14 @@ def make_network(
 ) -> Network:
     """Return the network of (entity, chunk) mentions and weighted (entity, entity) relations.
 
-    The ends of each relation are among the mentions.
+    A relation with an end that no chunk mentions, which a store should not hold, is left out.
     """
     entities = sorted({entity for entity, _ in mentions})
     chunks = sorted({chunk for _, chunk in mentions})
     place = {entity: position for position, entity in enumerate(entities)}
     chunk_place = {chunk: position for position, chunk in enumerate(chunks, start=len(entities))}
     nodes = len(entities) + len(chunks)
+    relations = [relation for relation in relations if place.keys() >= set(relation[:2])]
     named: Labels = np.array([place[entity] for entity, _ in mentions], dtype=np.int64)
     holding: Labels = np.array([chunk_place[chunk] for _, chunk in mentions], dtype=np.int64)
     sources: Labels = np.array([place[source] for source, _, _ in relations], dtype=np.int64)

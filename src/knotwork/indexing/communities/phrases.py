@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from knotwork.text.segmentation import segment
-from knotwork.text.terms import STOP_WORDS, terms
+from knotwork.text.terms import STOP_WORDS
 
 _LONGEST = 3
 _LEAST_SENTENCES = 2
 _WORD = re.compile(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*")
+_QUOTE = re.compile("[’']s?")
 _BREAK = re.compile(r"[^\w\s’'-]+")
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
@@ -51,7 +52,7 @@ def _phrases(text: str) -> Iterator[tuple[str, ...]]:
     for part in _BREAK.split(text.casefold()):
         run: list[str] = []
         for word in [*_WORD.findall(part), ""]:
-            if word and len(word) > 1 and STOP_WORDS.isdisjoint(terms(word)):
+            if len(word) > 1 and _QUOTE.sub("", word) not in STOP_WORDS:
                 run.append(word)
                 continue
             for length in range(2, _LONGEST + 1):
