@@ -186,7 +186,8 @@ def test_names_in_a_title_differ():
         Entity("1", "2020", "2020", "DATE", 9),
         Entity("2", "Ada Lovelace", "ada lovelace", "", 5),
         Entity("3", "Lovelace", "lovelace", "", 3),
-        Entity("4", "Byron", "byron", "", 1),
+        Entity("4", "notes_of_ada", "notes_of_ada", "", 2),
+        Entity("5", "Byron", "byron", "", 1),
     ]
     assert central_names(entities) == ["Ada Lovelace", "Byron"]
     assert central_names(entities[:1]) == ["2020"]
@@ -198,3 +199,4 @@ def test_prose_is_told_from_the_rest():
     assert not is_prose("| 1 | 2 | a table with some words in it |")
     assert not is_prose("12 340 551 22 98 112 4 7 99 2024 12 1 9 8")
     assert not is_prose("Short.")
+    assert not is_prose("Minutes_of_the_Harbour_Board.txt and so the meeting went on.")

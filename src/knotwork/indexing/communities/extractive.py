@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from knotwork.indexing.communities.centrality import choose_sentences
@@ -16,6 +17,7 @@ _SUMMARY_SENTENCES = 2
 _TITLE_NAMES = 3
 _SUMMARY_NAMES = 8
 _VALUES = frozenset({"DATE", "NUMBER"})
+_FILE_NAME = re.compile(r"\w_\w|\.(?:txt|md|pdf|docx?|html?|csv|json)$")
 _SCALE = 2.5
 """Points of the rating for every tenfold number of names and chunks."""
 
@@ -45,9 +47,13 @@ def write_extractive_report(material: Material) -> CommunityReport:
 def central_names(entities: Sequence[Entity]) -> list[str]:
     """Return the names of entities by importance; one that is part of another is left out.
 
-    Dates and numbers only stand in for names where there is nothing else.
+    Dates, numbers and names of files only stand in where there is nothing else.
     """
-    named = [entity for entity in entities if entity.type not in _VALUES] or list(entities)
+    named = [
+        entity
+        for entity in entities
+        if entity.type not in _VALUES and _FILE_NAME.search(entity.name) is None
+    ] or list(entities)
     chosen: list[str] = []
     for entity in named:
         form = entity.name.casefold()

@@ -35,7 +35,7 @@ _WIDE = re.compile("[\u3400-\u9fff]")
 _SPACE = re.compile(r"\s+")
 _WIDE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])\s+(?=[\u3000-\u9fff\uff00-\uffef])")
 _LEAST_LETTERS = 0.6
-_MARKUP = re.compile(r"\||<[!/?A-Za-z]|[{}]")
+_MARKUP = re.compile(r"\||<[!/?A-Za-z]|[{}]|\w_\w+_\w")
 
 
 class Sentence(NamedTuple):
