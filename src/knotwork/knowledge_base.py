@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from knotwork.config import Settings, fingerprint, load_settings
 from knotwork.config.settings import setting_fields
@@ -16,6 +15,7 @@ from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder, holds_vectors
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
+from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.records import (
     Answer,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from knotwork.indexing.sources import Selection
     from knotwork.indexing.stages import Candidate, Stages
     from knotwork.indexing.tally import Tally
+    from knotwork.synthesis.asking import Asker, AskOptions
+    from knotwork.synthesis.events import AskEvent
 
 NO_VECTORS_NOTE = (
     "Searched by full text and the knowledge graph alone: the vectors of this index are of "
@@ -59,6 +61,7 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     settings: Settings | str | Path | None = None,
     read_only: bool = False,
     embedder: Embedder | None = None,
+    chat_model: ChatModel | None = None,
     **overrides: object,
 ) -> KnowledgeBase:
     """Open the knowledge base at ``path``, and make one if there is none; no model is loaded.
@@ -66,7 +69,8 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     ``settings`` are Settings, or the file to read them from; without them, `knotwork.toml` and the
     environment decide. ``overrides`` are single settings as SECTION_KEY, for example
     ``embedding_model="none"`` or ``index_chunk_tokens=300``. ``path`` is a file or ``memory:``,
-    by default ``store.path``. ``embedder`` takes the place of the one in the settings.
+    by default ``store.path``. ``embedder`` and ``chat_model`` take the place of those in the
+    settings.
 
     Raises StoreNotFound when it is to be read only and is not there, SchemaMismatch when the file
     is no index of this version, ConfigError or UnknownName for wrong settings.
@@ -74,7 +78,7 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     loaded = _settle(settings, overrides)
     url = str(path) if path is not None else loaded.store.path
     store = open_store(url, read_only=read_only, create=not read_only)
-    return KnowledgeBase(store, loaded, embedder=embedder)
+    return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model)
 
 
 class KnowledgeBase:
@@ -85,12 +89,19 @@ class KnowledgeBase:
     """
 
     def __init__(
-        self, store: Store, settings: Settings | None = None, *, embedder: Embedder | None = None
+        self,
+        store: Store,
+        settings: Settings | None = None,
+        *,
+        embedder: Embedder | None = None,
+        chat_model: ChatModel | None = None,
     ) -> None:
         self.store = store
         self.settings = settings or Settings()
         self._embedder = embedder
         self._has_embedder = embedder is not None
+        self._chat_model = chat_model
+        self._asker: Asker | None = None
         self._retrievers: dict[tuple[str, bool], Retriever] = {}
         self._lock = threading.RLock()
 
@@ -106,8 +117,11 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the index, and the file of calls to language models beside it."""
         self.store.close()
+        with self._lock:
+            if self._asker is not None:
+                self._asker.close()
 
     @property
     def embedder(self) -> Embedder | None:
@@ -200,18 +214,44 @@ class KnowledgeBase:
         evidence = chosen.retrieve(query)
         return _with_notes(evidence, notes)
 
-    def ask(self, question: str, *, retriever: str | None = None, k: int | None = None) -> Answer:
-        """Answer a question with sentences of the documents, each with its citation.
+    def ask(
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        **options: Unpack[AskOptions],
+    ) -> Answer:
+        """Answer a question from the documents, each statement with its citation.
 
-        When they hold no answer, ``answered`` is False and ``reason`` says why. Raises as `search`.
+        Without a language model for answers in the settings the answer consists of sentences of
+        the documents. When they hold no answer, ``answered`` is False and ``reason`` says why. See
+        `AskOptions` for what a model may do, and `ask_events` for errors.
         """
-        from knotwork.synthesis.answering import compose_answer
+        *_, last = self.ask_events(question, retriever=retriever, k=k, **options)
+        assert last.answer is not None, "the last event has the answer"
+        return last.answer
 
-        started_s = time.perf_counter()
-        evidence = self.search(question, retriever=retriever, k=k)
-        answer = compose_answer(evidence, store=self.store, settings=self.settings.answer)
-        usage = replace(answer.usage, seconds=time.perf_counter() - started_s)
-        return replace(answer, usage=usage)
+    def ask_events(
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        **options: Unpack[AskOptions],
+    ) -> Iterator[AskEvent]:
+        """Do what `ask` does, and yield every step, the model's words as they come.
+
+        The last event carries the answer. Calls to a model are kept beside the index: an equal
+        question costs nothing the second time. Raises as `search`, ConfigError when the model is
+        not set rightly, and ModelError when it fails and ``fallback`` is off.
+        """
+        from knotwork.synthesis.asking import Asker
+
+        with self._lock:
+            if self._asker is None:
+                self._asker = Asker(self.store, self.settings, model=self._chat_model)
+        return self._asker.answer(lambda: self.search(question, retriever=retriever, k=k), options)
 
     def explore(
         self,

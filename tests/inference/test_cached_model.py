@@ -275,3 +275,18 @@ class TestContract(ChatModelContract):
 
 def _failing(cache, error) -> ChatModel:
     return CachedChatModel(ScriptedChatModel(lambda _: error), cache)
+
+
+def test_a_checked_stream_keeps_what_can_be_read_and_the_rest_apart(model, inner, cache):
+    def parse(reply):
+        if "bad" in reply.text:
+            raise Unparsable("It is bad.")
+        return ("read", reply.text)
+
+    *pieces, last = model.stream_checked(ask("good"), parse)
+    assert last == ("read", "".join(pieces))
+    assert list(model.stream_checked(ask("good"), parse)) == ["re: good", ("read", "re: good")]
+    for _ in range(2):
+        with pytest.raises(Unparsable, match="bad"):
+            list(model.stream_checked(ask("bad"), parse))
+    assert [rejected.reason for rejected in cache.rejected()] == ["It is bad."]

@@ -14,7 +14,7 @@ Titles = Mapping[str, Document]
 
 def describe_answer(answer: Answer) -> dict[str, Any]:
     """Return the object of `ask --json`."""
-    return {
+    described: dict[str, Any] = {
         "question": answer.question,
         "answer": answer.text,
         "answered": answer.answered,
@@ -35,8 +35,21 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
             }
             for citation in answer.citations
         ],
-        "usage": asdict(answer.usage),
+        "usage": _describe_usage(answer),
     }
+    if answer.model or answer.notes:
+        described |= {"model": answer.model, "notes": list(answer.notes)}
+    return described
+
+
+def _describe_usage(answer: Answer) -> dict[str, Any]:
+    """Return what an answer cost; what only a language model can cost, only where one is set."""
+    usage = asdict(answer.usage)
+    reused, money = usage.pop("reused_calls"), usage.pop("money")
+    if answer.model or answer.notes:
+        # As text: a float would not be the sum of money to the last digit.
+        usage |= {"reused_calls": reused, "money": None if money is None else str(money)}
+    return usage
 
 
 def describe_evidence(evidence: Evidence, documents: Titles) -> dict[str, Any]:

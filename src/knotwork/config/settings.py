@@ -171,6 +171,12 @@ class AnswerSettings:
         minimum=0,
         maximum=1,
     )
+    context_tokens: int = _setting(
+        2_400,
+        "tokens of passages that a language model gets to answer from, at most",
+        minimum=300,
+        maximum=1_000_000,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,17 +69,30 @@ class CachedChatModel:
         It is kept before the whole reply is yielded. A stream that is left early keeps nothing,
         and its cost is not known to the ledger.
         """
+        yield from self._stream(request, lambda reply: reply, self._keep_whole)
+
+    def stream_checked(
+        self, request: ChatRequest, parse: Callable[[ChatReply], T]
+    ) -> Iterator[str | T]:
+        """Yield the reply piece by piece, then what ``parse`` makes of it, which decides if it is
+        kept as in `complete_checked`; raises as that does, a known rejection before any piece.
+        """
+        yield from self._stream(request, parse, partial(self._keep_parsed, parse=parse))
+
+    def _stream(
+        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _Keep[T]
+    ) -> Iterator[str | T]:
         key = call_key(self.name, request)
         known = self._look_up(key)
         if known is not None:
-            reply = self._reuse(request, known)
-            if reply.text:
-                yield reply.text
-            yield reply
+            parsed = self._parse_known(key, request, known, parse)
+            if known.text:
+                yield known.text
+            yield parsed
             return
         for item in self._model.stream(request):
             if isinstance(item, ChatReply):
-                yield self._keep_whole(key, request, _with_a_call(item))
+                yield keep(key, request, _with_a_call(item))
             else:
                 yield item
 
@@ -102,6 +115,12 @@ class CachedChatModel:
         reply, ours = self._cache.flights.run(key, lead)
         if ours and made:
             return made[0]
+        return self._parse_known(key, request, reply, parse)
+
+    def _parse_known(
+        self, key: bytes, request: ChatRequest, reply: ChatReply, parse: Callable[[ChatReply], T]
+    ) -> T:
+        """Count a reuse, and return what ``parse`` makes of a kept reply or take it out of use."""
         reused = self._reuse(request, reply)
         try:
             return parse(reused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from knotwork.records.documents import Chunk, Span
 
@@ -75,13 +76,19 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an operation cost."""
+    """What an operation cost.
+
+    ``reused_calls`` were known from before, at no tokens. ``money`` is in the currency in which
+    prices are written, None where a price is not known.
+    """
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     embedded_texts: int = 0
     seconds: float = 0.0
+    reused_calls: int = 0
+    money: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,9 @@ class Answer:
 
     When the sources hold no answer, ``answered`` is False, ``reason`` says why, ``text`` says so in
     words, and ``citations`` are the nearest passages, marked as such by ``answered``.
+
+    ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
+    with what a model wrote, or why none did although one is set.
     """
 
     question: str
@@ -100,3 +110,5 @@ class Answer:
     confidence: float = 0.0
     retriever: str = ""
     usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    notes: tuple[str, ...] = ()

@@ -42,7 +42,7 @@ def compose_answer(
     question = evidence.query.text
     language = detect_language(question)
     chosen = order_sentences(select_sentences(evidence, most=settings.max_sentences), evidence)
-    citations = _cite(chosen, store)
+    citations = cite_sentences(chosen, store)
     answered = bool(chosen) and evidence.confidence >= settings.abstain_below
     if answered:
         text, reason = _join(chosen), ""
@@ -71,11 +71,20 @@ def _join(sentences: Sequence[Selected]) -> str:
     text, before = "", ""
     for number, item in enumerate(sentences, start=1):
         shown = show_sentence(item.text)
-        is_wide = bool(_WIDE_END.search(before) and _WIDE_START.match(shown))
-        text += ("" if is_wide or not text else " ") + shown
-        text += f"[{number}]" if _WIDE_END.search(shown) else f" [{number}]"
+        text += (gap_between(before, shown) if text else "") + shown
+        text += f"{gap_before_mark(shown)}[{number}]"
         before = shown
     return text
+
+
+def gap_between(before: str, after: str) -> str:
+    """Return what parts two sentences: a space, but none between wide characters."""
+    return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
+
+
+def gap_before_mark(text: str) -> str:
+    """Return what parts a text from the mark behind it."""
+    return "" if _WIDE_END.search(text) else " "
 
 
 def show_sentence(text: str) -> str:
@@ -84,7 +93,8 @@ def show_sentence(text: str) -> str:
     return _SPACES.sub(" ", bare).strip()
 
 
-def _cite(sentences: Sequence[Selected], store: Store) -> tuple[Citation, ...]:
+def cite_sentences(sentences: Sequence[Selected], store: Store) -> tuple[Citation, ...]:
+    """Return where each sentence stands, numbered from 1 in the order given."""
     documents = store.documents.documents({item.chunk.document_id for item in sentences})
     citations = []
     for number, item in enumerate(sentences, start=1):

@@ -76,7 +76,7 @@ def _candidates(evidence: Evidence) -> list[Selected]:
         for span, relevance in hit.sentences:
             start = hit.chunk.span.start
             text = hit.chunk.text[span.start - start : span.end - start]
-            if _is_title(text, hit.chunk):
+            if is_title(text, hit.chunk):
                 continue
             value = OVERALL_SHARE * relevance / best + (1 - OVERALL_SHARE) * relevance / own_best
             prose = weigh_prose(text)
@@ -89,7 +89,8 @@ def _candidates(evidence: Evidence) -> list[Selected]:
     return list(found.values())
 
 
-def _is_title(text: str, chunk: Chunk) -> bool:
+def is_title(text: str, chunk: Chunk) -> bool:
+    """Tell whether a text only repeats a title above it."""
     bare = text.strip(_HEADING_MARKS)
     return bare in {
         title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)

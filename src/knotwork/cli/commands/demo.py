@@ -39,7 +39,7 @@ def command(session: Session) -> None:
     session.terminal.note("Indexing the sample …", style="dim")
     report = build_demo(session, path)
     knowledge_base = session.open_at(path, read_only=True)
-    answers = [knowledge_base.ask(question.text) for question in QUESTIONS]
+    answers = [knowledge_base.ask(question.text, use_llm=False) for question in QUESTIONS]
     seconds = time.perf_counter() - started
     if session.common.json:
         session.terminal.emit(describe_demo(path, report, answers, seconds))

@@ -1,0 +1,90 @@
+"""The chat models of one index by role, each with the calls of that index, a meter, a budget."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from knotwork.config import LlmSettings
+from knotwork.errors import StoreReadOnly
+from knotwork.inference.budget import Budget, BudgetedChatModel
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.inference.chat import ChatModel
+from knotwork.inference.chat_registry import ChatModels, ModelRole
+from knotwork.inference.halt import Halt
+from knotwork.inference.metered import UsageMeter
+from knotwork.inference.retries import RetryPolicy
+
+IN_MEMORY = ":memory:"
+NOT_KEPT_NOTE = "Calls to language models are not kept for the next time: {reason}"
+
+_log = logging.getLogger("knotwork.inference")
+
+
+def calls_path(store_url: str) -> str:
+    """Return the file of calls that belongs to an index: beside it, or in memory as it is."""
+    return IN_MEMORY if store_url == "memory:" else f"{store_url}.calls"
+
+
+class RoleModels:
+    """Opens models by role; the file of calls is made, or opened, with the first of them.
+
+    ``model`` takes the place of those in the settings, for every role. ``notes`` say what a user
+    should know, as that calls cannot be kept where nothing may be written. Safe for many threads.
+    """
+
+    def __init__(
+        self,
+        settings: LlmSettings,
+        *,
+        path: str = IN_MEMORY,
+        model: ChatModel | None = None,
+        retries: RetryPolicy | None = None,
+        halt: Halt | None = None,
+    ) -> None:
+        self._path = path
+        self._model = model
+        self._models = ChatModels(settings, retries=retries, halt=halt)
+        self._cache: CallCache | None = None
+        self._lock = threading.Lock()
+        self.notes: tuple[str, ...] = ()
+
+    def open(
+        self,
+        role: ModelRole,
+        *,
+        meter: UsageMeter | None = None,
+        budget: Budget | None = None,
+        retry_rejected: bool = False,
+    ) -> CachedChatModel | None:
+        """Return the model for a role, or None where it has none.
+
+        Raises as `ChatModels.open`, and StoreError when the file of calls cannot be used.
+        """
+        with self._lock:
+            model = self._model or self._models.open(role)
+            if model is None:
+                return None
+            if budget is not None:
+                model = BudgetedChatModel(model, budget)
+            return CachedChatModel(
+                model, self._opened_cache(), meter=meter, retry_rejected=retry_rejected
+            )
+
+    def close(self) -> None:
+        """Close the file of calls."""
+        with self._lock:
+            if self._cache is not None:
+                self._cache.close()
+                self._cache = None
+
+    def _opened_cache(self) -> CallCache:
+        if self._cache is None:
+            try:
+                self._cache = CallCache.open(self._path)
+            except StoreReadOnly as error:
+                _log.info("calls are kept in memory: %s", error)
+                self.notes = (NOT_KEPT_NOTE.format(reason=error.message),)
+                self._cache = CallCache.open(IN_MEMORY)
+        return self._cache

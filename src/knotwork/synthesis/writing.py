@@ -1,0 +1,198 @@
+"""Answers written by a language model from packed evidence, checked, with what they quote instead.
+
+The model is asked once. Whatever it cannot give (no server, no budget, a reply that cites nothing),
+the sentences of the documents themselves are the answer, with a note that says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from knotwork.config import AnswerSettings
+from knotwork.errors import KnotworkError, ModelError, StoreError
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.chat import ChatReply, ChatRequest
+from knotwork.inference.prices import PriceTable
+from knotwork.records import Answer, Evidence, Usage
+from knotwork.stores.base import Store
+from knotwork.synthesis.answering import cite_sentences, compose_answer
+from knotwork.synthesis.events import AskEvent, AskEventKind
+from knotwork.synthesis.marks import ReplyReader
+from knotwork.synthesis.messages import no_answer
+from knotwork.synthesis.packing import Passage, make_harmless, pack_evidence
+from knotwork.synthesis.prompts import fill_prompt
+from knotwork.synthesis.replies import ParsedReply, may_become_unknown, parse_reply
+from knotwork.text.languages import detect_language
+
+SOURCES_SILENT = "sources_silent"
+"""The reason of an answer that the model found the passages not to hold."""
+
+NOT_ASKED = "The language model was not asked, as the passages hardly bear on the question."
+STAGE = "answer"
+MAX_OUTPUT_TOKENS = 600
+
+_log = logging.getLogger("knotwork.synthesis")
+
+
+class AnswerWriter:
+    """Answers questions with a chat model; one for each question, as its meter counts that.
+
+    ``notes`` are put first into those of each answer. Without ``fallback`` the failure of the model
+    is raised.
+    """
+
+    def __init__(
+        self,
+        model: CachedChatModel,
+        *,
+        store: Store,
+        settings: AnswerSettings,
+        prices: PriceTable | None = None,
+        notes: Sequence[str] = (),
+        fallback: bool = True,
+    ) -> None:
+        self._model = model
+        self._store = store
+        self._settings = settings
+        self._prices = prices or PriceTable()
+        self._notes = tuple(notes)
+        self._fallback = fallback
+
+    def write(self, evidence: Evidence) -> Iterator[AskEvent]:
+        """Yield the steps to an answer, the last one with it.
+
+        Evidence of too little confidence is not shown to the model. Raises ModelError as
+        `ChatModel.stream`, or Unparsable, without ``fallback``; ConfigError for a wrong setting.
+        """
+        quoted = compose_answer(evidence, store=self._store, settings=self._settings)
+        passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
+        if not quoted.answered or not passages:
+            yield self._finish(quoted, NOT_ASKED)
+            return
+        yield AskEvent(AskEventKind.ASKED, self._model.name)
+        unknown = no_answer(detect_language(quoted.question))
+        showing = _Showing(passages, unknown)
+        parse = partial(parse_reply, passages=passages, question=quoted.question, unknown=unknown)
+        parsed, note = yield from self._receive(
+            make_request(quoted.question, passages), showing, parse
+        )
+        if parsed is not None and not parsed.is_unknown:
+            if rest := showing.finish():
+                yield AskEvent(AskEventKind.TEXT, rest)
+            yield self._finish(self._adopt(quoted, parsed), note)
+            return
+        if showing.has_shown:
+            yield AskEvent(AskEventKind.WITHDRAWN, note)
+        yield self._finish(self._decline(quoted) if parsed else quoted, note)
+
+    def _receive(
+        self, request: ChatRequest, showing: _Showing, parse: partial[ParsedReply]
+    ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
+        """Yield the pieces of the reply; return what it means, if anything, and a note."""
+        parsed: ParsedReply | None = None
+        try:
+            for item in self._model.stream_checked(request, parse):
+                if isinstance(item, ParsedReply):
+                    parsed = item
+                elif shown := showing.feed(item):
+                    yield AskEvent(AskEventKind.TEXT, shown)
+        except (ModelError, StoreError) as error:
+            return self._recover(error, showing, parse)
+        return parsed, ""
+
+    def _recover(
+        self, error: KnotworkError, showing: _Showing, parse: partial[ParsedReply]
+    ) -> tuple[ParsedReply | None, str]:
+        """Return what there still is after an error: the reply that could not be kept, or none."""
+        _log.info("no answer of %s: %s", self._model.name, error)
+        if isinstance(error, StoreError):
+            # It is kept when all of it has come, so that what came is whole, and was paid for.
+            if not showing.received:
+                raise error
+            return parse(ChatReply(showing.received)), f"The reply is not kept. {error}"
+        if not self._fallback:
+            raise error
+        return None, f"Sentences are quoted, as {self._model.name} gave no answer: {error}"
+
+    def _adopt(self, quoted: Answer, parsed: ParsedReply) -> Answer:
+        citations = cite_sentences(parsed.cited, self._store)
+        return replace(
+            quoted,
+            text=parsed.text,
+            citations=citations,
+            model=self._model.name,
+            notes=parsed.notes,
+        )
+
+    def _decline(self, quoted: Answer) -> Answer:
+        return replace(
+            quoted,
+            text=no_answer(detect_language(quoted.question)),
+            answered=False,
+            reason=SOURCES_SILENT,
+            model=self._model.name,
+        )
+
+    def _finish(self, answer: Answer, note: str) -> AskEvent:
+        total = self._model.meter.total()
+        usage = Usage(
+            model_calls=total.calls,
+            input_tokens=total.input_tokens,
+            output_tokens=total.output_tokens,
+            reused_calls=total.reused,
+            money=self._model.meter.money(self._prices),
+        )
+        notes = (*self._notes, *answer.notes, *([note] if note else ()))
+        return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
+
+
+class _Showing:
+    """What of a reply may be shown while it comes."""
+
+    def __init__(self, passages: Sequence[Passage], unknown: str) -> None:
+        self._reader = ReplyReader({passage.number: passage for passage in passages})
+        self._unknown = unknown
+        self._held = ""
+        self.received = ""
+        self.has_shown = False
+
+    def feed(self, piece: str) -> str:
+        """Return what to show next; nothing while it may yet say that there is no answer."""
+        if not self.received.strip():
+            piece = piece.lstrip()
+        self.received += piece
+        return self._release(self._reader.feed(piece))
+
+    def finish(self) -> str:
+        """Return the rest of a reply that is an answer."""
+        rest = self._held + self._reader.finish()
+        self._held = ""
+        return rest if self.has_shown else rest.lstrip()
+
+    def _release(self, text: str) -> str:
+        self._held += text
+        if not self.has_shown and may_become_unknown(self._reader.plain, self._unknown):
+            return ""
+        # White space at the end may be that of the reply.
+        shown = self._held.rstrip()
+        self._held = self._held[len(shown) :]
+        self.has_shown = self.has_shown or bool(shown)
+        return shown
+
+
+def make_request(question: str, passages: Sequence[Passage]) -> ChatRequest:
+    """Return the request that asks a question of packed passages, in the question's language."""
+    language = detect_language(question)
+    messages = fill_prompt(
+        "answer",
+        language,
+        {
+            "question": make_harmless(question.strip()),
+            "context": "\n".join(passage.text for passage in passages),
+            "unknown": no_answer(language),
+        },
+    )
+    return ChatRequest(messages, max_output_tokens=MAX_OUTPUT_TOKENS, stage=STAGE)

@@ -1,0 +1,208 @@
+"""A reply becomes an answer whose marks lead to the sentences that support it."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.synthesis.written import QUESTION, make_evidence
+
+from knotwork.errors import Unparsable
+from knotwork.inference.chat import ChatReply
+from knotwork.synthesis.checking import find_misquotes
+from knotwork.synthesis.marks import ReplyReader
+from knotwork.synthesis.messages import no_answer
+from knotwork.synthesis.packing import pack_evidence
+from knotwork.synthesis.replies import CUT_OFF, parse_reply
+
+PASSAGES = pack_evidence(make_evidence()[0], budget_tokens=1_000)
+BY_NUMBER = {passage.number: passage for passage in PASSAGES}
+
+
+def parse(text, finish_reason="stop"):
+    reply = ChatReply(text, finish_reason)
+    return parse_reply(reply, PASSAGES, question=QUESTION, unknown=no_answer("en"))
+
+
+def read(text):
+    reader = ReplyReader(BY_NUMBER)
+    reader.feed(text)
+    reader.finish()
+    return reader
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "quotes"),
+    [
+        (
+            "She was born in London [2]. The Travel Office approves trips abroad. [1]",
+            "She was born in London [1]. The Travel Office approves trips abroad. [2]",
+            [
+                "Ada Lovelace was born in London.",
+                "Trips abroad are approved by the Travel Office.",
+            ],
+        ),
+        # Two sentences of one passage are two sources, and one that comes again keeps its number.
+        (
+            "Ask 14 days ahead [1]. Ada Lovelace leads it [1]. Again: ask 14 days ahead [1].",
+            "Ask 14 days ahead [1]. Ada Lovelace leads it [2]. Again: ask 14 days ahead [1].",
+            ["Ask 14 days ahead.", "It is led by Ada Lovelace."],
+        ),
+        # A part of a sentence has its own source; marks of all forms are understood.
+        (
+            "The Travel Office approves trips abroad[1], and Ada Lovelace likes tea 【2】.",
+            "The Travel Office approves trips abroad [1], and Ada Lovelace likes tea [2].",
+            [
+                "Trips abroad are approved by the Travel Office.",
+                "Ada Lovelace was born in London. She likes tea.",
+            ],
+        ),
+        ("London and trips abroad [1-2].", "London and trips abroad [1][2].", None),
+        ("London and trips abroad [2, 1].", "London and trips abroad [1][2].", None),
+        (
+            "海外出差由办事处主任审批。[3] 主任是温青岚[3]。",
+            "海外出差由办事处主任审批。[1] 主任是温青岚[2]。",
+            ["海外出差由办事处主任审批。", "主任是温青岚。"],
+        ),
+    ],
+)
+def test_marks_lead_to_the_sentences_in_order_of_appearance(reply, text, quotes):
+    parsed = parse(reply)
+    assert parsed.text == text
+    assert parsed.notes == ()
+    if quotes:
+        assert [item.text for item in parsed.cited] == quotes
+
+
+def test_a_statement_drawn_from_two_neighbours_cites_both():
+    parsed = parse("Trips abroad are approved by the Travel Office, led by Ada Lovelace. [1]")
+    assert [item.text for item in parsed.cited] == [
+        "Trips abroad are approved by the Travel Office."
+    ]
+    parsed = parse("Ask 14 days ahead of trips abroad approved by the Travel Office. [1]")
+    assert [item.text for item in parsed.cited] == [
+        "Trips abroad are approved by the Travel Office. Ask 14 days ahead."
+    ]
+
+
+def test_a_number_without_a_passage_is_removed_and_reported():
+    parsed = parse("The Travel Office approves them [1][9]. They fly to London [12].")
+    assert parsed.text == "The Travel Office approves them [1]. They fly to London."
+    assert any("[9], [12]" in note for note in parsed.notes)
+    assert any("1 of 2 sentences cites no source" in note for note in parsed.notes)
+
+
+def test_sentences_without_a_mark_are_counted():
+    parsed = parse(
+        "In short: The Travel Office approves trips. [1] Nobody else may approve them. "
+        "So the director cannot sign papers.\n\nSources:\n"
+    )
+    assert parsed.notes == ("2 of 3 sentences cite no source.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("It says “approved by the Travel Office”.", []),
+        ('It says "Approved  by the travel office," twice.', []),
+        ("It says “trips abroad … Travel Office”.", []),
+        ("It says “approved by the King of Spain”.", ["approved by the King of Spain"]),
+        ('Both "ask 14 days ahead" and "ask 15 days ahead".', ["ask 15 days ahead"]),
+        ("The so-called “spree” and the “who approves trips” of the question.", []),
+        ("规定“海外出差由办事处主任审批”。", []),
+        ("规定「海外出差由总经理审批」。", ["海外出差由总经理审批"]),
+    ],
+)
+def test_quotes_must_stand_in_a_passage(text, wrong):
+    assert find_misquotes(text, PASSAGES, question=QUESTION) == wrong
+
+
+def test_a_misquote_is_a_note_beside_the_answer():
+    parsed = parse("The rule reads “approved by the King of Spain”. [1]")
+    assert parsed.notes == (
+        "“approved by the King of Spain” stands in quotation marks, but in none of the passages.",
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        no_answer("en"),
+        no_answer("zh"),
+        f"  {no_answer('en').upper()}\n",
+        f"{no_answer('en')} [1]",
+        f"I am sorry. {no_answer('en')}",
+        no_answer("en").rstrip("."),
+    ],
+)
+def test_the_agreed_sentence_means_that_there_is_no_answer(reply):
+    assert parse(reply).is_unknown
+
+
+def test_an_answer_that_admits_a_gap_is_an_answer():
+    assert not parse(f"The Travel Office does [1]. As to when: {no_answer('en')}").is_unknown
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish_reason"),
+    [
+        ("", "stop"),
+        (" \n", "stop"),
+        ("The Travel Office approves trips abroad.", "stop"),
+        ("The Travel Office approves trips abroad [44].", "stop"),
+        ("Sure! Here is ]]}{ the the | | | requested\tlist:: \ufffd 0x3F ~~~ <|im_end|>", "stop"),
+        ("The Travel Office [1].", "filter"),
+    ],
+)
+def test_what_cites_nothing_is_no_answer_at_all(reply, finish_reason):
+    with pytest.raises(Unparsable):
+        parse(reply, finish_reason)
+
+
+def test_a_reply_that_was_cut_off_is_used_and_says_so():
+    parsed = parse("The Travel Office approves trips abroad [1]. It is l", "length")
+    assert parsed.notes[-1] == CUT_OFF
+
+
+_REPLIES = st.lists(
+    st.sampled_from(
+        [
+            *("[1]", "[2][3]", " [ 1, 2]", "[99]", "【3】", "[", "]", "[1", "[x]"),
+            *(
+                " ",
+                "\n",
+                ". ",
+                "。",
+                "Trips abroad",
+                "Ada Lovelace",
+                "温青岚",
+                "1954",
+                "“tea”",
+                "- ",
+            ),
+        ]
+    ),
+    max_size=25,
+).map("".join)
+
+
+@given(reply=_REPLIES, cuts=st.lists(st.integers(0, 120), max_size=8))
+def test_a_reply_reads_the_same_in_pieces_of_any_size(reply, cuts):
+    reader = ReplyReader(BY_NUMBER)
+    places = sorted({0, len(reply), *(cut for cut in cuts if cut < len(reply))})
+    shown = "".join(reader.feed(reply[a:b]) for a, b in pairwise(places))
+    shown += reader.finish()
+    whole = read(reply)
+    assert shown == reader.text == whole.text
+    assert (reader.plain, reader.cited) == (whole.plain, whole.cited)
+    assert list(reader.sentences()) == list(whole.sentences())
+
+
+@given(reply=_REPLIES)
+def test_every_mark_has_a_citation_and_every_citation_a_mark(reply):
+    reader = read(reply)
+    numbers = {f"[{number}]" for number in range(1, len(reader.cited) + 1)}
+    assert all(number in reader.text for number in numbers)
+    for item in reader.cited:
+        start, end = item.span
+        assert item.chunk.text[start:end] == item.text

@@ -1,0 +1,71 @@
+"""Evidence of known passages, and what a scripted model makes of it."""
+
+from __future__ import annotations
+
+from knotwork.config import AnswerSettings
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
+from knotwork.stores.registry import open_store
+from knotwork.synthesis.events import AskEventKind
+from knotwork.synthesis.writing import AnswerWriter
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.text.sentences import split_sentences
+
+TEXTS = {
+    "Travel": "Trips abroad are approved by the Travel Office. Ask 14 days ahead. "
+    "It is led by Ada Lovelace.",
+    "Team": "Ada Lovelace was born in London. She likes tea.",
+    "差旅": "海外出差由办事处主任审批。主任是温青岚。",
+}
+QUESTION = "Who approves trips abroad?"
+
+
+def chunk_of(document: Document, *, headings: tuple[str, ...] = ()) -> Chunk:
+    spans = tuple(split_sentences(document.text))
+    return Chunk(
+        f"chunk of {document.uri}",
+        document.id,
+        "s",
+        0,
+        Span(0, len(document.text)),
+        document.text,
+        spans,
+        document.title,
+        headings,
+    )
+
+
+def make_evidence(question=QUESTION, *, texts=TEXTS, confidence=0.9):
+    """Return evidence with one hit a text, the first the best, and the store that holds them."""
+    store = open_store("memory:", create=True)
+    hits = []
+    for rank, (title, text) in enumerate(texts.items()):
+        document = Document(uri=f"{title}.txt", title=title, text=text)
+        chunk = chunk_of(document)
+        store.documents.put(document, [], [chunk])
+        sentences = tuple((span, 0.9 - 0.1 * i) for i, span in enumerate(chunk.sentences[:3]))
+        hits.append(Hit(chunk, 1.0 / (rank + 1), sentences=sentences))
+    return Evidence(Query(question), "auto", tuple(hits), confidence), store
+
+
+def write(script, question=QUESTION, *, cache=None, evidence=None, settings=None, **options):
+    """Return the answer, the events before it, and the model that was asked."""
+    found, store = evidence or make_evidence(question)
+    model = script if isinstance(script, ScriptedChatModel) else ScriptedChatModel(script)
+    cached = CachedChatModel(model, cache or CallCache.open(":memory:"))
+    writer = AnswerWriter(cached, store=store, settings=settings or AnswerSettings(), **options)
+    *events, last = writer.write(found)
+    assert last.kind is AskEventKind.FINISHED
+    return last.answer, events, model
+
+
+def shown_text(events):
+    """Return what a reader has seen of the answer when it ends."""
+    text = ""
+    for event in events:
+        if event.kind is AskEventKind.WITHDRAWN:
+            text = ""
+        elif event.kind is AskEventKind.TEXT:
+            text += event.text
+    return text
