@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knotwork.cli.envelopes import Titles
-from knotwork.cli.terminal import Terminal, join_lines
+from knotwork.cli.terminal import Terminal, count_of, join_lines
 from knotwork.records import Answer, Citation, Evidence, Hit
 from knotwork.synthesis.answering import LOW_CONFIDENCE
 from knotwork.synthesis.messages import low_confidence
@@ -12,12 +12,16 @@ from knotwork.text.languages import detect_language
 _EXCERPT_LENGTH = 320
 
 
-def print_answer(terminal: Terminal, answer: Answer, *, needed: float) -> None:
+def print_answer(
+    terminal: Terminal, answer: Answer, *, needed: float, is_shown: bool = False
+) -> None:
     """Print an answer and its sources, or that there is none and the nearest passages.
 
-    ``needed`` is the confidence below which no answer is given.
+    ``needed`` is the confidence below which no answer is given. ``is_shown`` says that the text is
+    there, and the sources are not.
     """
-    terminal.say(answer.text, style="" if answer.answered else "yellow")
+    if not is_shown:
+        terminal.say(answer.text, style="" if answer.answered else "yellow")
     if answer.reason == LOW_CONFIDENCE:
         language = detect_language(answer.question)
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
@@ -27,6 +31,8 @@ def print_answer(terminal: Terminal, answer: Answer, *, needed: float) -> None:
         terminal.say(title, style="bold")
     for citation in answer.citations:
         print_citation(terminal, citation)
+    for note in answer.notes:
+        terminal.note(note, style="yellow")
 
 
 def print_citation(terminal: Terminal, citation: Citation) -> None:
@@ -44,13 +50,28 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
 
 def print_usage(terminal: Terminal, answer: Answer) -> None:
     """Note on standard error what the answer cost."""
-    usage = answer.usage
-    tokens = usage.input_tokens + usage.output_tokens
     terminal.note(
-        f"{answer.retriever}, confidence {answer.confidence:.2f}, {usage.seconds * 1000:.0f} ms, "
-        f"{tokens} model tokens",
+        f"{answer.retriever}, confidence {answer.confidence:.2f}, "
+        f"{answer.usage.seconds * 1000:.0f} ms, {describe_cost(answer)}",
         style="dim",
     )
+
+
+def describe_cost(answer: Answer) -> str:
+    """Return what was paid for an answer: tokens, and for which calls, and the money if known."""
+    usage = answer.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    if not usage.model_calls and not usage.reused_calls:
+        return f"{tokens} model tokens"
+    calls = [count_of(usage.model_calls, "call")] if usage.model_calls else []
+    calls += [f"{usage.reused_calls:,} reused"] if usage.reused_calls else []
+    text = (
+        f"{tokens:,} model tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out) "
+        f"in {' and '.join(calls)}"
+    )
+    if usage.model_calls and usage.money is not None:
+        text += f", {usage.money.normalize():f} of money"
+    return text
 
 
 def print_evidence(

@@ -15,6 +15,7 @@ _PIECE = re.compile(
     rf"\s*[{_OPENING}]*(?:[{HAN_AND_KANA}]|[^\s{HAN_AND_KANA}{_OPENING}]+|[{_OPENING}]+)"
     rf"[{re.escape(_CLOSING)}]*(?: ?\[\d+\])*"
 )
+_BEGUN_MARK = re.compile(r" ?\[\d*$")
 
 
 def wrap_text(text: str, width: int) -> list[str]:
@@ -25,6 +26,19 @@ def wrap_text(text: str, width: int) -> list[str]:
     is cut.
     """
     return [line for paragraph in text.split("\n") for line in _wrap_line(paragraph, width)]
+
+
+def settled_length(text: str) -> int:
+    """Return how much of a text that still grows is wrapped for good: all but its last word.
+
+    A mark that has only begun belongs to the word before it.
+    """
+    begun = _BEGUN_MARK.search(text)
+    end = begun.start() if begun else len(text)
+    start = text.rfind("\n", 0, end) + 1
+    for match in _PIECE.finditer(text, start, end):
+        start = match.start()
+    return start
 
 
 def _wrap_line(text: str, width: int) -> Iterator[str]:

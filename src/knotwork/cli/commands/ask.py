@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import complete_retrievers, with_session
 from knotwork.cli.session import Session
+
+if TYPE_CHECKING:
+    from knotwork.knowledge_base import KnowledgeBase
+    from knotwork.records import Answer, Evidence
 
 
 @click.command(
@@ -24,19 +30,27 @@ from knotwork.cli.session import Session
     help="How passages are found, as auto, hybrid or bm25.",
 )
 @click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
+@click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
+@click.option(
+    "--no-fallback", is_flag=True, help="Fail when the language model does, and quote nothing."
+)
+@click.option("--retry", is_flag=True, help="Ask the model again, where its reply was of no use.")
+@click.option("--budget", metavar="AMOUNT", default="", help="Tokens to spend at most, as 3k.")
 @with_session()
-def command(session: Session, *, question: str, retriever: str | None, explain: bool) -> None:
+def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     """Answer a question from the index, with a citation for every sentence.
 
-    When the documents hold no answer it says so and shows the nearest passages.
+    When the documents hold no answer it says so and shows the nearest passages. A language model,
+    if one is set (llm.model), writes the answer from the passages found; when it fails, sentences
+    of the documents are quoted, and a note says why.
     """
     from knotwork.cli.answers import print_answer, print_evidence, print_usage
     from knotwork.cli.envelopes import describe_answer, describe_evidence
     from knotwork.cli.evidence import find_documents, note_emptiness
 
     knowledge_base = session.open()
-    answer = knowledge_base.ask(question, retriever=retriever)
-    evidence = knowledge_base.search(question, retriever=retriever) if explain else None
+    answer, found, is_shown = _ask(session, knowledge_base, arguments)
+    evidence = found if arguments["explain"] else None
     documents = find_documents(knowledge_base, evidence) if evidence else {}
     if session.common.json:
         payload = describe_answer(answer)
@@ -44,9 +58,36 @@ def command(session: Session, *, question: str, retriever: str | None, explain: 
             payload["evidence"] = describe_evidence(evidence, documents)
         session.terminal.emit(payload)
         return
-    print_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
+    needed = session.settings.answer.abstain_below
+    print_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
     if evidence:
         session.terminal.say("\nPassages", style="bold")
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_emptiness(session.terminal, knowledge_base)
     print_usage(session.terminal, answer)
+
+
+def _ask(
+    session: Session, knowledge_base: KnowledgeBase, arguments: dict[str, Any]
+) -> tuple[Answer, Evidence, bool]:
+    """Return the answer, what was found, and whether the answer's text was shown as it came."""
+    from knotwork.cli.streaming import AnswerView
+
+    answer: Answer | None = None
+    evidence: Evidence | None = None
+    events = knowledge_base.ask_events(
+        arguments["question"],
+        retriever=arguments["retriever"],
+        use_llm=not arguments["no_llm"],
+        fallback=not arguments["no_fallback"],
+        retry=arguments["retry"],
+        budget=arguments["budget"],
+    )
+    with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
+        for event in events:
+            view.show(event)
+            answer = event.answer or answer
+            evidence = event.evidence or evidence
+    assert answer is not None
+    assert evidence is not None
+    return answer, evidence, view.has_shown_answer
