@@ -13,14 +13,17 @@ from tests.indexing.snapshots import snapshot
 import knotwork
 from knotwork.config import load_settings
 from knotwork.errors import (
+    BudgetExceeded,
     ConfigError,
     IndexingError,
+    ModelError,
     SchemaMismatch,
     StoreNotFound,
     StoreReadOnly,
     UnknownName,
 )
 from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 
 FACTS = {
@@ -390,3 +393,67 @@ def test_opening_and_looking_up_loads_no_model_and_no_parser(path, docs):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+WRITTEN = "The Travel Office approves it [1]."
+
+
+def test_a_model_writes_answers_and_an_equal_question_is_free(path, docs):
+    question = "Who approves travel abroad?"
+    model = ScriptedChatModel([WRITTEN])
+    with knotwork.open(path, embedder=HashingEmbedder(32), chat_model=model) as kb:
+        kb.index(docs)
+        written = kb.ask(question)
+        quoted = kb.ask(question, use_llm=False)
+    assert (written.text, written.model) == (WRITTEN, "scripted:test")
+    assert written.usage.model_calls == 1
+    assert written.usage.seconds > 0
+    assert written.citations[0].quote == "The Travel Office approves travel abroad."
+    assert quoted.model == ""
+    assert quoted.usage.model_calls == 0
+
+    idle = ScriptedChatModel([])
+    with knotwork.open(path, embedder=HashingEmbedder(32), chat_model=idle, read_only=True) as kb:
+        again = kb.ask(question)
+        assert kb.ask(question, use_llm=False).citations == quoted.citations
+    assert (again.text, again.citations) == (written.text, written.citations)
+    assert again.usage.reused_calls == 1
+    assert idle.requests == []
+
+
+def test_an_index_in_memory_keeps_its_calls_there(docs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = ScriptedChatModel([WRITTEN])
+    with knotwork.open("memory:", embedder=HashingEmbedder(32), chat_model=model) as kb:
+        kb.index(docs)
+        before = sorted(tmp_path.iterdir())
+        texts = {kb.ask("Who approves travel abroad?").text for _ in range(2)}
+    assert texts == {WRITTEN}
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_steps_of_an_answer_are_told_as_they_come(kb, docs, path):
+    kb.index(docs)
+    kinds = [event.kind for event in kb.ask_events("Who approves travel abroad?")]
+    assert kinds == ["found", "finished"]
+    with knotwork.open(
+        path, embedder=HashingEmbedder(32), chat_model=ScriptedChatModel(WRITTEN)
+    ) as asked:
+        events = list(asked.ask_events("Who approves travel abroad?"))
+    assert [events[0].kind, events[1].kind, events[-1].kind] == ["found", "asked", "finished"]
+    assert "".join(event.text for event in events if event.kind == "text") == WRITTEN
+
+
+def test_a_failing_model_is_noted_or_raised(path, docs):
+    model = ScriptedChatModel(lambda _: ModelError("It broke."))
+    with knotwork.open(path, embedder=HashingEmbedder(32), chat_model=model) as kb:
+        kb.index(docs)
+        answer = kb.ask("Who approves travel abroad?")
+        assert answer.answered
+        assert "It broke." in answer.notes[0]
+        with pytest.raises(ModelError, match="broke"):
+            kb.ask("Who approves travel abroad?", fallback=False)
+        with pytest.raises(BudgetExceeded):
+            kb.ask("Who approves travel abroad?", budget="100", fallback=False)
+        with pytest.raises(ConfigError):
+            kb.ask("Who approves travel abroad?", budget="a lot")

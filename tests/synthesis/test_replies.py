@@ -59,9 +59,12 @@ def read(text):
         ),
         ("London and trips abroad [1-2].", "London and trips abroad [1][2].", None),
         ("London and trips abroad [2, 1].", "London and trips abroad [1][2].", None),
+        ("London and trips [Passage 2, passage 1].", "London and trips [1][2].", None),
+        ("主任是温青岚［第3段］。", "主任是温青岚[1]。", ["主任是温青岚。"]),
+        ("Trips [sic] abroad [see below] [1].", "Trips [sic] abroad [see below] [1].", None),
         (
             "海外出差由办事处主任审批。[3] 主任是温青岚[3]。",
-            "海外出差由办事处主任审批。[1] 主任是温青岚[2]。",
+            "海外出差由办事处主任审批。[1]主任是温青岚[2]。",
             ["海外出差由办事处主任审批。", "主任是温青岚。"],
         ),
     ],
@@ -167,7 +170,7 @@ def test_a_reply_that_was_cut_off_is_used_and_says_so():
 _REPLIES = st.lists(
     st.sampled_from(
         [
-            *("[1]", "[2][3]", " [ 1, 2]", "[99]", "【3】", "[", "]", "[1", "[x]"),
+            *("[1]", "[2][3]", " [ 1, 2]", "[99]", "【3】", "[", "]", "[1", "[x]", "[Source 2]"),
             *(
                 " ",
                 "\n",

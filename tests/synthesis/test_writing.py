@@ -165,6 +165,11 @@ def test_a_reply_that_was_paid_for_is_used_though_it_cannot_be_kept(cache, monke
     assert "no room left" in answer.notes[-1]
     assert answer.usage.model_calls == 1
 
+    monkeypatch.setattr(cache, "reject", fail)
+    answer, _, _ = write("It cites nothing at all.", cache=cache)
+    assert "cites none" in answer.notes[-1]
+    assert answer.model == ""
+
 
 def test_notes_on_the_surroundings_come_first():
     answer, _, _ = write("The Travel Office does [1][7].", notes=["Not kept."])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from knotwork.records import Span
-from knotwork.synthesis.answering import gap_before_mark
+from knotwork.synthesis.answering import gap_before_mark, gap_between
 from knotwork.synthesis.packing import Passage
 from knotwork.synthesis.selection import Selected
 from knotwork.synthesis.support import find_support
@@ -19,10 +19,13 @@ from knotwork.text.sentences import split_sentences
 from knotwork.text.terms import content_terms
 
 _OPEN, _CLOSE, _BETWEEN = "[【［", "]】］", r"\s,，、;；\-–"
+_WORD = r"(?:passages?|sources?|段落?|来源|第)"
 _MARK = re.compile(
-    rf"[ \t]*[{re.escape(_OPEN)}]([{_BETWEEN}]*\d[\d{_BETWEEN}]*)[{re.escape(_CLOSE)}]"
+    rf"[ \t]*[{re.escape(_OPEN)}]\s*(?:{_WORD}\s*)?"
+    rf"(\d(?:[\d{_BETWEEN}]|{_WORD})*)段?[{re.escape(_CLOSE)}]",
+    re.IGNORECASE,
 )
-_UNFINISHED = re.compile(rf"[ \t]*(?:[{re.escape(_OPEN)}][\d{_BETWEEN}]*)?$")
+_UNFINISHED = re.compile(rf"[ \t]*(?:[{re.escape(_OPEN)}][^{re.escape(_OPEN + _CLOSE)}\n]*)?$")
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 _LONGEST_RANGE = 20
 _FEWEST_TERMS = 2
@@ -79,6 +82,8 @@ class ReplyReader:
     def _say(self, text: str) -> str:
         if not text:
             return ""
+        if self._just_marked and not gap_between(self.plain[-4:], text.lstrip(" \t")):
+            text = text.lstrip(" \t")
         # A stop right before the next word is no end of a sentence; the mark stood between them.
         if self._just_marked and self.plain[-1:] in ".!?" and text[0].isalnum():
             self.plain += " "

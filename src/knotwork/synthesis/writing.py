@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from knotwork.config import AnswerSettings
-from knotwork.errors import KnotworkError, ModelError, StoreError
+from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatReply, ChatRequest
 from knotwork.inference.prices import PriceTable
@@ -112,7 +112,10 @@ class AnswerWriter:
             # It is kept when all of it has come, so that what came is whole, and was paid for.
             if not showing.received:
                 raise error
-            return parse(ChatReply(showing.received)), f"The reply is not kept. {error}"
+            try:
+                return parse(ChatReply(showing.received)), f"The reply is not kept. {error}"
+            except Unparsable as unparsable:
+                error = unparsable
         if not self._fallback:
             raise error
         return None, f"Sentences are quoted, as {self._model.name} gave no answer: {error}"

@@ -1,0 +1,81 @@
+"""Models by role share one file of calls, which is made when the first of them is opened."""
+
+from pathlib import Path
+
+import pytest
+
+from knotwork.config import LlmSettings
+from knotwork.errors import BudgetExceeded, SchemaMismatch, StoreReadOnly, UnknownName
+from knotwork.inference import role_models
+from knotwork.inference.budget import Budget, parse_ceiling
+from knotwork.inference.chat import ChatRequest, Message
+from knotwork.inference.metered import UsageMeter
+from knotwork.inference.role_models import RoleModels, calls_path
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.text.tokens import count_tokens
+
+REQUEST = ChatRequest((Message("user", "Who?"),), stage="answer")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return calls_path(str(tmp_path / "index.knot"))
+
+
+def test_calls_stand_beside_the_index_and_outlive_it(path):
+    assert path.endswith("index.knot.calls")
+    assert calls_path("memory:") == ":memory:"
+    for script in ("Ada.", []):
+        models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel(script))
+        assert not Path(path).exists() or script == []
+        assert models.open("answer").complete(REQUEST).text == "Ada."
+        assert models.open("judge").complete(REQUEST).usage.reused == 1
+        models.close()
+        models.close()
+
+
+def test_a_role_without_a_model_is_none_and_makes_no_file(path):
+    models = RoleModels(LlmSettings(), path=path)
+    assert models.open("answer") is None
+    wrong = RoleModels(LlmSettings(answer="closedai:x"), path=path)
+    with pytest.raises(UnknownName):
+        wrong.open("answer")
+    assert wrong.open("judge") is None
+    assert not Path(path).exists()
+
+
+def test_a_model_has_its_meter_and_its_budget(path):
+    models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel("Ada."))
+    budget = Budget(parse_ceiling("10"), count_tokens=count_tokens)
+    meter = UsageMeter()
+    with pytest.raises(BudgetExceeded):
+        models.open("answer", budget=budget).complete(REQUEST)
+    models.open("answer", meter=meter).complete(REQUEST)
+    # What is kept needs no budget.
+    assert models.open("answer", budget=budget).complete(REQUEST).usage.reused == 1
+    assert meter.total().calls == 1
+    models.close()
+
+
+def test_where_nothing_may_be_written_calls_are_kept_in_memory(path, monkeypatch):
+
+    opened = role_models.CallCache.open
+
+    def refuse(where):
+        if where == path:
+            raise StoreReadOnly(f"`{where}` may not be written.")
+        return opened(where)
+
+    monkeypatch.setattr(role_models.CallCache, "open", refuse)
+    models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel(["Ada."]))
+    assert models.open("answer").complete(REQUEST).usage.calls == 1
+    assert models.open("answer").complete(REQUEST).usage.reused == 1
+    assert "may not be written" in models.notes[0]
+    models.close()
+
+
+def test_a_file_that_is_something_else_is_refused(path):
+    Path(path).write_text("my shopping list", encoding="utf-8")
+    models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel("Ada."))
+    with pytest.raises(SchemaMismatch):
+        models.open("answer")
