@@ -29,12 +29,16 @@ _TAG = re.compile(r"</?\s*(context|question)\s*>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What a model reads of one hit: ``spans`` are the sentences, in order, ``text`` its line."""
+    """What a model reads of one hit: ``spans`` are the sentences, in order, ``text`` its line.
+
+    ``best`` of the sentences bears most on the question.
+    """
 
     number: int
     chunk: Chunk
     spans: tuple[Span, ...]
     text: str
+    best: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ def pack_evidence(
         items = sorted(chosen[rank], key=lambda item: item.position)
         spans = tuple(item.span for item in items)
         line = _line(number, labels[rank], _join(items))
-        passages.append(Passage(number, evidence.hits[rank].chunk, spans, line))
+        best = chosen[rank][0].span
+        passages.append(Passage(number, evidence.hits[rank].chunk, spans, line, best))
     return passages
 
 

@@ -14,14 +14,17 @@ SECOND_GAIN = 0.2
 def find_support(statement: str, passage: Passage) -> Selected:
     """Return the sentence that covers the statement best, or two neighbours that do much better.
 
-    ``worth`` is the covered share of the statement's terms. Of equals the first counts, so that a
-    statement in another language than its passage has the passage's first sentence.
+    ``worth`` is the covered share of the statement's terms. Of equals that one counts which bears
+    most on the question, as where a statement is in another language than its passage.
     """
     asked = set(content_terms(statement))
     chunk = passage.chunk
     places = {span: place for place, span in enumerate(sentences_of(chunk))}
     held = [set(content_terms(_text(passage, span))) & asked for span in passage.spans]
-    best = max(range(len(held)), key=lambda place: (len(held[place]), -place))
+    best = max(
+        range(len(held)),
+        key=lambda place: (len(held[place]), passage.spans[place] == passage.best, -place),
+    )
     span, found = passage.spans[best], held[best]
     needed = len(found) + SECOND_GAIN * len(asked)
     for other in (best - 1, best + 1):
