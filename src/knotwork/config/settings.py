@@ -172,7 +172,7 @@ class AnswerSettings:
         maximum=1,
     )
     context_tokens: int = _setting(
-        2_400,
+        1_600,
         "tokens of passages that a language model gets to answer from, at most",
         minimum=300,
         maximum=1_000_000,
