@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from knotwork.records import (
     Direction,
@@ -45,6 +45,12 @@ _ABOUT = (
     "SELECT chunk, about FROM mention WHERE entity = ? AND about > ?"
     " ORDER BY about DESC, chunk LIMIT ?"
 )
+_MOST_ABOUT = (
+    "SELECT j.value, m.chunk, m.about FROM json_each(?1) j CROSS JOIN mention m"
+    " ON m.entity = j.value AND m.chunk = (SELECT chunk FROM mention"
+    " WHERE entity = j.value AND about > ?2 ORDER BY about DESC, chunk LIMIT 1)"
+)
+"""The same for one chunk of each of many entities."""
 _SUPPORTS = (
     "SELECT j.key, (SELECT group_concat(printf('%016x', chunk), ' ') FROM"
     " (SELECT chunk FROM contribution WHERE source = j.value ->> 0 AND target = j.value ->> 1"
@@ -114,6 +120,8 @@ class EmbeddedGraph:
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
         """Return, for each entity, the ``fan`` chunks most about it (more than ``minimum``)."""
+        if fan == 1:
+            return self._most_about(dict(keys_of(entity_ids)), minimum)
         ranked: dict[str, list[Scored]] = {}
         with self._database.reading():
             for entity, key in keys_of(entity_ids):
@@ -121,6 +129,12 @@ class EmbeddedGraph:
                 if rows:
                     ranked[entity] = [Scored(int_to_id(chunk), about) for chunk, about in rows]
         return ranked
+
+    def _most_about(self, keys: Mapping[str, int], minimum: float) -> dict[str, list[Scored]]:
+        with self._database.reading():
+            rows = self._database.fetch(_MOST_ABOUT, (pack_keys(keys.values()), minimum))
+        best = {key: [Scored(int_to_id(chunk), about)] for key, chunk, about in rows}
+        return {entity: best[key] for entity, key in keys.items() if key in best}
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
         """Return nodes of any label."""
