@@ -65,6 +65,8 @@ def is_idle(line: str) -> bool:
 def clean_field(field: str) -> str:
     """Return a field on one line, without quotes, brackets and emphasis around the whole."""
     field = " ".join(field.split())
+    if field[:1].isalnum() and field[-1:].isalnum():
+        return field
     changed = True
     while changed and field:
         changed = False

@@ -14,6 +14,9 @@ _FENCE = re.compile(r"```\s*\w*")
 _WORD = re.compile(r"[^\W_]")
 _START = re.compile(r"[\[{]")
 _DEPTH = 8
+_MOST_FAILURES = 200
+"""Brackets that open no JSON, before the rest is given up: each costs a look at all behind it."""
+
 _SOURCE = ("source", "subject", "head", "from", "start", "主体", "主语", "头实体")
 _TARGET = ("target", "object", "tail", "to", "end", "客体", "宾语", "尾实体")
 _RELATION = ("relation", "predicate", "relationship", "label", "关系", "谓语", "type")
@@ -33,7 +36,7 @@ class JsonReader:
         """Return the records of a reply; never fails."""
         text = plain_text(reply)
         reading = _Reading()
-        position, behind, found = 0, 0, False
+        position, behind, failures, found = 0, 0, 0, False
         beside: list[str] = []
         while match := _START.search(text, position):
             try:
@@ -41,6 +44,9 @@ class JsonReader:
             except (ValueError, RecursionError):
                 # One level deeper: of a list that breaks off, the whole items can still be read.
                 position = match.end()
+                failures += 1
+                if failures > _MOST_FAILURES:
+                    break
                 continue
             found = True
             beside.append(text[behind : match.start()])

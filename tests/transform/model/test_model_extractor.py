@@ -1,0 +1,145 @@
+import threading
+from dataclasses import replace
+
+from tests.transform.documents import cut, mentions
+
+from knotwork.config import LlmSettings
+from knotwork.inference.chat import ChatRequest
+from knotwork.inference.chat_registry import ChatModels
+from knotwork.inference.retries import RetryPolicy
+from knotwork.records import Chunk, Document
+from knotwork.testing.brains.rules import RuleBrain
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
+from knotwork.text.tokens import count_tokens
+from knotwork.transform.base import Extractor
+from knotwork.transform.model.drafts import Draft, EntityDraft
+from knotwork.transform.model.extractor import ModelExtractor
+from knotwork.transform.model.memory import MEMORY_TOKENS, recall
+from knotwork.transform.model.methods import ChunkTask, LineMethod, ask
+from knotwork.transform.model.outcomes import Status
+from knotwork.transform.model.turns import Turns
+from knotwork.transform.rules import Dictionary, RuleExtractor
+from knotwork.transform.rules.dictionary import Entry
+
+PARTS = tuple(
+    f"Ada Smith founded Acme {place} in {year}. Later Bob Jones led Acme {place} from Vienna."
+    for year, place in enumerate(["London", "Paris", "Rome", "Oslo", "Bern", "Riga"], start=1900)
+)
+
+
+def brained() -> ScriptedChatModel:
+    brain = RuleBrain()
+    return ScriptedChatModel(lambda request: brain(request.messages))
+
+
+def document_of(count: int) -> tuple[Document, list[Chunk]]:
+    return cut("Firms", *(f"{PARTS[i % len(PARTS)]} Case {i}." for i in range(count)))
+
+
+def test_it_is_an_extractor_of_one_call_a_chunk_in_order() -> None:
+    model = brained()
+    extractor: Extractor = ModelExtractor(model)
+    document, chunks = cut("Firms", *PARTS)
+    parent = replace(chunks[0], id="f" * 16, is_parent=True)
+    found = extractor.extract(document, [*chunks, parent])
+    assert [extraction.chunk_id for extraction in found] == [chunk.id for chunk in chunks]
+    assert len(model.requests) == len(chunks)
+    for extraction, base in zip(found, RuleExtractor().extract(document, chunks), strict=True):
+        assert set(mentions(extraction)) >= set(mentions(base))
+        assert any(relation.description for relation in extraction.relations)
+
+
+def test_threads_do_not_change_the_result() -> None:
+    document, chunks = cut("Firms", *PARTS)
+    alone = ModelExtractor(brained(), concurrency=1)
+    assert alone.extract(document, chunks) == ModelExtractor(brained()).extract(document, chunks)
+
+
+def test_memory_stands_in_the_prompt_of_its_chunk_alone() -> None:
+    model = brained()
+    extractor = ModelExtractor(model, concurrency=1)
+    document, chunks = cut("Firms", *PARTS[:2])
+    first = extractor.extract(document, chunks[:1])
+    jobs = extractor.jobs(document, chunks, memories={chunks[1].id: recall(first)})
+    list(extractor.extract_chunks(jobs))
+    assert "<memory>" not in model.requests[-2].messages[0].content
+    assert "Acme London" in model.requests[-1].messages[0].content
+
+
+def test_memory_is_bounded_and_says_nothing_twice() -> None:
+    document, chunks = document_of(30)
+    extractions = ModelExtractor(brained()).extract(document, chunks)
+    memory = recall(extractions)
+    assert 0 < count_tokens(memory) <= MEMORY_TOKENS
+    assert len(set(memory.splitlines())) == len(memory.splitlines())
+    assert recall([]) == ""
+    assert count_tokens(recall(extractions, limit_tokens=20)) <= 20
+
+
+def test_what_changes_the_result_changes_the_name() -> None:
+    dictionary = Dictionary((Entry("Acme"),))
+    models = [ScriptedChatModel("none"), ScriptedChatModel("none", name="other:model")]
+    extractors = [
+        ModelExtractor(models[0]),
+        ModelExtractor(models[1]),
+        ModelExtractor(models[0], method=LineMethod("triplets")),
+        ModelExtractor(models[0], turns=Turns(gleanings=1)),
+        ModelExtractor(models[0], turns=Turns(checks_relations=True)),
+        ModelExtractor(models[0], rules=RuleExtractor(dictionary=dictionary)),
+    ]
+    names = {extractor.name for extractor in extractors}
+    assert len(names) == len(extractors)
+    assert ModelExtractor(models[0], concurrency=2).name in names
+    assert not any("none" in name for name in names)
+
+
+class FirstWords:
+    """An extraction method of a user: the first word of the reply is the one entity."""
+
+    name = "first-words-1"
+
+    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
+        return ask(f"What is this about? {task.text} {fault}", task)
+
+    def read(self, reply: str, *, cut: bool = False) -> Draft:
+        return Draft(
+            (EntityDraft(reply.split(maxsplit=1)[0], "TOPIC"),) if reply.split() else (), cut=cut
+        )
+
+
+def test_a_method_of_a_user_plugs_in() -> None:
+    document, chunks = cut("", PARTS[0])
+    model = ScriptedChatModel("founded, I would say")
+    (found,) = ModelExtractor(model, method=FirstWords()).extract(document, chunks)
+    assert mentions(found)["founded"].type == "TOPIC"
+    assert model.requests[0].messages[0].content.startswith("What is this about? Ada Smith")
+
+
+def test_a_quarantined_chunk_is_logged_and_has_what_rules_found(caplog) -> None:
+    document, chunks = cut("", PARTS[0])
+    found = ModelExtractor(ScriptedChatModel("No.")).extract(document, chunks)
+    assert found == RuleExtractor().extract(document, chunks)
+    assert "has no model extraction: No line of it is a record" in caplog.text
+
+
+def test_over_a_failing_server_every_chunk_ends_indexed_or_quarantined() -> None:
+    rates = {Fault.RATE_LIMITED: 0.1, Fault.SERVER_ERROR: 0.1, Fault.GARBAGE: 0.1}
+    document, chunks = document_of(60)
+    retries = RetryPolicy(sleep=lambda _: None)
+    with ModelTestServer(faults=FaultPlan(rates=rates, seed=3)) as server:
+        models = ChatModels(
+            LlmSettings(model="openai:knotwork-test", base_url=server.url), retries=retries
+        )
+        model = models.open("extract")
+        assert model is not None
+        extractor = ModelExtractor(model, concurrency=8)
+        outcomes = list(extractor.extract_chunks(extractor.jobs(document, chunks)))
+    assert [outcome.chunk_id for outcome in outcomes] == [chunk.id for chunk in chunks]
+    by_status = {status: [o for o in outcomes if o.status is status] for status in Status}
+    assert sum(map(len, by_status.values())) == 60
+    assert len(by_status[Status.OK]) + len(by_status[Status.PARTIAL]) >= 50
+    assert any(outcome.repaired for outcome in outcomes)
+    assert all(outcome.reason and outcome.raw for outcome in by_status[Status.QUARANTINED])
+    assert all(outcome.extraction.mentions for outcome in outcomes)
+    assert threading.active_count() < 40

@@ -1,0 +1,223 @@
+import pytest
+from tests.transform.documents import cut, mentions, relations
+
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
+from knotwork.inference.chat import ChatReply
+from knotwork.testing.brains.rules import RuleBrain
+from knotwork.testing.chat_models import Script, ScriptedChatModel
+from knotwork.transform.model.instructions import InstructionMethod
+from knotwork.transform.model.methods import ExtractionMethod, LineMethod
+from knotwork.transform.model.outcomes import ChunkOutcome, Status
+from knotwork.transform.model.schema import ExtractionSchema
+from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk
+from knotwork.transform.rules import RuleExtractor
+
+TEXT = "Ada Lovelace wrote notes on the engine. Charles Babbage designed it in London."
+HAN = "蔡元培是浙江绍兴人，曾任北京大学校长。北京大学位于北京，创办于1898年。"
+GOOD = (
+    "entity | engine | PRODUCT | a machine\n"
+    "relation | Ada Lovelace | annotated | engine | her notes"
+)
+
+
+def job(text: str = TEXT, memory: str = "") -> ChunkJob:
+    document, chunks = cut("", text)
+    (base,) = RuleExtractor().extract(document, chunks)
+    return ChunkJob(document, chunks[0], base, memory)
+
+
+def run(
+    script: Script,
+    *,
+    text: str = TEXT,
+    method: ExtractionMethod | None = None,
+    turns: Turns | None = None,
+) -> tuple[ChunkOutcome, ScriptedChatModel]:
+    model = ScriptedChatModel(script)
+    return extract_chunk(model, method or LineMethod(), job(text), turns=turns), model
+
+
+def test_a_good_reply_takes_one_call() -> None:
+    outcome, model = run([GOOD])
+    assert outcome.status is Status.OK
+    assert ("ada lovelace", "annotated", "engine") in relations(outcome.extraction)
+    (request,) = model.requests
+    assert (request.stage, request.source) == ("extract", "test.txt")
+
+
+def test_nothing_to_say_is_no_fault() -> None:
+    outcome, _ = run(["none"])
+    assert outcome.status is Status.OK
+    assert outcome.extraction == job().base
+
+
+def test_a_part_is_kept_with_complaints_and_no_second_call() -> None:
+    outcome, model = run(["Sure, here it is:\n" + GOOD + "\nrelation | Ada"])
+    assert outcome.status is Status.PARTIAL
+    assert len(model.requests) == 1
+    assert [c.line for c in outcome.complaints] == ["Sure, here it is:", "relation | Ada"]
+    assert "engine" in mentions(outcome.extraction)
+
+
+def test_a_reply_that_was_cut_off_is_a_part() -> None:
+    outcome, _ = run([ChatReply(GOOD + "\nrelation | Charles Babbage | desi", "length")])
+    assert outcome.status is Status.PARTIAL
+    assert any("limit of tokens" in c.reason for c in outcome.complaints)
+
+
+GARBAGE = [
+    "",
+    "I'm sorry, I cannot help with that.",
+    "||||\n|\n\n||",
+    '{"entities": [{"name": "A", "type": , }',
+    "entity | Isaac Newton | PERSON | not of this text",
+    ChatReply("none", "length"),
+    ChatReply("", "filter"),
+]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_one_repair_turn_says_what_was_wrong(garbage) -> None:
+    outcome, model = run([garbage, GOOD])
+    assert (outcome.status, outcome.repaired) == (Status.OK, True)
+    first, second = (request.messages[-1].content for request in model.requests)
+    assert second.startswith(first)
+    assert "could not be read" in second
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_a_second_failure_is_quarantined_with_its_reply(garbage) -> None:
+    outcome, model = run([garbage, "Again, no."])
+    assert outcome.status is Status.QUARANTINED
+    assert outcome.extraction == job().base
+    assert outcome.raw == "Again, no."
+    assert outcome.reason
+    assert not outcome.unavailable
+    assert len(model.requests) == 2
+
+
+def test_equal_faults_ask_for_the_same_repair() -> None:
+    # What was said is no part of the request: a resumed run knows the reason alone.
+    requests = [run(["No one.", GOOD])[1].requests[1], run(["Not me.", GOOD])[1].requests[1]]
+    assert requests[0] == requests[1]
+
+
+def test_a_server_that_is_away_leaves_the_rules() -> None:
+    outcome, _ = run([ModelUnavailable("gone", status=503)])
+    assert (outcome.status, outcome.unavailable) == (Status.QUARANTINED, True)
+    assert outcome.reason == "gone"
+    assert outcome.extraction == job().base
+
+
+def test_a_request_that_is_refused_concerns_its_chunk_alone() -> None:
+    outcome, _ = run([ModelError("too long", status=413)])
+    assert (outcome.status, outcome.unavailable) == (Status.QUARANTINED, False)
+
+
+@pytest.mark.parametrize(
+    "error", [BudgetExceeded("over"), ModelError("key", status=401), ModelError("given up")]
+)
+def test_what_concerns_all_chunks_is_raised(error) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        run([error])
+
+
+def test_a_chunk_without_letters_costs_nothing() -> None:
+    outcome, model = run([], text="1234 --- 56.7 | 8")
+    assert (outcome.status, model.requests) == (Status.OK, [])
+
+
+def test_gleaning_adds_until_nothing_comes() -> None:
+    more = "relation | Charles Babbage | worked in | London | he designed it there"
+    outcome, model = run([GOOD, more, "none"], turns=Turns(gleanings=5))
+    assert outcome.status is Status.OK
+    assert ("charles babbage", "worked in", "london") in relations(outcome.extraction)
+    assert len(model.requests) == 3
+    assert "worked in" not in model.requests[1].messages[0].content
+
+
+def test_gleaning_that_cannot_be_read_loses_nothing() -> None:
+    outcome, _ = run([GOOD, "Well, no."], turns=Turns(gleanings=2))
+    assert outcome.status is Status.PARTIAL
+    assert "engine" in mentions(outcome.extraction)
+    assert outcome.complaints[-1].reason.startswith("gleaning: ")
+
+
+RELATIONS = (
+    "relation | Ada Lovelace | annotated | engine | her notes\n"
+    "relation | Ada Lovelace | designed | engine\n"
+    "relation | London | designed | engine | in London\n"
+)
+
+
+def test_a_check_keeps_drops_and_puts_right() -> None:
+    verdicts = "1 | keep\n2. drop\n- 3 | fix | Charles Babbage | drew | engine"
+    outcome, model = run([RELATIONS, verdicts], turns=Turns(checks_relations=True))
+    found = relations(outcome.extraction) - relations(job().base)
+    assert found == {("ada lovelace", "annotated", "engine"), ("charles babbage", "drew", "engine")}
+    assert [c.reason for c in outcome.complaints] == [
+        "the check found that the text does not state it"
+    ]
+    assert "task: check-relations" in model.requests[1].messages[0].content
+
+
+@pytest.mark.parametrize("said", ["I would keep them all.", "7 | drop", ""])
+def test_a_check_that_cannot_be_read_drops_nothing(said) -> None:
+    outcome, _ = run([RELATIONS, said], turns=Turns(checks_relations=True))
+    assert len(relations(outcome.extraction) - relations(job().base)) == 3
+    assert outcome.complaints[-1].reason.startswith("check: ")
+
+
+def test_a_check_says_what_it_could_not_follow() -> None:
+    said = "1 | fix | only two\n2 | keep\nmaybe\n3 | 保留"
+    outcome, _ = run([RELATIONS, said], turns=Turns(checks_relations=True))
+    assert len(relations(outcome.extraction) - relations(job().base)) == 3
+    assert {c.reason for c in outcome.complaints} == {
+        "a correction that cannot be read",
+        "no verdict on a relation",
+    }
+
+
+@pytest.mark.parametrize("form", ["graph", "triplets"])
+@pytest.mark.parametrize("text", [TEXT, HAN], ids=["english", "chinese"])
+def test_the_test_brain_understands_every_prompt(form, text) -> None:
+    brain = RuleBrain()
+    outcome, _ = run(lambda r: brain(r.messages), text=text, method=LineMethod(form))
+    assert outcome.status is Status.OK
+    assert len(outcome.extraction.mentions) >= 3
+
+
+def test_a_chinese_chunk_is_asked_and_kept_in_chinese() -> None:
+    reply = (
+        "实体｜北京大学｜组织｜1898年创办的大学\n实体｜蔡元培｜人物｜绍兴人，曾任校长\n"
+        "关系｜蔡元培｜曾任校长｜北京大学｜蔡元培曾任北京大学校长"
+    )
+    outcome, model = run([reply], text=HAN)
+    assert "从下文列出" in model.requests[0].messages[0].content
+    assert outcome.status is Status.OK
+    (added,) = [r for r in outcome.extraction.relations if r.relation == "曾任校长"]
+    assert added.description == "蔡元培曾任北京大学校长"
+    assert added.span is not None
+    assert HAN[added.span.start : added.span.end] == "蔡元培是浙江绍兴人，曾任北京大学校长。"
+    assert {d.normal_form: d.text for d in outcome.descriptions}["蔡元培"] == "绍兴人，曾任校长"
+
+
+def test_another_method_has_its_own_prompt_and_parser() -> None:
+    schema = ExtractionSchema(relation_types=("曾任校长", "位于"))
+    reply = '{"曾任校长": [{"subject": "蔡元培", "object": "北京大学"}], "位于": []}'
+    outcome, model = run([reply], text=HAN, method=InstructionMethod(schema))
+    assert outcome.status is Status.OK
+    assert ("蔡元培", "曾任校长", "北京大学") in relations(outcome.extraction)
+    assert model.requests[0].messages[0].content.startswith('{"instruction": "你是')
+    outcome, model = run(["no", reply], text=HAN, method=InstructionMethod(schema))
+    assert outcome.repaired
+    assert "不是JSON" in model.requests[1].messages[0].content
+
+
+def test_a_schema_limits_what_is_kept() -> None:
+    schema = ExtractionSchema(entity_types=("MACHINE",), relation_types=("annotated",))
+    reply = "entity | engine | machine | x\nentity | notes | TEXT | y\n" + RELATIONS
+    outcome, _ = run([reply], method=LineMethod(schema=schema), turns=Turns(schema=schema))
+    assert mentions(outcome.extraction)["engine"].type == "MACHINE"
+    assert "notes" not in mentions(outcome.extraction)
+    assert outcome.status is Status.PARTIAL
