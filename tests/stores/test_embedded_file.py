@@ -168,9 +168,23 @@ def test_an_index_of_a_later_version_is_refused(filled: Path) -> None:
         assert "Upgrade" in caught.value.fix
 
 
-def test_a_reader_does_not_bring_an_index_up_to_date(filled: Path) -> None:
-    with pytest.raises(SchemaMismatch, match="earlier version"):
+def test_a_reader_has_an_index_brought_up_to_date(filled: Path) -> None:
+    before = snapshot(EmbeddedStore.open(filled))
+    reader = EmbeddedStore.open(filled, read_only=True, migrations=[*MIGRATIONS, LATER])
+    assert "later" in tables(filled)
+    assert snapshot(reader) == before
+    with pytest.raises(StoreReadOnly):
+        reader.set_meta({"a": "1"})
+    reader.close()
+
+
+def test_a_reader_of_a_file_that_cannot_be_written_says_what_it_lacks(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # who runs as root may write anything
+    with pytest.raises(SchemaMismatch, match="earlier version") as caught:
         EmbeddedStore.open(filled, read_only=True, migrations=[*MIGRATIONS, LATER])
+    assert "writable" in caught.value.fix
     assert "later" not in tables(filled)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
@@ -23,6 +24,8 @@ from knotwork.stores.embedded.schema import MIGRATIONS, Migration, check, is_emp
 
 Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
+
+_log = logging.getLogger("knotwork.stores")
 
 _CACHE_KIB = 32_768
 _CHECKPOINT_PAGES = 8_000
@@ -203,11 +206,28 @@ class Database:
             return [migration.name for migration in migrations]
         missing = check(connection, str(self.path), migrations)
         if missing and self.read_only:
-            raise SchemaMismatch(
-                f"`{self.path}` was written by an earlier version of Knotwork.",
-                fix="Open it once for writing to bring it up to date.",
-            )
+            self._bring_up_to_date(migrations)
+            return []
         return missing
+
+    def _bring_up_to_date(self, migrations: Sequence[Migration]) -> None:
+        """Let a writer of its own migrate the file, since a reader's connection cannot."""
+        if not os.access(self.path, os.W_OK):
+            raise SchemaMismatch(
+                f"`{self.path}` was written by an earlier version of Knotwork, and must be brought "
+                "up to date, but cannot be written.",
+                fix="Make it writable once, or copy it to where it is.",
+            )
+        _log.info("bringing `%s` up to date", self.path)
+        self._thread.connection = None  # what it has seen may not change under it
+        writer = Database(
+            self.path,
+            read_only=False,
+            create=False,
+            busy_timeout_s=self._busy_timeout_s,
+            migrations=migrations,
+        )
+        writer.close()
 
     def _connect(self) -> apsw.Connection:
         with self._own_words():
