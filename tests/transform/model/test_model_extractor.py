@@ -18,6 +18,7 @@ from knotwork.transform.model.extractor import ModelExtractor
 from knotwork.transform.model.memory import MEMORY_TOKENS, recall
 from knotwork.transform.model.methods import ChunkTask, LineMethod, ask
 from knotwork.transform.model.outcomes import Status
+from knotwork.transform.model.schema import ExtractionSchema
 from knotwork.transform.model.turns import Turns
 from knotwork.transform.rules import Dictionary, RuleExtractor
 from knotwork.transform.rules.dictionary import Entry
@@ -92,6 +93,18 @@ def test_what_changes_the_result_changes_the_name() -> None:
     assert len(names) == len(extractors)
     assert ModelExtractor(models[0], concurrency=2).name in names
     assert not any("none" in name for name in names)
+
+
+def test_the_schema_of_a_method_holds_for_all_turns() -> None:
+    schema = ExtractionSchema(entity_types=("FIRM",))
+    script = ["entity | Acme London | firm | x", "entity | Vienna | PLACE | y", "none"]
+    extractor = ModelExtractor(
+        ScriptedChatModel(script), method=LineMethod(schema=schema), turns=Turns(gleanings=2)
+    )
+    document, chunks = cut("", PARTS[0])
+    (outcome,) = extractor.extract_chunks(extractor.jobs(document, chunks))
+    assert mentions(outcome.extraction)["acme london"].type == "FIRM"
+    assert [c.reason for c in outcome.complaints] == ["type `PLACE` is not in the schema"]
 
 
 class FirstWords:

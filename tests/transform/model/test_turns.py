@@ -221,3 +221,12 @@ def test_a_schema_limits_what_is_kept() -> None:
     assert mentions(outcome.extraction)["engine"].type == "MACHINE"
     assert "notes" not in mentions(outcome.extraction)
     assert outcome.status is Status.PARTIAL
+
+
+def test_a_reply_that_holds_only_what_the_schema_refuses_is_no_bad_reply() -> None:
+    schema = ExtractionSchema(entity_types=("RIVER",))
+    outcome, model = run([GOOD.split("\n", maxsplit=1)[0]], method=LineMethod(schema=schema))
+    assert outcome.status is Status.PARTIAL
+    assert len(model.requests) == 1
+    assert outcome.extraction == job().base
+    assert [c.reason for c in outcome.complaints] == ["type `PRODUCT` is not in the schema"]

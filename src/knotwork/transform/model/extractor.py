@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from knotwork.inference.chat import ChatModel
@@ -42,7 +43,10 @@ class ModelExtractor:
     ) -> None:
         self.model = model
         self.method = method or LineMethod()
-        self.turns = turns or Turns(schema=getattr(self.method, "schema", Turns().schema))
+        self.turns = turns or Turns()
+        if not self.turns.schema:
+            schema = getattr(self.method, "schema", self.turns.schema)
+            self.turns = replace(self.turns, schema=schema)
         self.rules = rules or RuleExtractor()
         self.concurrency = concurrency
         self.halt = halt

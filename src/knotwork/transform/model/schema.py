@@ -122,6 +122,8 @@ class ExtractionSchema:
         types = {normal_form(entity.name): fold(entity.type) for entity in kept}
         relations = [self._admit_relation(r, types, complaints) for r in draft.relations]
         admitted = replace(draft, entities=kept, relations=tuple(r for r in relations if r))
+        if draft.records and not admitted.records:
+            admitted = replace(admitted, says_nothing=True)  # nothing that is wanted: no bad reply
         return admitted.with_complaints(complaints)
 
     def _admit_entity(self, entity: EntityDraft, complaints: list[Complaint]) -> EntityDraft | None:

@@ -147,9 +147,9 @@ class _Conversation:
                 more = complete_checked(self.model, request, read)
             except Unparsable as error:
                 return draft.with_complaints([Complaint("", f"gleaning: {error.reason}")])
+            draft = draft.joined(more)
             if not more.records:
                 break
-            draft = draft.joined(more)
         return draft
 
     def _check(self, draft: Draft) -> Draft:
