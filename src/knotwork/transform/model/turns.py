@@ -90,6 +90,7 @@ class _Conversation:
         self.method = method
         self.job = job
         self.turns = turns
+        self.made: tuple[Draft, Assembled] | None = None
         language = prompt_language(job.chunk.text)
         self.task = ChunkTask(job.chunk.text, language, job.document.uri, job.memory)
         self.around = Surroundings(
@@ -129,7 +130,10 @@ class _Conversation:
         raise UnreadableReply(_why_empty(reply, draft), reply.text)
 
     def _assemble(self, draft: Draft) -> Assembled:
-        return assemble(draft, self.job.chunk, self.job.base, self.around)
+        if self.made is None or self.made[0] is not draft:  # mostly the one that was checked
+            made = assemble(draft, self.job.chunk, self.job.base, self.around)
+            self.made = draft, made
+        return self.made[1]
 
     def _glean(self, draft: Draft) -> Draft:
         """Ask for more, at most as often as is wanted; a reply that cannot be read ends it."""
