@@ -31,6 +31,7 @@ from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.registry import open_store
 
 if TYPE_CHECKING:
+    from knotwork.indexing.communities.survey import Topic
     from knotwork.indexing.sources import Selection
     from knotwork.indexing.stages import Candidate, Stages
     from knotwork.indexing.tally import Tally
@@ -272,6 +273,33 @@ class KnowledgeBase:
         return self.store.graph.explore(
             seeds, direction=direction, depth=depth, fan=fan, limit=limit
         )
+
+    @property
+    def has_communities(self) -> bool:
+        """Whether communities and reports are there and up to date with the documents."""
+        from knotwork.indexing.communities.survey import is_current
+
+        return is_current(self.store)
+
+    def communities(
+        self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
+    ) -> list[Topic]:
+        """Return communities of entities with their reports: those about something, or the topmost.
+
+        They are brought up to date first, which writes to the index; no language model is asked.
+        ``level`` 0 is the topmost. Raises StoreReadOnly when that is needed and the index was
+        opened for reading only, ConfigError for a level that does not exist.
+        """
+        from knotwork.indexing.communities.survey import bring_up_to_date, find_topics, is_current
+
+        if rebuild or not is_current(self.store):
+            bring_up_to_date(self.store, rebuild=rebuild)
+        return find_topics(self.store, about=about, level=level, limit=limit)
+
+    def member_names(self, topics: Iterable[Topic], *, most: int = 8) -> dict[str, str]:
+        """Return the names of the ``most`` important members of communities, by entity id."""
+        ids = {i for topic in topics for i in topic.community.entity_ids[:most]}
+        return {entity.id: entity.name for entity in self.store.graph.entities(ids).values()}
 
     def documents(self) -> list[LedgerEntry]:
         """Return what is known of every source, failed ones among them, ordered by uri."""

@@ -17,6 +17,7 @@ COMMANDS = {
     "ask": ("ask", "Answer a question, with the sources."),
     "search": ("search", "Find passages."),
     "explore": ("explore", "Walk the knowledge graph from names."),
+    "communities": ("communities", "Show what the documents are about as a whole."),
     "graph": ("graph", "Count or export the knowledge graph."),
     "documents": ("documents", "List what is in the index, and what was skipped."),
     "delete": ("delete", "Remove documents from the index."),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from knotwork.indexing.report import IndexEvent, IndexReport
-from knotwork.records import Answer, Document, Evidence, Hit, Subgraph
+from knotwork.records import Answer, Chunk, Document, Evidence, Hit, Subgraph
+
+if TYPE_CHECKING:
+    from knotwork.indexing.communities.survey import Topic
 
 Titles = Mapping[str, Document]
 
@@ -103,6 +106,54 @@ def describe_subgraph(subgraph: Subgraph) -> dict[str, Any]:
                 "chunks": list(edge.chunks),
             }
             for edge in subgraph.edges
+        ],
+    }
+
+
+def describe_topics(
+    topics: Sequence[Topic],
+    names: Mapping[str, str],
+    chunks: Mapping[str, Chunk],
+    documents: Titles,
+) -> dict[str, Any]:
+    """Return the object of `communities --json`; ``names`` are those of the members shown."""
+    return {"communities": [_describe_topic(t, names, chunks, documents) for t in topics]}
+
+
+def _describe_topic(
+    topic: Topic, names: Mapping[str, str], chunks: Mapping[str, Chunk], documents: Titles
+) -> dict[str, Any]:
+    community, report = topic.community, topic.report
+    return {
+        "id": community.id,
+        "level": community.level,
+        "parent": community.parent_id,
+        "size": community.size,
+        "members": [
+            {"id": m.entity_id, "name": names[m.entity_id], "importance": round(m.importance, 6)}
+            for m in community.members
+            if m.entity_id in names
+        ],
+        "title": report.title,
+        "summary": report.summary,
+        "rating": report.rating,
+        "language": report.language,
+        "source": report.source,
+        "score": round(topic.score, 4),
+        "findings": [
+            {
+                "text": finding.text,
+                "supports": [
+                    {
+                        "document": documents[chunks[s.chunk_id].document_id].uri,
+                        "span": list(s.span),
+                        "chunk_id": s.chunk_id,
+                    }
+                    for s in finding.supports
+                    if s.chunk_id in chunks
+                ],
+            }
+            for finding in report.findings
         ],
     }
 

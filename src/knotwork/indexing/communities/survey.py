@@ -1,0 +1,76 @@
+"""What an index is about as a whole: its communities, each with its report, up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from knotwork.errors import ConfigError
+from knotwork.indexing.communities.refreshing import community_store, refresh_communities
+from knotwork.indexing.communities.reporting import refresh_reports
+from knotwork.records import Community, CommunityReport, content_id
+from knotwork.stores.base import Store
+
+CONTENT_META = "communities_of"
+"""Setting of an index that says of which documents its communities and reports are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A community and its report; ``score`` is the report's BM25 where it was searched for."""
+
+    community: Community
+    report: CommunityReport
+    score: float = 0.0
+
+
+def is_current(store: Store) -> bool:
+    """Tell whether communities and reports are those of the documents as they are."""
+    return store.meta().get(CONTENT_META) == _content(store)
+
+
+def bring_up_to_date(store: Store, *, rebuild: bool = False) -> None:
+    """Find the communities anew and write their reports, in one transaction.
+
+    Communities that still fit keep their ids, unless ``rebuild``. Raises StoreError when the store
+    cannot hold communities, StoreBusy while another process writes.
+    """
+    with store.transaction():
+        refresh_communities(store, rebuild=rebuild)
+        refresh_reports(store)
+        store.set_meta({CONTENT_META: _content(store)})
+
+
+def find_topics(
+    store: Store, *, about: str = "", level: int | None = None, limit: int = 20
+) -> list[Topic]:
+    """Return communities with their reports: those that ``about`` matches, or the best rated.
+
+    ``level`` 0 is the topmost; None means all levels in a search, and the topmost otherwise. Raises
+    ConfigError, which names the levels there are, for one that does not exist.
+    """
+    held = community_store(store)
+    levels = held.levels()
+    if level is not None and not 0 <= level < max(len(levels), 1):
+        raise ConfigError(
+            f"There is no level {level} of communities.",
+            fix=f"The levels are 0 (the topmost) to {max(len(levels) - 1, 0)}.",
+        )
+    wanted = None if about and level is None else frozenset(levels[level or 0] if levels else ())
+    if about:
+        found = store.texts("report").search(about, k=limit, where=wanted)
+        scores = {item.id: item.score for item in found}
+    else:
+        scores = dict.fromkeys(wanted or (), 0.0)
+    communities, reports = held.communities(list(scores)), held.reports(list(scores))
+    topics = [
+        Topic(communities[i], reports[i], score)
+        for i, score in scores.items()
+        if i in communities and i in reports
+    ]
+    topics.sort(key=lambda t: (-t.score, -t.report.rating, -t.community.size, t.community.id))
+    return topics[:limit]
+
+
+def _content(store: Store) -> str:
+    entries = store.ledger.entries()
+    return content_id(*(f"{e.uri} {e.document_id} {e.revision} {e.settings}" for e in entries))
