@@ -22,6 +22,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -71,18 +72,18 @@ def read_corpus(folder: Path) -> Iterator[tuple[str, str]]:
 def make_corpus(count: int) -> Iterator[tuple[str, str]]:
     """Yield made-up passages whose words and names follow a long-tailed distribution."""
     random_ = random.Random(1)
-    weights = [1 / (rank + 10) for rank in range(VOCABULARY)]
+    weights = list(accumulate(1 / (rank + 10) for rank in range(VOCABULARY)))
     words = ["".join(random_.choices("aeioulnrstm", k=random_.randint(2, 9))) for _ in weights]
     names = [
         " ".join(word.capitalize() for word in random_.sample(words, random_.randint(1, 3)))
         for _ in range(max(200, count // 2))
     ]
-    name_weights = [1 / (rank + 5) for rank in range(len(names))]
+    name_weights = list(accumulate(1 / (rank + 5) for rank in range(len(names))))
     for i in range(count):
         sentences = []
         for _ in range(6):
-            body = random_.choices(words, weights, k=WORDS_PER_PASSAGE // 6 - 4)
-            subject, other = random_.choices(names, name_weights, k=2)
+            body = random_.choices(words, cum_weights=weights, k=WORDS_PER_PASSAGE // 6 - 4)
+            subject, other = random_.choices(names, cum_weights=name_weights, k=2)
             sentences.append(f"{subject} {' '.join(body)} {other}.")
         yield names[i % len(names)], " ".join(sentences)
 
