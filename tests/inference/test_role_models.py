@@ -1,14 +1,24 @@
 """Models by role share one file of calls, which is made when the first of them is opened."""
 
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.inference.chat_fakes import EchoModel, ask
 
 from knotwork.config import LlmSettings
-from knotwork.errors import BudgetExceeded, SchemaMismatch, StoreReadOnly, UnknownName
+from knotwork.errors import (
+    BudgetExceeded,
+    SchemaMismatch,
+    StoreReadOnly,
+    UnknownName,
+    Unparsable,
+)
 from knotwork.inference import role_models
-from knotwork.inference.budget import Budget, parse_ceiling
-from knotwork.inference.chat import ChatRequest, Message
+from knotwork.inference.budget import Budget, Ceiling, parse_ceiling
+from knotwork.inference.call_cache import CallCache
+from knotwork.inference.chat import ChatRequest, Message, TokenUsage
 from knotwork.inference.metered import UsageMeter
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.testing.chat_models import ScriptedChatModel
@@ -79,3 +89,56 @@ def test_a_file_that_is_something_else_is_refused(path):
     models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel("Ada."))
     with pytest.raises(SchemaMismatch):
         models.open("answer")
+
+
+def test_roles_share_cache_meter_and_budget(path, monkeypatch):
+    inner = {name: EchoModel(name=f"fake:{name}") for name in ("extract", "answer")}
+    monkeypatch.setattr(role_models.ChatModels, "open", lambda _self, role: inner.get(role))
+    models = RoleModels(LlmSettings(), path=path)
+    budget, meter = Budget(Ceiling(Decimal(60), "tokens"), count_tokens=len), UsageMeter()
+    assert models.open("judge") is None
+    extract = models.open("extract", budget=budget, meter=meter)
+    answer = models.open("answer", budget=budget, meter=meter)
+    assert extract is not None
+    assert answer is not None
+    extract.complete(ask("ab", max_output_tokens=20))
+    answer.complete(ask("ab", max_output_tokens=20))
+    extract.complete(ask("ab", max_output_tokens=20))
+    assert meter.total() == TokenUsage(4, 12, 2, 1)
+    assert budget.spent() == TokenUsage(4, 12, 2)
+    with pytest.raises(BudgetExceeded):
+        answer.complete(ask("a", max_output_tokens=50))
+    # A kept reply is served also when nothing may be spent any more.
+    assert answer.complete(ask("ab", max_output_tokens=20)).usage == TokenUsage(reused=1)
+    models.close()
+    kept = CallCache.open(path)
+    assert kept.ledger().total().usage == meter.total()
+    kept.close()
+
+
+def test_roles_with_one_model_make_an_equal_call_once(path):
+    inner = EchoModel()
+    inner.gate.clear()
+    models = RoleModels(LlmSettings(), path=path, model=inner)
+    with ThreadPoolExecutor(2) as pool:
+        futures = [
+            pool.submit(models.open(role).complete, ask("a")) for role in ("summarize", "answer")
+        ]
+        assert inner.arrived.acquire(timeout=30)
+        inner.gate.set()
+    assert sorted(future.result().usage.reused for future in futures) == [0, 1]
+    assert len(inner.requests) == 1
+    models.close()
+
+
+def test_a_run_that_retries_asks_again_for_what_was_rejected(path):
+    def refuse(_reply):
+        raise Unparsable("no")
+
+    inner = EchoModel()
+    for retry, calls in ((False, 1), (False, 1), (True, 2)):
+        models = RoleModels(LlmSettings(), path=path, model=inner)
+        with pytest.raises(Unparsable):
+            models.open("extract", retry_rejected=retry).complete_checked(ask("a"), refuse)
+        assert len(inner.requests) == calls
+        models.close()
