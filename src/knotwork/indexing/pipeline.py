@@ -1,9 +1,10 @@
 """The way of a document into the index: read, split, extract, embed, store.
 
-Documents are gathered into batches of about ``BATCH_CHUNKS`` chunks that are embedded together and
-committed in one transaction; a document is never split over two. Whatever stops a run, the index is
-as after its last commit, and the next run goes on from there, because the ledger commits with the
-documents. The result depends on the documents alone, not on the batches or their order.
+Documents are gathered into batches of about ``BATCH_CHUNKS`` chunks, or ``EMBEDDED_BATCH_CHUNKS``
+where a model embeds them, that are committed in one transaction; a document is never split over
+two. Whatever stops a run, the index is as after its last commit, and the next run goes on from
+there, because the ledger commits with the documents. The result depends on the documents alone, not
+on the batches or their order.
 
 The stages take turns in one thread: a local model keeps all cores busy anyway, so that reading
 ahead beside it could save a tenth at most, and an interruption finds everything at rest.
@@ -39,7 +40,12 @@ from knotwork.inference.base import PassageVectors
 from knotwork.records import Chunk, Document
 from knotwork.stores.base import LedgerEntry, Store
 
-BATCH_CHUNKS = 256
+BATCH_CHUNKS = 1_024
+"""Ids are random, so each commit writes pages all over the file: the fewer commits, the less."""
+
+EMBEDDED_BATCH_CHUNKS = 256
+"""What a killed run loses of a model's work at most: seconds of it."""
+
 BATCH_S = 5.0
 EMBEDDING_CHUNKS = 128
 REMOVAL_DOCUMENTS = 64
@@ -76,12 +82,13 @@ class Pipeline:
         store: Store,
         stages: Stages,
         *,
-        batch_chunks: int = BATCH_CHUNKS,
+        batch_chunks: int | None = None,
         embedding_chunks: int = EMBEDDING_CHUNKS,
     ) -> None:
         self._store = store
         self._stages = stages
-        self._batch_chunks = batch_chunks
+        usual = EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
+        self._batch_chunks = batch_chunks or usual
         self._embedding_chunks = embedding_chunks
         self._batch = _Batch()
         self._tally = Tally()
