@@ -27,6 +27,7 @@ from knotwork.records.graph import (
     entity_id,
 )
 from knotwork.records.identity import content_id, id_to_int, int_to_id
+from knotwork.records.readings import ChunkReading, Description, EntitySummary, ReadingStatus
 
 __all__ = [
     "ALIAS_RELATION",
@@ -34,14 +35,17 @@ __all__ = [
     "EXTRACTIVE_SOURCE",
     "Answer",
     "Chunk",
+    "ChunkReading",
     "Citation",
     "Community",
     "CommunityReport",
+    "Description",
     "Direction",
     "Document",
     "Edge",
     "EdgeType",
     "Entity",
+    "EntitySummary",
     "Evidence",
     "Extraction",
     "Finding",
@@ -54,6 +58,7 @@ __all__ = [
     "Node",
     "Page",
     "Query",
+    "ReadingStatus",
     "Relation",
     "Section",
     "Span",

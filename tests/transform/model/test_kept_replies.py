@@ -11,10 +11,11 @@ from knotwork.errors import ModelError
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.call_cache import CallCache
 from knotwork.inference.chat import ChatRequest
+from knotwork.records import ReadingStatus
 from knotwork.testing.brains.rules import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.transform.model.extractor import ModelExtractor
-from knotwork.transform.model.outcomes import ChunkOutcome, Status
+from knotwork.transform.model.outcomes import ChunkOutcome
 
 DOCUMENT, CHUNKS = cut(
     "Firms",
@@ -50,7 +51,7 @@ def test_every_outcome_is_there_and_counts_add_up(tmp_path: Path) -> None:
     inner = ScriptedChatModel(moody)
     outcomes = run(tmp_path / "calls", inner)
     found = Counter(outcome.status for outcome in outcomes)
-    assert found == {Status.OK: 10, Status.PARTIAL: 1, Status.QUARANTINED: 1}
+    assert found == {ReadingStatus.OK: 10, ReadingStatus.PARTIAL: 1, ReadingStatus.QUARANTINED: 1}
     assert [outcome.repaired for outcome in outcomes].count(True) == 1
     assert len(inner.requests) == len(CHUNKS) + 2
 

@@ -7,7 +7,7 @@ from knotwork.config import LlmSettings
 from knotwork.inference.chat import ChatRequest
 from knotwork.inference.chat_registry import ChatModels
 from knotwork.inference.retries import RetryPolicy
-from knotwork.records import Chunk, Document
+from knotwork.records import Chunk, Document, ReadingStatus
 from knotwork.testing.brains.rules import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
@@ -17,7 +17,6 @@ from knotwork.transform.model.drafts import Draft, EntityDraft
 from knotwork.transform.model.extractor import ModelExtractor
 from knotwork.transform.model.memory import MEMORY_TOKENS, recall
 from knotwork.transform.model.methods import ChunkTask, LineMethod, ask
-from knotwork.transform.model.outcomes import Status
 from knotwork.transform.model.schema import ExtractionSchema
 from knotwork.transform.model.turns import Turns
 from knotwork.transform.rules import Dictionary, RuleExtractor
@@ -149,10 +148,10 @@ def test_over_a_failing_server_every_chunk_ends_indexed_or_quarantined() -> None
         extractor = ModelExtractor(model, concurrency=8)
         outcomes = list(extractor.extract_chunks(extractor.jobs(document, chunks)))
     assert [outcome.chunk_id for outcome in outcomes] == [chunk.id for chunk in chunks]
-    by_status = {status: [o for o in outcomes if o.status is status] for status in Status}
+    by_status = {status: [o for o in outcomes if o.status is status] for status in ReadingStatus}
     assert sum(map(len, by_status.values())) == 60
-    assert len(by_status[Status.OK]) + len(by_status[Status.PARTIAL]) >= 50
+    assert len(by_status[ReadingStatus.OK]) + len(by_status[ReadingStatus.PARTIAL]) >= 50
     assert any(outcome.repaired for outcome in outcomes)
-    assert all(outcome.reason and outcome.raw for outcome in by_status[Status.QUARANTINED])
+    assert all(outcome.reason and outcome.raw for outcome in by_status[ReadingStatus.QUARANTINED])
     assert all(outcome.extraction.mentions for outcome in outcomes)
     assert threading.active_count() < 40

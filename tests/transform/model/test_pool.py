@@ -5,8 +5,8 @@ import pytest
 
 from knotwork.errors import ModelUnavailable
 from knotwork.inference.halt import Halt
-from knotwork.records import Extraction
-from knotwork.transform.model.outcomes import ChunkOutcome, Status
+from knotwork.records import Extraction, ReadingStatus
+from knotwork.transform.model.outcomes import ChunkOutcome
 from knotwork.transform.model.pool import give_up_without_server, work_ordered
 
 
@@ -116,7 +116,7 @@ def test_at_least_one_thread_is_needed() -> None:
 
 def test_a_server_that_stays_away_ends_the_run_but_one_that_stumbles_does_not() -> None:
     def outcome(*, away: bool) -> ChunkOutcome:
-        status = Status.QUARANTINED if away else Status.OK
+        status = ReadingStatus.QUARANTINED if away else ReadingStatus.OK
         return ChunkOutcome(Extraction("0"), status, unavailable=away, reason="gone" * away)
 
     def outcomes(pattern: str) -> Iterator[ChunkOutcome]:

@@ -3,11 +3,12 @@ from tests.transform.documents import cut, mentions, relations
 
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.inference.chat import ChatReply
+from knotwork.records import ReadingStatus
 from knotwork.testing.brains.rules import RuleBrain
 from knotwork.testing.chat_models import Script, ScriptedChatModel
 from knotwork.transform.model.instructions import InstructionMethod
 from knotwork.transform.model.methods import ExtractionMethod, LineMethod
-from knotwork.transform.model.outcomes import ChunkOutcome, Status
+from knotwork.transform.model.outcomes import ChunkOutcome
 from knotwork.transform.model.schema import ExtractionSchema
 from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk
 from knotwork.transform.rules import RuleExtractor
@@ -39,7 +40,7 @@ def run(
 
 def test_a_good_reply_takes_one_call() -> None:
     outcome, model = run([GOOD])
-    assert outcome.status is Status.OK
+    assert outcome.status is ReadingStatus.OK
     assert ("ada lovelace", "annotated", "engine") in relations(outcome.extraction)
     (request,) = model.requests
     assert (request.stage, request.source) == ("extract", "test.txt")
@@ -47,13 +48,13 @@ def test_a_good_reply_takes_one_call() -> None:
 
 def test_nothing_to_say_is_no_fault() -> None:
     outcome, _ = run(["none"])
-    assert outcome.status is Status.OK
+    assert outcome.status is ReadingStatus.OK
     assert outcome.extraction == job().base
 
 
 def test_a_part_is_kept_with_complaints_and_no_second_call() -> None:
     outcome, model = run(["Sure, here it is:\n" + GOOD + "\nrelation | Ada"])
-    assert outcome.status is Status.PARTIAL
+    assert outcome.status is ReadingStatus.PARTIAL
     assert len(model.requests) == 1
     assert [c.line for c in outcome.complaints] == ["Sure, here it is:", "relation | Ada"]
     assert "engine" in mentions(outcome.extraction)
@@ -61,7 +62,7 @@ def test_a_part_is_kept_with_complaints_and_no_second_call() -> None:
 
 def test_a_reply_that_was_cut_off_is_a_part() -> None:
     outcome, _ = run([ChatReply(GOOD + "\nrelation | Charles Babbage | desi", "length")])
-    assert outcome.status is Status.PARTIAL
+    assert outcome.status is ReadingStatus.PARTIAL
     assert any("limit of tokens" in c.reason for c in outcome.complaints)
 
 
@@ -79,7 +80,7 @@ GARBAGE = [
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_one_repair_turn_says_what_was_wrong(garbage) -> None:
     outcome, model = run([garbage, GOOD])
-    assert (outcome.status, outcome.repaired) == (Status.OK, True)
+    assert (outcome.status, outcome.repaired) == (ReadingStatus.OK, True)
     first, second = (request.messages[-1].content for request in model.requests)
     assert second.startswith(first)
     assert "could not be read" in second
@@ -88,7 +89,7 @@ def test_one_repair_turn_says_what_was_wrong(garbage) -> None:
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_a_second_failure_is_quarantined_with_its_reply(garbage) -> None:
     outcome, model = run([garbage, "Again, no."])
-    assert outcome.status is Status.QUARANTINED
+    assert outcome.status is ReadingStatus.QUARANTINED
     assert outcome.extraction == job().base
     assert outcome.raw == "Again, no."
     assert outcome.reason
@@ -104,14 +105,14 @@ def test_equal_faults_ask_for_the_same_repair() -> None:
 
 def test_a_server_that_is_away_leaves_the_rules() -> None:
     outcome, _ = run([ModelUnavailable("gone", status=503)])
-    assert (outcome.status, outcome.unavailable) == (Status.QUARANTINED, True)
+    assert (outcome.status, outcome.unavailable) == (ReadingStatus.QUARANTINED, True)
     assert outcome.reason == "gone"
     assert outcome.extraction == job().base
 
 
 def test_a_request_that_is_refused_concerns_its_chunk_alone() -> None:
     outcome, _ = run([ModelError("too long", status=413)])
-    assert (outcome.status, outcome.unavailable) == (Status.QUARANTINED, False)
+    assert (outcome.status, outcome.unavailable) == (ReadingStatus.QUARANTINED, False)
 
 
 @pytest.mark.parametrize(
@@ -124,13 +125,13 @@ def test_what_concerns_all_chunks_is_raised(error) -> None:
 
 def test_a_chunk_without_letters_costs_nothing() -> None:
     outcome, model = run([], text="1234 --- 56.7 | 8")
-    assert (outcome.status, model.requests) == (Status.OK, [])
+    assert (outcome.status, model.requests) == (ReadingStatus.OK, [])
 
 
 def test_gleaning_adds_until_nothing_comes() -> None:
     more = "relation | Charles Babbage | worked in | London | he designed it there"
     outcome, model = run([GOOD, more, "none"], turns=Turns(gleanings=5))
-    assert outcome.status is Status.OK
+    assert outcome.status is ReadingStatus.OK
     assert ("charles babbage", "worked in", "london") in relations(outcome.extraction)
     assert len(model.requests) == 3
     assert "worked in" not in model.requests[1].messages[0].content
@@ -138,7 +139,7 @@ def test_gleaning_adds_until_nothing_comes() -> None:
 
 def test_gleaning_that_cannot_be_read_loses_nothing() -> None:
     outcome, _ = run([GOOD, "Well, no."], turns=Turns(gleanings=2))
-    assert outcome.status is Status.PARTIAL
+    assert outcome.status is ReadingStatus.PARTIAL
     assert "engine" in mentions(outcome.extraction)
     assert outcome.complaints[-1].reason.startswith("gleaning: ")
 
@@ -183,7 +184,7 @@ def test_a_check_says_what_it_could_not_follow() -> None:
 def test_the_test_brain_understands_every_prompt(form, text) -> None:
     brain = RuleBrain()
     outcome, _ = run(lambda r: brain(r.messages), text=text, method=LineMethod(form))
-    assert outcome.status is Status.OK
+    assert outcome.status is ReadingStatus.OK
     assert len(outcome.extraction.mentions) >= 3
 
 
@@ -194,7 +195,7 @@ def test_a_chinese_chunk_is_asked_and_kept_in_chinese() -> None:
     )
     outcome, model = run([reply], text=HAN)
     assert "从下文列出" in model.requests[0].messages[0].content
-    assert outcome.status is Status.OK
+    assert outcome.status is ReadingStatus.OK
     (added,) = [r for r in outcome.extraction.relations if r.relation == "曾任校长"]
     assert added.description == "蔡元培曾任北京大学校长"
     assert added.span is not None
@@ -206,7 +207,7 @@ def test_another_method_has_its_own_prompt_and_parser() -> None:
     schema = ExtractionSchema(relation_types=("曾任校长", "位于"))
     reply = '{"曾任校长": [{"subject": "蔡元培", "object": "北京大学"}], "位于": []}'
     outcome, model = run([reply], text=HAN, method=InstructionMethod(schema))
-    assert outcome.status is Status.OK
+    assert outcome.status is ReadingStatus.OK
     assert ("蔡元培", "曾任校长", "北京大学") in relations(outcome.extraction)
     assert model.requests[0].messages[0].content.startswith('{"instruction": "你是')
     outcome, model = run(["no", reply], text=HAN, method=InstructionMethod(schema))
@@ -220,13 +221,13 @@ def test_a_schema_limits_what_is_kept() -> None:
     outcome, _ = run([reply], method=LineMethod(schema=schema), turns=Turns(schema=schema))
     assert mentions(outcome.extraction)["engine"].type == "MACHINE"
     assert "notes" not in mentions(outcome.extraction)
-    assert outcome.status is Status.PARTIAL
+    assert outcome.status is ReadingStatus.PARTIAL
 
 
 def test_a_reply_that_holds_only_what_the_schema_refuses_is_no_bad_reply() -> None:
     schema = ExtractionSchema(entity_types=("RIVER",))
     outcome, model = run([GOOD.split("\n", maxsplit=1)[0]], method=LineMethod(schema=schema))
-    assert outcome.status is Status.PARTIAL
+    assert outcome.status is ReadingStatus.PARTIAL
     assert len(model.requests) == 1
     assert outcome.extraction == job().base
     assert [c.reason for c in outcome.complaints] == ["type `PRODUCT` is not in the schema"]

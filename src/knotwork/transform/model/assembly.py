@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from knotwork.records import Chunk, Extraction, Mention, Relation, Span
+from knotwork.records import Chunk, Description, Extraction, Mention, Relation, Span
 from knotwork.text.names import STOP_NAMES, name_candidates, normal_form
 from knotwork.transform.model.cleaning import fold
 from knotwork.transform.model.drafts import (
@@ -45,15 +45,6 @@ _TYPES = {
     "日期": "DATE", "时间": "DATE", "数字": "NUMBER", "其他": "", "其它": "", "other": "",
     "unknown": "", "none": "", "n a": "",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a reply says of an entity, in a line; a contribution of one chunk, as a mention is."""
-
-    chunk_id: str
-    normal_form: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from functools import partial
 
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.halt import Halt
-from knotwork.records import Chunk, Document, Extraction, content_id
+from knotwork.records import Chunk, Document, Extraction, ReadingStatus, content_id
 from knotwork.transform.base import Extractor
 from knotwork.transform.model.methods import ExtractionMethod, LineMethod
-from knotwork.transform.model.outcomes import ChunkOutcome, Status
+from knotwork.transform.model.outcomes import ChunkOutcome
 from knotwork.transform.model.pool import PATIENCE, give_up_without_server, work_ordered
 from knotwork.transform.model.prompts import prompts_fingerprint
 from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk
@@ -94,7 +94,7 @@ class ModelExtractor:
         """
         extractions: list[Extraction] = []
         for outcome in self.extract_chunks(self.jobs(document, chunks)):
-            if outcome.status is Status.QUARANTINED:
+            if outcome.status is ReadingStatus.QUARANTINED:
                 _log.warning(
                     "%s: chunk %s has no model extraction: %s",
                     document.uri,

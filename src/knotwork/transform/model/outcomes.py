@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.records import Extraction
-from knotwork.transform.model.assembly import Description
+from knotwork.records import Description, Extraction, ReadingStatus
 from knotwork.transform.model.drafts import Complaint
-
-
-class Status(StrEnum):
-    """How much of a chunk's reply is used."""
-
-    OK = "ok"
-    """All of it."""
-    PARTIAL = "partial"
-    """Some of it: the complaints say what is not."""
-    QUARANTINED = "quarantined"
-    """Nothing: the chunk has what the rules found, and waits for another try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +19,7 @@ class ChunkOutcome:
     """
 
     extraction: Extraction
-    status: Status
+    status: ReadingStatus
     descriptions: tuple[Description, ...] = ()
     complaints: tuple[Complaint, ...] = ()
     reason: str = ""

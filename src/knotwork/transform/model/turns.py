@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.checked import complete_checked
-from knotwork.records import Chunk, Document, Extraction
+from knotwork.records import Chunk, Document, Extraction, ReadingStatus
 from knotwork.transform.model.assembly import Assembled, Surroundings, assemble
 from knotwork.transform.model.drafts import Complaint, Draft
 from knotwork.transform.model.gleaning import gleaning_request
 from knotwork.transform.model.lines import LineReader
 from knotwork.transform.model.methods import ChunkTask, ExtractionMethod
-from knotwork.transform.model.outcomes import ChunkOutcome, Status, concerns_one_chunk
+from knotwork.transform.model.outcomes import ChunkOutcome, concerns_one_chunk
 from knotwork.transform.model.prompts import prompt_language
 from knotwork.transform.model.reflection import check_request, read_check
 from knotwork.transform.model.schema import ExtractionSchema
@@ -63,18 +63,18 @@ def extract_chunk(
     ModelError for what concerns all chunks: see `concerns_one_chunk`.
     """
     if not any(character.isalpha() for character in job.chunk.text):
-        return ChunkOutcome(job.base, Status.OK)
+        return ChunkOutcome(job.base, ReadingStatus.OK)
     try:
         return _Conversation(model, method, job, turns or Turns()).outcome()
     except Unparsable as error:
         raw = error.raw if isinstance(error, UnreadableReply) else ""
-        return ChunkOutcome(job.base, Status.QUARANTINED, reason=error.reason, raw=raw)
+        return ChunkOutcome(job.base, ReadingStatus.QUARANTINED, reason=error.reason, raw=raw)
     except ModelError as error:
         if not concerns_one_chunk(error):
             raise
         return ChunkOutcome(
             job.base,
-            Status.QUARANTINED,
+            ReadingStatus.QUARANTINED,
             reason=error.message,
             unavailable=isinstance(error, ModelUnavailable),
         )
@@ -110,7 +110,7 @@ class _Conversation:
         complaints = (*draft.complaints, *made.complaints)
         if draft.cut:
             complaints += (Complaint("", "the reply was cut off at its limit of tokens"),)
-        status = Status.PARTIAL if complaints else Status.OK
+        status = ReadingStatus.PARTIAL if complaints else ReadingStatus.OK
         return ChunkOutcome(
             made.extraction, status, made.descriptions, complaints, repaired=repaired
         )
