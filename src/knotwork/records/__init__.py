@@ -28,11 +28,14 @@ from knotwork.records.graph import (
 )
 from knotwork.records.identity import content_id, id_to_int, int_to_id
 from knotwork.records.readings import ChunkReading, Description, EntitySummary, ReadingStatus
+from knotwork.records.resolutions import PERSON_SOURCE, RULES_SOURCE, SameAs, Verdict
 
 __all__ = [
     "ALIAS_RELATION",
     "CO_OCCURRENCE_RELATION",
     "EXTRACTIVE_SOURCE",
+    "PERSON_SOURCE",
+    "RULES_SOURCE",
     "Answer",
     "Chunk",
     "ChunkReading",
@@ -60,12 +63,14 @@ __all__ = [
     "Query",
     "ReadingStatus",
     "Relation",
+    "SameAs",
     "Section",
     "Span",
     "Step",
     "Subgraph",
     "Support",
     "Usage",
+    "Verdict",
     "content_id",
     "entity_id",
     "id_to_int",
