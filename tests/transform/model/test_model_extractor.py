@@ -15,7 +15,7 @@ from knotwork.text.tokens import count_tokens
 from knotwork.transform.base import Extractor
 from knotwork.transform.model.drafts import Draft, EntityDraft
 from knotwork.transform.model.extractor import ModelExtractor
-from knotwork.transform.model.memory import MEMORY_TOKENS, recall
+from knotwork.transform.model.memory import MEMORY_TOKENS, recall, recall_similar
 from knotwork.transform.model.methods import ChunkTask, LineMethod, ask
 from knotwork.transform.model.schema import ExtractionSchema
 from knotwork.transform.model.turns import Turns
@@ -60,11 +60,34 @@ def test_memory_stands_in_the_prompt_of_its_chunk_alone() -> None:
     model = brained()
     extractor = ModelExtractor(model, concurrency=1)
     document, chunks = cut("Firms", *PARTS[:2])
-    first = extractor.extract(document, chunks[:1])
-    jobs = extractor.jobs(document, chunks, memories={chunks[1].id: recall(first)})
-    list(extractor.extract_chunks(jobs))
-    assert "<memory>" not in model.requests[-2].messages[0].content
-    assert "Acme London" in model.requests[-1].messages[0].content
+    list(extractor.extract_chunks(extractor.jobs(document, chunks)))
+    first, second = (request.messages[0].content for request in model.requests)
+    assert "<memory>" not in first
+    assert "Acme London" in second.partition("<memory>")[2].partition("</memory>")[0]
+    list(extractor.extract_chunks(ModelExtractor(model, memory_tokens=0).jobs(document, chunks)))
+    assert not any("<memory>" in request.messages[0].content for request in model.requests[2:])
+
+
+def test_memory_recalls_earlier_chunks_of_the_same_words_and_none_of_others() -> None:
+    texts = ["Ada Smith grows roses in Kent.", "Bob Jones sails boats near Oslo."]
+    document, chunks = cut(
+        "Lives", *texts, "Roses in Kent please Carol White.", "它讲的是别的事情。"
+    )
+    found = RuleExtractor().extract(document, chunks)
+    memories = recall_similar(chunks, found)
+    assert memories.keys() == {chunks[2].id}
+    assert "Ada Smith" in memories[chunks[2].id]
+    assert "Bob Jones" not in memories[chunks[2].id]
+
+
+def test_memory_of_a_long_document_is_that_of_its_beginning() -> None:
+    document, chunks = document_of(300)
+    found = RuleExtractor().extract(document, chunks)
+    memories = recall_similar(chunks, found)
+    first = recall_similar(chunks[:280], found[:280])
+    assert len(memories) == 299
+    assert all(count_tokens(memory) <= MEMORY_TOKENS for memory in memories.values())
+    assert first.keys() == {chunk.id for chunk in chunks[1:280]}
 
 
 def test_memory_is_bounded_and_says_nothing_twice() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +11,7 @@ from knotwork.inference.chat import ChatModel
 from knotwork.inference.halt import Halt
 from knotwork.records import Chunk, Document, Extraction, ReadingStatus, content_id
 from knotwork.transform.base import Extractor
+from knotwork.transform.model.memory import MEMORY_TOKENS, recall_similar
 from knotwork.transform.model.methods import ExtractionMethod, LineMethod
 from knotwork.transform.model.outcomes import ChunkOutcome
 from knotwork.transform.model.pool import PATIENCE, give_up_without_server, work_ordered
@@ -27,8 +28,8 @@ _log = logging.getLogger("knotwork.transform")
 class ModelExtractor:
     """Asks a model about each chunk and adds to what the rules find; implements `Extractor`.
 
-    `jobs` and `extract_chunks` are the way of a pipeline: it sees every outcome, and may give each
-    chunk a memory. Safe to use from many threads if the model is.
+    `jobs` and `extract_chunk` are the way of a pipeline, which sees every outcome. Safe to use from
+    many threads if the model is. ``memory_tokens`` are those of each prompt, 0 for no memory.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class ModelExtractor:
         method: ExtractionMethod | None = None,
         turns: Turns | None = None,
         rules: Extractor | None = None,
+        memory_tokens: int = MEMORY_TOKENS,
         concurrency: int = 8,
         halt: Halt | None = None,
     ) -> None:
@@ -48,27 +50,25 @@ class ModelExtractor:
             schema = getattr(self.method, "schema", self.turns.schema)
             self.turns = replace(self.turns, schema=schema)
         self.rules = rules or RuleExtractor()
+        self.memory_tokens = memory_tokens
         self.concurrency = concurrency
         self.halt = halt
-        parts = f"{self.model.name}\n{self.method.name}\n{self.turns!r}\n{prompts_fingerprint()}"
+        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts_fingerprint())
+        parts = "\n".join((self.model.name, *shaping))
         self.name = f"model-{VERSION}-{content_id(parts)}+{self.rules.name}"
 
     def jobs(
-        self,
-        document: Document,
-        chunks: Sequence[Chunk],
-        *,
-        memories: Mapping[str, str] | None = None,
+        self, document: Document, chunks: Sequence[Chunk], bases: Sequence[Extraction] | None = None
     ) -> list[ChunkJob]:
-        """Return a job for each leaf chunk of a document, with what the rules found in it.
+        """Return a job for each leaf chunk of a document, with its memory.
 
-        ``memories`` are by chunk id: see `recall`.
+        ``bases`` are what the rules found in the leaves, in order; they are found if not given.
         """
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
-        found = self.rules.extract(document, leaves)
-        known = memories or {}
+        found = self.rules.extract(document, leaves) if bases is None else bases
+        memories = recall_similar(leaves, found, limit_tokens=self.memory_tokens)
         return [
-            ChunkJob(document, chunk, base, known.get(chunk.id, ""))
+            ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
             for chunk, base in zip(leaves, found, strict=True)
         ]
 

@@ -1,22 +1,90 @@
-"""Chunk memory: what similar earlier chunks named and stated, as a few lines of a prompt."""
+"""Chunk memory: what similar earlier chunks named and stated, as a few lines of a prompt.
+
+It recalls what the rules found in chunks of the same document, found by sparse vectors of their
+words. So a prompt depends on its document alone: all chunks can be read at once, a resumed run asks
+exactly what it asked before, and no other document changes what a chunk says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from knotwork.records import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
+    Chunk,
     Extraction,
     Mention,
 )
+from knotwork.text.terms import content_terms
 from knotwork.text.tokens import count_tokens
 
 MEMORY_TOKENS = 80
 """Tokens of memory in a prompt, at most; about a third of a small chunk."""
 
+_MOST_SIMILAR = 3
+_LEAST_SIMILARITY = 0.05
+"""Cosine of two chunks' words below which one says nothing of the other."""
+
+_ROWS = 256
+"""Chunks compared at a time, so that a long document needs little memory."""
+
 _SILENT = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, ""})
 _NO_NAMES = frozenset({"DATE", "NUMBER"})
+
+
+def recall_similar(
+    chunks: Sequence[Chunk],
+    extractions: Sequence[Extraction],
+    *,
+    limit_tokens: int = MEMORY_TOKENS,
+) -> dict[str, str]:
+    """Return the memory of each chunk of a document that has any, by chunk id.
+
+    ``extractions`` are what the rules found, in the order of ``chunks``.
+    """
+    if limit_tokens <= 0 or len(chunks) < 2:
+        return {}
+    similar = _similar_earlier([chunk.text for chunk in chunks])
+    memories = {
+        chunk.id: recall((extractions[place] for place in places), limit_tokens=limit_tokens)
+        for chunk, places in zip(chunks, similar, strict=True)
+    }
+    return {key: memory for key, memory in memories.items() if memory}
+
+
+def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
+    """Return the places of the earlier texts most like each one, the most similar first.
+
+    Cosine of TF-IDF vectors; of equal ones the nearest.
+    """
+    from scipy import sparse
+
+    counts = [Counter(content_terms(text)) for text in texts]
+    frequency = Counter(term for terms in counts for term in terms)
+    column = {term: place for place, term in enumerate(frequency)}
+    rows, columns, weights = [], [], []
+    for row, terms in enumerate(counts):
+        for term, times in terms.items():
+            rows.append(row)
+            columns.append(column[term])
+            weights.append((1 + math.log(times)) * math.log(1 + len(texts) / frequency[term]))
+    table = sparse.csr_array((weights, (rows, columns)), shape=(len(texts), max(1, len(column))))
+    lengths = np.sqrt(np.maximum(np.asarray((table * table).sum(axis=1)).ravel(), 1e-12))
+    table = sparse.csr_array(sparse.diags_array(1 / lengths) @ table)
+    found: list[list[int]] = []
+    for start in range(0, len(texts), _ROWS):
+        block = np.asarray((table[start : start + _ROWS] @ table.T).todense())
+        for offset, likeness in enumerate(block):
+            earlier = np.round(likeness[: start + offset], 9)
+            places = np.flatnonzero(earlier >= _LEAST_SIMILARITY)
+            order = np.lexsort((-places, -earlier[places]))[:_MOST_SIMILAR]
+            found.append(places[order].tolist())
+    return found
 
 
 def recall(extractions: Iterable[Extraction], *, limit_tokens: int = MEMORY_TOKENS) -> str:
