@@ -11,6 +11,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
+from knotwork.testing.reading_contract import ReadingStoreContract
 from knotwork.testing.store_contract import StoreContract
 from knotwork.testing.text_contract import TextIndexContract
 from knotwork.testing.vector_contract import VectorIndexContract
@@ -47,4 +48,8 @@ class TestVectors(VectorIndexContract):
 
 
 class TestCommunities(CommunityStoreContract):
+    pass
+
+
+class TestReadings(ReadingStoreContract):
     pass

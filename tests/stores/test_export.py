@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from knotwork.errors import MissingExtra, StoreBusy, UnknownName
 from knotwork.records import (
     Chunk,
+    Description,
     Document,
     EdgeType,
+    EntitySummary,
     Mention,
     Relation,
     Section,
@@ -278,3 +280,34 @@ def test_a_lone_surrogate_survives_as_an_escape(tmp_path):
     export_graph(store, Path(tmp_path / "graph.json"), format="json")
     graph = json.loads((tmp_path / "graph.json").read_bytes().decode("utf-8"))
     assert "name \ud800" in {node["name"] for node in graph["nodes"]}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_entity_has_what_a_model_says_of_it(tmp_path, reverse):
+    store = MemoryStore()
+    fill(store, ("Ada", "Bob"))
+    first, second, third = sorted(content_id("c", *place) for place in ((0, 0), (0, 1), (1, 0)))
+    descriptions = [
+        Description(first, "ada", "A countess."),
+        Description(second, "ada", "Wrote programs \ud800."),
+        Description(third, "ada", "A countess."),
+        Description(third, "bob", "A | builder."),
+    ]
+    store.readings.put([], reversed(descriptions) if reverse else descriptions)
+    store.readings.put_summaries([EntitySummary(entity_id("bob"), "Builds.", "model", "key")])
+    export_graph(store, tmp_path / "graph.json", format="json")
+    graph = json.loads((tmp_path / "graph.json").read_bytes().decode("utf-8"))
+    described = {
+        node["name"]: node["description"] for node in graph["nodes"] if "description" in node
+    }
+    assert described == {"Ada": "A countess.\nWrote programs \ud800.", "Bob": "Builds."}
+    export_graph(store, tmp_path, format="csv")
+    with (tmp_path / "nodes.csv").open(encoding="utf-8", newline="") as file:
+        rows = {
+            row["name"]: row["description"]
+            for row in csv.DictReader(file)
+            if row["label"] == "Entity"
+        }
+    assert rows == {"Ada": "A countess.\nWrote programs \\ud800.", "Bob": "Builds."}
+    export_graph(store, tmp_path / "again.json", format="json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "graph.json").read_bytes()

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.records import Mention, Span, content_id, entity_id
+from knotwork.records import Description, Mention, ReadingStatus, Span, content_id, entity_id
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.memory import MemoryStore
+from knotwork.stores.readings import StoresReadings
 from knotwork.testing.community_contract import sample_community, sample_report
+from knotwork.testing.reading_contract import reading_snapshot, sample_reading, sample_summary
 from knotwork.testing.samples import sample_document, sample_mention, sample_relation
 from knotwork.testing.store_contract import add_document, snapshot
 
@@ -114,6 +116,41 @@ def community_snapshot(store: Store) -> list[object]:
     return [held.communities(ids), held.stale(), held.reports(ids), held.of_entities(SEEDS)]
 
 
+@st.composite
+def reading_changes(draw: st.DrawFn) -> Operation:
+    written = st.sampled_from(["", "short", "北京 | \ud800", "x" * 300])
+    forms = st.sampled_from([name.lower() for name in NAMES])
+    statuses = st.sampled_from(ReadingStatus)
+    readings = [
+        sample_reading(chunk, status, text=text)
+        for chunk, status, text in draw(
+            st.lists(st.tuples(chunk_ids, statuses, written), max_size=3)
+        )
+    ]
+    read = st.sampled_from([reading.chunk_id for reading in readings] or CHUNKS)
+    descriptions = [
+        Description(chunk, form, text)
+        for chunk, form, text in draw(
+            st.lists(st.tuples(st.one_of(read, chunk_ids), forms, written), max_size=5)
+        )
+    ]
+    summarized = draw(st.lists(st.tuples(forms, written), max_size=3))
+    gone = draw(st.lists(chunk_ids, max_size=2))
+
+    def change(store: Store) -> None:
+        assert isinstance(store, StoresReadings)
+        store.readings.put(readings, descriptions)
+        store.readings.put_summaries(sample_summary(form, text=text) for form, text in summarized)
+        store.readings.remove_chunks(gone)
+
+    return change
+
+
+def all_readings(store: Store) -> object:
+    assert isinstance(store, StoresReadings)
+    return reading_snapshot(store, chunks=CHUNKS, forms=[name.lower() for name in NAMES])
+
+
 def removals() -> st.SearchStrategy[Operation]:
     documents = st.lists(st.sampled_from(URIS), max_size=2).map(
         lambda uris: [content_id("document", uri) for uri in uris]
@@ -127,7 +164,13 @@ def removals() -> st.SearchStrategy[Operation]:
 
 
 operations = st.one_of(
-    upserts(), upserts(), additions(), index_changes(), removals(), community_changes()
+    upserts(),
+    upserts(),
+    additions(),
+    index_changes(),
+    removals(),
+    community_changes(),
+    reading_changes(),
 )
 explorations = st.fixed_dictionaries(
     {
@@ -156,6 +199,7 @@ def compare(memory: Store, embedded: Store, options: dict[str, object], query: s
         if part != "texts":
             assert found[part] == value, part
     assert community_snapshot(embedded) == community_snapshot(memory)
+    assert all_readings(embedded) == all_readings(memory)
     for name in ("chunk", "entity"):
         scored = embedded.texts(name).search(query, k=5)
         oracle = memory.texts(name).search(query, k=5)

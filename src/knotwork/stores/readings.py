@@ -16,7 +16,7 @@ class ReadingStore(Protocol):
     ) -> None:
         """Add readings, each in the place of an earlier one of its chunk; and descriptions, each in
         the place of an earlier one with the same chunk and entity. Descriptions that a chunk has
-        from an earlier reading go.
+        from an earlier reading go, and the summaries of entities that then none is left of.
         """
 
     def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:

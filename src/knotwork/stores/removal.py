@@ -6,13 +6,15 @@ from collections.abc import Collection
 
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
+from knotwork.stores.readings import StoresReadings
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
     """Remove documents from documents, ledger, graph, texts and vectors in one transaction.
 
     An entity that no other chunk mentions goes too, with its texts and vectors. Communities that
-    the documents touched are stale from then on, and reports that cite them go.
+    the documents touched are stale from then on, and reports that cite them go. So does what a
+    model read in them, and the summary of an entity that nothing else describes.
     """
     with store.transaction():
         sources = [document.uri for document in store.documents.documents(document_ids).values()]
@@ -39,3 +41,5 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
             reports = store.communities.forget(chunks, mentioned=mentioned, vanished=vanished)
             store.texts("report").remove(reports)
             store.vectors("report").remove(reports)
+        if isinstance(store, StoresReadings):
+            store.readings.remove_chunks(chunks)

@@ -39,6 +39,15 @@ _AGREEMENTS = {
         "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
         " OR community NOT IN (SELECT id FROM community)"
     ),
+    "readings without a chunk": (
+        "SELECT count(*) FROM chunk_reading WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "descriptions without a chunk": (
+        "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
+    "summaries of entities that nothing describes": (
+        "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
+    ),
     "reports that cite what does not exist": (
         "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
         " OR community NOT IN (SELECT community FROM report)"

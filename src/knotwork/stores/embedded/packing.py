@@ -65,6 +65,16 @@ def unpack_text(data: bytes) -> str:
     return zlib.decompress(data).decode("utf-8", "surrogatepass")
 
 
+def pack_line(text: str) -> bytes:
+    """Encode text that is too short to compress; half a surrogate pair is kept as it is."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def unpack_line(data: bytes) -> str:
+    """Return the text that `pack_line` encoded."""
+    return data.decode("utf-8", "surrogatepass")
+
+
 def pack_outline(document: Document) -> bytes:
     """Compress the headings and pages of a document."""
     headings = [[h.level, h.title, *h.span] for h in document.headings]

@@ -3,7 +3,8 @@
 Ids are stored as the integers they stand for. Spans are pairs of little-endian int32 in a blob.
 Aggregates (`entity`, `edge`, `relation`) are kept beside the contributions they sum up (`mention`,
 `contribution`), so that a document costs what it holds, however large the index. An entity counts
-its names and types in JSON objects.
+its names and types in JSON objects. What a model wrote is kept as UTF-8 in blobs, since it may hold
+half a surrogate pair, which SQLite's text may not.
 """
 
 from __future__ import annotations
@@ -129,6 +130,25 @@ MIGRATIONS: tuple[Migration, ...] = (
             chunk INTEGER NOT NULL, community INTEGER NOT NULL, PRIMARY KEY (chunk, community)
         ) WITHOUT ROWID;
         CREATE INDEX report_citation_by_community ON report_citation (community);
+        """,
+    ),
+    Migration(
+        "0003-readings",
+        """
+        CREATE TABLE chunk_reading (
+            chunk INTEGER PRIMARY KEY, status TEXT NOT NULL, source TEXT NOT NULL,
+            reason BLOB NOT NULL, complaints TEXT NOT NULL, raw BLOB
+        );
+        CREATE INDEX chunk_reading_by_status ON chunk_reading (status);
+        CREATE TABLE description (
+            chunk INTEGER NOT NULL, entity INTEGER NOT NULL, normal_form TEXT NOT NULL,
+            text BLOB NOT NULL, PRIMARY KEY (chunk, entity)
+        ) WITHOUT ROWID;
+        CREATE INDEX description_by_entity ON description (entity);
+        CREATE TABLE entity_summary (
+            entity INTEGER PRIMARY KEY, text BLOB NOT NULL, source TEXT NOT NULL,
+            content_key TEXT NOT NULL
+        );
         """,
     ),
 )

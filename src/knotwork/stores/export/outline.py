@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -29,6 +29,7 @@ from knotwork.records import (
 )
 from knotwork.stores.base import Store
 from knotwork.stores.nodes import chunk_node, document_node, entity_node, section_node
+from knotwork.stores.readings import StoresReadings
 
 BATCH_SIZE = 1000
 
@@ -54,6 +55,7 @@ PROPERTIES: dict[str, type] = {
     "type": str,
     "normal_form": str,
     "chunk_count": int,
+    "description": str,
 }
 """Every property that a node may have, in the order of the columns of tables."""
 
@@ -147,7 +149,9 @@ class Outline:
                     yield _export(chunk_node(chunk), parent=parent, is_parent=chunk.is_parent)
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
             entities = self._store.graph.entities([int_to_id(key) for key in keys])
-            yield from (_export(entity_node(entities[key])) for key in sorted(entities))
+            described = _describe(self._store, entities.keys())
+            for key in sorted(entities):
+                yield _export(entity_node(entities[key]), description=described.get(key, ""))
 
     def _find_entity_keys(self) -> set[int]:
         """Every entity is mentioned somewhere, so the edges name them all."""
@@ -202,6 +206,19 @@ def _umask() -> int:
 def _export(node: Node, **more: Value) -> ExportedNode:
     values = {k: v for k, v in {**node.properties, **more}.items() if v != ""}
     return ExportedNode(node.id, node.label, {"name": node.name, **values})
+
+
+def _describe(store: Store, entity_ids: Collection[str]) -> dict[str, str]:
+    """Return what a model says of entities: the summary of each, else its descriptions as lines."""
+    if not isinstance(store, StoresReadings):
+        return {}
+    descriptions = store.readings.descriptions(entity_ids)
+    lines = {
+        key: "\n".join(dict.fromkeys(description.text for description in given))
+        for key, given in descriptions.items()
+    }
+    summaries = store.readings.summaries(entity_ids)
+    return lines | {key: summary.text for key, summary in summaries.items()}
 
 
 def _pack_metadata(document: Document) -> str:

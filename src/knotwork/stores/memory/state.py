@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from knotwork.records import (
     Chunk,
+    ChunkReading,
     Community,
     CommunityReport,
+    Description,
     Document,
+    EntitySummary,
     Mention,
     Relation,
     Section,
@@ -23,6 +26,9 @@ from knotwork.records import (
 from knotwork.stores.base import LedgerEntry
 
 MentionKey = tuple[str, str]
+"""Chunk id and entity id."""
+
+DescriptionKey = tuple[str, str]
 """Chunk id and entity id."""
 
 RelationKey = tuple[str, str, str, str]
@@ -52,6 +58,9 @@ class State:
     communities: dict[str, Community] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
     reports: dict[str, CommunityReport] = field(default_factory=dict)
+    readings: dict[str, ChunkReading] = field(default_factory=dict)
+    descriptions: dict[DescriptionKey, Description] = field(default_factory=dict)
+    summaries: dict[str, EntitySummary] = field(default_factory=dict)
 
     def copy(self) -> State:
         return State(
@@ -67,6 +76,9 @@ class State:
             dict(self.communities),
             self.stale,
             dict(self.reports),
+            dict(self.readings),
+            dict(self.descriptions),
+            dict(self.summaries),
         )
 
 

@@ -1,0 +1,96 @@
+"""What a model read, in an index file: kept, brought up to date, checked, and shut to readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knotwork.errors import StoreReadOnly
+from knotwork.records import Description, ReadingStatus, content_id
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.embedded.schema import MIGRATIONS
+from knotwork.testing.reading_contract import reading_snapshot, sample_reading, sample_summary
+from knotwork.testing.store_contract import add_document, snapshot
+
+FORMS = ["ada", "bob"]
+TWO = [migration for migration in MIGRATIONS if migration.name < "0003"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index.knot"
+
+
+def fill(store: EmbeddedStore) -> list[str]:
+    """Read the chunks of a document; return their ids."""
+    chunks = store.documents.chunk_ids(content_id("document", "a.md"))
+    store.readings.put(
+        [sample_reading(chunks[0]), sample_reading(chunks[1], ReadingStatus.QUARANTINED)],
+        [Description(chunks[0], form, f"About {form}.") for form in FORMS],
+    )
+    store.readings.put_summaries([sample_summary("ada")])
+    return chunks
+
+
+def test_readings_are_there_after_reopening(path: Path) -> None:
+    store = EmbeddedStore.open(path, create=True)
+    add_document(store, "a.md", ["Ada", "Bob"])
+    chunks = fill(store)
+    before = reading_snapshot(store, chunks=chunks, forms=FORMS)
+    assert store.check() == []
+    store.close()
+    again = EmbeddedStore.open(path, read_only=True)
+    assert reading_snapshot(again, chunks=chunks, forms=FORMS) == before
+    again.close()
+
+
+def test_an_index_without_readings_is_brought_up_to_date(path: Path) -> None:
+    earlier = EmbeddedStore.open(path, create=True, migrations=TWO)
+    add_document(earlier, "a.md", ["Ada", "Bob"], link=True)
+    before = snapshot(earlier)
+    earlier.close()
+    reader = EmbeddedStore.open(path, read_only=True)
+    assert snapshot(reader) == before
+    assert reader.readings.described() == []
+    assert reader.readings.quarantined() == []
+    reader.close()
+    store = EmbeddedStore.open(path)
+    fill(store)
+    assert store.check() == []
+    store.remove_documents(store.documents.document_ids())
+    assert store.readings.described() == []
+    assert dict(store.readings.counts()) == {}
+    assert store.check() == []
+    store.close()
+
+
+def test_a_reader_may_not_write_readings(path: Path) -> None:
+    store = EmbeddedStore.open(path, create=True)
+    add_document(store, "a.md", ["Ada", "Bob"])
+    chunks = fill(store)
+    store.close()
+    reader = EmbeddedStore.open(path, read_only=True)
+    before = reading_snapshot(reader, chunks=chunks, forms=FORMS)
+    for write in (
+        lambda: reader.readings.put([sample_reading(chunks[1])]),
+        lambda: reader.readings.put_summaries([sample_summary("bob")]),
+        lambda: reader.readings.remove_chunks(chunks),
+    ):
+        with pytest.raises(StoreReadOnly, match="reading only"):
+            write()
+    assert reading_snapshot(reader, chunks=chunks, forms=FORMS) == before
+    reader.close()
+
+
+def test_what_belongs_to_nothing_is_named(path: Path) -> None:
+    store = EmbeddedStore.open(path, create=True)
+    chunk = content_id("of no document")
+    store.readings.put([sample_reading(chunk)], [Description(chunk, "ada", "Ada.")])
+    store.readings.put_summaries([sample_summary("bob")])
+    assert store.check() == [
+        "1 readings without a chunk",
+        "1 descriptions without a chunk",
+        "1 summaries of entities that nothing describes",
+    ]
+    store.close()
