@@ -17,11 +17,19 @@ def _make_rules(dictionary: Path | None) -> Extractor:
 EXTRACTORS: Mapping[str, Callable[[Path | None], Extractor]] = {"rules": _make_rules}
 
 
-def make_extractor(name: str = "rules", *, dictionary: Path | None = None) -> Extractor:
+def make_extractor(
+    name: str = "rules", *, dictionary: Path | None = None, recording: Path | None = None
+) -> Extractor:
     """Return the extractor of this name, with a user's dictionary of terms.
 
-    Raises UnknownName when there is none, ConfigError when the dictionary cannot be read.
+    A ``recording`` of extractions made elsewhere is added to what it finds. Raises UnknownName when
+    there is no such extractor, ConfigError when dictionary or recording cannot be read.
     """
     if name not in EXTRACTORS:
         raise UnknownName("extractor", name, EXTRACTORS)
-    return EXTRACTORS[name](dictionary)
+    extractor = EXTRACTORS[name](dictionary)
+    if recording is None:
+        return extractor
+    from knotwork.transform.model.recorded import RecordedExtractor, Recording
+
+    return RecordedExtractor(Recording.read(recording), rules=extractor)
