@@ -12,6 +12,7 @@ from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.reading_contract import ReadingStoreContract
+from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
 from knotwork.testing.text_contract import TextIndexContract
 from knotwork.testing.vector_contract import VectorIndexContract
@@ -52,4 +53,8 @@ class TestCommunities(CommunityStoreContract):
 
 
 class TestReadings(ReadingStoreContract):
+    pass
+
+
+class TestResolutions(ResolutionStoreContract):
     pass

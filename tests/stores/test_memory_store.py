@@ -9,6 +9,7 @@ from knotwork.stores.memory import MemoryStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.reading_contract import ReadingStoreContract
+from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
 from knotwork.testing.text_contract import TextIndexContract
 from knotwork.testing.vector_contract import VectorIndexContract
@@ -45,4 +46,8 @@ class TestCommunities(CommunityStoreContract):
 
 
 class TestReadings(ReadingStoreContract):
+    pass
+
+
+class TestResolutions(ResolutionStoreContract):
     pass

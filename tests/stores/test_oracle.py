@@ -12,14 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.records import Description, Mention, ReadingStatus, Span, content_id, entity_id
+from knotwork.records import (
+    PERSON_SOURCE,
+    Description,
+    Mention,
+    ReadingStatus,
+    Span,
+    Verdict,
+    content_id,
+    entity_id,
+)
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.memory import MemoryStore
 from knotwork.stores.readings import StoresReadings
+from knotwork.stores.resolutions import StoresResolutions
 from knotwork.testing.community_contract import sample_community, sample_report
 from knotwork.testing.reading_contract import reading_snapshot, sample_reading, sample_summary
+from knotwork.testing.resolution_contract import resolution_snapshot, sample_decision
 from knotwork.testing.samples import sample_document, sample_mention, sample_relation
 from knotwork.testing.store_contract import add_document, snapshot
 
@@ -151,6 +162,44 @@ def all_readings(store: Store) -> object:
     return reading_snapshot(store, chunks=CHUNKS, forms=[name.lower() for name in NAMES])
 
 
+@st.composite
+def resolution_changes(draw: st.DrawFn) -> Operation:
+    pairs = st.lists(
+        st.sampled_from(sorted({name.lower() for name in NAMES})),
+        min_size=2,
+        max_size=2,
+        unique=True,
+    )
+    decisions = [
+        sample_decision(
+            *draw(pairs),
+            draw(st.sampled_from([Verdict.SAME, Verdict.SAME, Verdict.DIFFERENT])),
+            source=draw(st.sampled_from(["rules", "model", PERSON_SOURCE])),
+            reason=draw(st.sampled_from(["", "缩写 \ud800"])),
+            score=draw(st.sampled_from([0, 0.1, 0.5, 1])),
+            undone=draw(st.sampled_from([False, False, False, True])),
+        )
+        for _ in range(draw(st.integers(0, 4)))
+    ]
+    removed = [sample_decision(*pair).pair for pair in draw(st.lists(pairs, max_size=1))]
+    touched = draw(st.lists(st.sampled_from(SEEDS), max_size=2))
+    settled = draw(st.lists(st.sampled_from(SEEDS), max_size=4))
+
+    def change(store: Store) -> None:
+        assert isinstance(store, StoresResolutions)
+        store.resolutions.put(decisions)
+        store.resolutions.remove(removed)
+        store.resolutions.touch(touched)
+        store.resolutions.settle(settled)
+
+    return change
+
+
+def all_resolutions(store: Store) -> object:
+    assert isinstance(store, StoresResolutions)
+    return resolution_snapshot(store, [name.lower() for name in NAMES])
+
+
 def removals() -> st.SearchStrategy[Operation]:
     documents = st.lists(st.sampled_from(URIS), max_size=2).map(
         lambda uris: [content_id("document", uri) for uri in uris]
@@ -171,6 +220,7 @@ operations = st.one_of(
     removals(),
     community_changes(),
     reading_changes(),
+    resolution_changes(),
 )
 explorations = st.fixed_dictionaries(
     {
@@ -200,6 +250,7 @@ def compare(memory: Store, embedded: Store, options: dict[str, object], query: s
             assert found[part] == value, part
     assert community_snapshot(embedded) == community_snapshot(memory)
     assert all_readings(embedded) == all_readings(memory)
+    assert all_resolutions(embedded) == all_resolutions(memory)
     for name in ("chunk", "entity"):
         scored = embedded.texts(name).search(query, k=5)
         oracle = memory.texts(name).search(query, k=5)
@@ -258,6 +309,7 @@ def test_order_and_removal_do_not_matter(order: list[str], gone: set[str]) -> No
         for uri in order:
             add_document(embedded, uri, names[uri], link=True)
         embedded.remove_documents([content_id("document", uri) for uri in gone])
+        embedded.resolutions.settle(SEEDS)  # what a removal touches is remembered until then
         for uri in URIS:
             if uri not in gone:
                 add_document(memory, uri, names[uri], link=True)

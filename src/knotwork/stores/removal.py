@@ -7,6 +7,7 @@ from collections.abc import Collection
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.readings import StoresReadings
+from knotwork.stores.resolutions import StoresResolutions
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
@@ -14,7 +15,8 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
 
     An entity that no other chunk mentions goes too, with its texts and vectors. Communities that
     the documents touched are stale from then on, and reports that cite them go. So does what a
-    model read in them, and the summary of an entity that nothing else describes.
+    model read in them, and the summary of an entity that nothing else describes. Decisions which
+    entities are the same stay, for the entities may come back; those mentioned here are touched.
     """
     with store.transaction():
         sources = [document.uri for document in store.documents.documents(document_ids).values()]
@@ -43,3 +45,5 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
             store.vectors("report").remove(reports)
         if isinstance(store, StoresReadings):
             store.readings.remove_chunks(chunks)
+        if isinstance(store, StoresResolutions):
+            store.resolutions.touch(mentioned)

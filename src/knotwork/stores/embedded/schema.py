@@ -151,6 +151,18 @@ MIGRATIONS: tuple[Migration, ...] = (
         );
         """,
     ),
+    Migration(
+        "0004-resolutions",
+        """
+        CREATE TABLE same_as (
+            first INTEGER NOT NULL, second INTEGER NOT NULL, verdict TEXT NOT NULL,
+            source TEXT NOT NULL, reason BLOB NOT NULL, score REAL NOT NULL,
+            content_key TEXT NOT NULL, undone INTEGER NOT NULL, PRIMARY KEY (first, second)
+        ) WITHOUT ROWID;
+        CREATE INDEX same_as_by_second ON same_as (second);
+        CREATE TABLE touched_entity (entity INTEGER PRIMARY KEY);
+        """,
+    ),
 )
 
 

@@ -16,6 +16,7 @@ from knotwork.stores.embedded.graph import EmbeddedGraph
 from knotwork.stores.embedded.integrity import find_faults
 from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
 from knotwork.stores.embedded.readings import EmbeddedReadings
+from knotwork.stores.embedded.resolutions import EmbeddedResolutions
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
 from knotwork.stores.embedded.texts import EmbeddedTexts
 from knotwork.stores.embedded.vectors import EmbeddedVectors
@@ -41,6 +42,7 @@ class EmbeddedStore:
         self.ledger = EmbeddedLedger(database)
         self.communities = EmbeddedCommunities(database)
         self.readings = EmbeddedReadings(database)
+        self.resolutions = EmbeddedResolutions(database)
 
     @classmethod
     def open(

@@ -21,6 +21,7 @@ from knotwork.records import (
     EntitySummary,
     Mention,
     Relation,
+    SameAs,
     Section,
 )
 from knotwork.stores.base import LedgerEntry
@@ -61,6 +62,8 @@ class State:
     readings: dict[str, ChunkReading] = field(default_factory=dict)
     descriptions: dict[DescriptionKey, Description] = field(default_factory=dict)
     summaries: dict[str, EntitySummary] = field(default_factory=dict)
+    same_as: dict[tuple[str, str], SameAs] = field(default_factory=dict)
+    touched: frozenset[str] = frozenset()
 
     def copy(self) -> State:
         return State(
@@ -79,6 +82,8 @@ class State:
             dict(self.readings),
             dict(self.descriptions),
             dict(self.summaries),
+            dict(self.same_as),
+            self.touched,
         )
 
 

@@ -13,6 +13,7 @@ from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
 from knotwork.stores.memory.graph import MemoryGraph
 from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
 from knotwork.stores.memory.readings import MemoryReadings
+from knotwork.stores.memory.resolutions import MemoryResolutions
 from knotwork.stores.memory.state import Access, State
 from knotwork.stores.removal import remove_documents
 
@@ -38,6 +39,7 @@ class MemoryStore:
         self.ledger = MemoryLedger(access)
         self.communities = MemoryCommunities(access)
         self.readings = MemoryReadings(access)
+        self.resolutions = MemoryResolutions(access)
 
     def texts(self, name: str) -> MemoryTexts:
         """Return the text index of this name."""

@@ -1,0 +1,189 @@
+"""What every store that `StoresResolutions` does with decisions which entities are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Protocol
+
+import pytest
+
+from knotwork.records import PERSON_SOURCE, RULES_SOURCE, SameAs, Verdict, content_id, entity_id
+from knotwork.stores.base import Store
+from knotwork.stores.resolutions import StoresResolutions
+from knotwork.testing.samples import sample_mention
+from knotwork.testing.store_contract import add_document
+
+_NO_IDS = [content_id("absent"), "", "no id", "ffffffffffffffff"]
+_HOSTILE = "an acronym — 缩写 \x00\n| half a pair: \ud800"
+
+
+class ResolutionHoldingStore(Store, StoresResolutions, Protocol):
+    """A store with both: what the fixture ``store`` returns."""
+
+
+def sample_decision(
+    one: str,
+    other: str,
+    verdict: Verdict = Verdict.SAME,
+    *,
+    source: str = RULES_SOURCE,
+    reason: str = "why",
+    score: float = 0.75,
+    undone: bool = False,
+) -> SameAs:
+    """Return a decision on two entities, given by their normal forms in any order."""
+    first, second = sorted((entity_id(one), entity_id(other)))
+    return SameAs(first, second, verdict, source, reason, score, f"{one}/{other}", undone)
+
+
+def resolution_snapshot(store: ResolutionHoldingStore, forms: Collection[str]) -> object:
+    """Return all that ``store`` shows of these entities, to compare two stores."""
+    held = store.resolutions
+    ends = held.of_entities([entity_id(form) for form in forms])
+    return [held.decisions(), ends, held.groups(), held.touched()]
+
+
+class ResolutionStoreContract:
+    """Behaviour of `StoresResolutions`. Subclass it and supply the fixture ``store``."""
+
+    def test_decisions_come_back_as_they_were_put(self, store: ResolutionHoldingStore) -> None:
+        assert isinstance(store, StoresResolutions)
+        _mention(store, ada=1, lovelace=1, bob=1, cy=1)
+        decisions = [
+            sample_decision("ada", "lovelace", source="model", reason=_HOSTILE, score=1 / 3),
+            sample_decision("ada", "bob", Verdict.DIFFERENT, source=PERSON_SOURCE, reason=""),
+            sample_decision("lovelace", "cy", undone=True, score=1.0),
+        ]
+        store.resolutions.put(iter(decisions))
+        ordered = sorted(decisions, key=lambda decision: decision.pair)
+        assert store.resolutions.decisions() == ordered
+        ids = {form: entity_id(form) for form in ("ada", "lovelace", "bob", "cy")}
+        assert store.resolutions.of_entities([ids["ada"], ids["cy"], ids["bob"], *_NO_IDS]) == {
+            ids["ada"]: [d for d in ordered if ids["ada"] in d.pair],
+            ids["bob"]: [decisions[1]],
+            ids["cy"]: [decisions[2]],
+        }
+
+    def test_an_empty_store_has_decided_nothing(self, store: ResolutionHoldingStore) -> None:
+        _mention(store, ada=1)
+        store.resolutions.put([])
+        store.resolutions.remove([(_NO_IDS[0], entity_id("ada")), ("", "no id")])
+        store.resolutions.settle(_NO_IDS)
+        assert store.resolutions.of_entities([entity_id("ada"), *_NO_IDS]) == {}
+        assert resolution_snapshot(store, ["ada"]) == [[], {}, {}, []]
+
+    def test_a_pair_has_one_decision_until_it_is_removed(
+        self, store: ResolutionHoldingStore
+    ) -> None:
+        _mention(store, ada=1, bob=1, cy=1)
+        old, kept = sample_decision("ada", "bob"), sample_decision("bob", "cy")
+        new = replace(old, verdict=Verdict.DIFFERENT, source="model", score=0.25)
+        store.resolutions.put([old, kept])
+        store.resolutions.put([replace(old, undone=True), new])
+        assert store.resolutions.decisions() == sorted([new, kept], key=lambda d: d.pair)
+        reverse = (old.second, old.first)
+        store.resolutions.remove([reverse, (_NO_IDS[0], old.first), (old.first, "no id")])
+        assert len(store.resolutions.decisions()) == 2
+        store.resolutions.remove([old.pair])
+        assert store.resolutions.decisions() == [kept]
+
+    def test_a_group_has_its_most_mentioned_entity_for_all(
+        self, store: ResolutionHoldingStore
+    ) -> None:
+        _mention(store, ada=1, lovelace=3, countess=2, bob=2, robert=2, cy=1)
+        store.resolutions.put(
+            [
+                sample_decision("ada", "lovelace"),
+                sample_decision("ada", "countess"),
+                sample_decision("bob", "robert"),
+                sample_decision("cy", "bob", Verdict.DIFFERENT),
+            ]
+        )
+        lovelace, least = entity_id("lovelace"), min(entity_id("bob"), entity_id("robert"))
+        first = dict.fromkeys(map(entity_id, ("ada", "lovelace", "countess")), lovelace)
+        second = {entity_id("bob"): least, entity_id("robert"): least}
+        assert store.resolutions.groups() == first | second
+        _mention(store, robert=3)
+        with store.transaction():
+            _mention(store, ada=4)
+            moved = dict.fromkeys(first, entity_id("ada"))
+            both = moved | dict.fromkeys(second, entity_id("robert"))
+            assert store.resolutions.groups() == both
+        assert store.resolutions.groups() == both
+
+    def test_what_is_held_apart_is_not_joined(self, store: ResolutionHoldingStore) -> None:
+        _mention(store, ada=2, lovelace=1, countess=1)
+        surer = sample_decision("ada", "lovelace", score=0.9)
+        other = sample_decision("lovelace", "countess", score=0.8)
+        apart = sample_decision("ada", "countess", undone=True)
+        store.resolutions.put([surer, other, apart])
+        ada = entity_id("ada")
+        assert store.resolutions.groups() == {ada: ada, entity_id("lovelace"): ada}
+        store.resolutions.remove([apart.pair])
+        assert len(store.resolutions.groups()) == 3
+        store.resolutions.put([replace(surer, undone=True), replace(other, undone=True)])
+        assert store.resolutions.groups() == {}
+        store.resolutions.put([surer])
+        assert store.resolutions.groups() == {ada: ada, entity_id("lovelace"): ada}
+
+    def test_a_decision_waits_for_its_entities(self, store: ResolutionHoldingStore) -> None:
+        names = ["Ada", "Lovelace"]
+        document = add_document(store, "a", names)
+        add_document(store, "b", ["Ada"])
+        store.resolutions.put([sample_decision("ada", "lovelace")])
+        before = resolution_snapshot(store, ["ada", "lovelace"])
+        store.remove_documents([document])
+        touched = sorted(map(entity_id, ("ada", "lovelace")))
+        assert resolution_snapshot(store, ["ada", "lovelace"]) == [[], {}, {}, touched]
+        add_document(store, "a", names)
+        store.resolutions.settle(touched)
+        assert resolution_snapshot(store, ["ada", "lovelace"]) == before
+
+    def test_settling_forgets_decisions_on_what_is_gone_but_those_of_persons(
+        self, store: ResolutionHoldingStore
+    ) -> None:
+        document = add_document(store, "a", ["Ada", "Bob"])
+        _mention(store, cy=1, dee=1)
+        lasting = [
+            sample_decision("ada", "bob", undone=True),
+            sample_decision("ada", "cy", Verdict.DIFFERENT, source=PERSON_SOURCE),
+            sample_decision("cy", "dee"),
+        ]
+        passing = [sample_decision("ada", "dee", source="model"), sample_decision("cy", "bob")]
+        store.resolutions.put([*lasting, *passing])
+        store.remove_documents([document])
+        assert store.resolutions.decisions() == [lasting[2]]
+        store.resolutions.touch([entity_id("eve")])
+        assert store.resolutions.touched() == sorted(map(entity_id, ("ada", "bob", "eve")))
+        store.resolutions.settle([entity_id("ada"), entity_id("cy"), *_NO_IDS])
+        assert store.resolutions.touched() == sorted(map(entity_id, ("bob", "eve")))
+        _mention(store, ada=1, bob=1)
+        expected = sorted([*lasting, passing[1]], key=lambda decision: decision.pair)
+        assert store.resolutions.decisions() == expected  # Bob was not settled while he was gone
+
+    def test_a_transaction_that_fails_leaves_decisions_as_they_were(
+        self, store: ResolutionHoldingStore
+    ) -> None:
+        document = add_document(store, "a", ["Ada", "Bob", "Cy"])
+        decision = sample_decision("ada", "bob")
+        store.resolutions.put([decision])
+        store.resolutions.touch([entity_id("dee")])
+        forms = ["ada", "bob", "cy"]
+        before = resolution_snapshot(store, forms)
+        with pytest.raises(ZeroDivisionError):  # noqa: PT012, SIM117  the failure is the point
+            with store.transaction():
+                store.resolutions.put([sample_decision("cy", "bob")])
+                assert len(store.resolutions.groups()) == 3
+                store.remove_documents([document])
+                store.resolutions.settle([*map(entity_id, forms), entity_id("dee")])
+                store.resolutions.remove([decision.pair])
+                raise ZeroDivisionError
+        assert resolution_snapshot(store, forms) == before
+
+
+def _mention(store: Store, **times: int) -> None:
+    """Let so many chunks mention each entity."""
+    for form, count in times.items():
+        chunks = [content_id("mentioning", form, number) for number in range(count)]
+        store.graph.upsert(mentions=[sample_mention(chunk, form) for chunk in chunks])
