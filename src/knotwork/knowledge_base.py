@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from knotwork.config import Settings, fingerprint, load_settings
+from knotwork.config import Settings, load_settings
 from knotwork.config.settings import setting_fields
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
-from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder, holds_vectors
+from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, holds_vectors
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.registry import NO_EMBEDDER, open_embedder
+from knotwork.inference.registry import open_embedder
 from knotwork.records import (
     Answer,
     Direction,
@@ -32,9 +33,7 @@ from knotwork.stores.registry import open_store
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
-    from knotwork.indexing.sources import Selection
-    from knotwork.indexing.stages import Candidate, Stages
-    from knotwork.indexing.tally import Tally
+    from knotwork.indexing.runs import IndexingRun, IndexOptions
     from knotwork.synthesis.asking import Asker, AskOptions
     from knotwork.synthesis.events import AskEvent
 
@@ -138,38 +137,42 @@ class KnowledgeBase:
             return self._embedder
 
     def index(
-        self, paths: str | Path | Sequence[str | Path], *, retry: bool = False
+        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> IndexReport:
         """Bring the index up to date with files, folders or globs, and return the report.
 
         Unchanged files are not read, changed ones replaced, and those that are gone from a folder
-        given here removed. ``retry`` reads again what could not be read last time. See
-        `index_events` for errors.
+        given here removed. See `IndexOptions` for what else there is to say, and `index_events` for
+        errors.
         """
-        return _last_report(self.index_events(paths, retry=retry))
+        return _last_report(self.index_events(paths, **options))
 
     def index_events(
-        self, paths: str | Path | Sequence[str | Path], *, retry: bool = False
+        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
     ) -> Iterator[IndexEvent]:
         """Do what `index` does, and yield every step; the last one carries the report.
 
         Raises IndexingError for a path that does not exist, SchemaMismatch when the index holds
         vectors of another embedder, StoreBusy while another process writes, ModelError when the
-        embedder fails, IndexingInterrupted (a KeyboardInterrupt) on Ctrl-C. All that was finished
-        before is kept, and the next call continues.
+        embedder or a language model fails (BudgetExceeded at the ceiling), ConfigError for wrong
+        settings, IndexingInterrupted (a KeyboardInterrupt) on Ctrl-C. All that was finished before
+        is kept, and the next call continues.
         """
         from knotwork.indexing.sources import select_files, store_roots
-        from knotwork.indexing.tally import Tally
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
-        stages, tally = self._stages(), Tally()
-        with tally.timed("discover"):
-            selection = select_files(self.store, named, self.settings.index)
-        store_roots(self.store, selection.roots)
-        yield from self._run(stages, selection, tally, retry=retry)
+        with closing(self._begin(options)) as run:
+            with run.tally.timed("discover"):
+                selection = select_files(self.store, named, self.settings.index)
+            store_roots(self.store, selection.roots)
+            yield from run.events(selection)
 
     def index_documents(
-        self, documents: Iterable[Document], *, remove_others: bool = False
+        self,
+        documents: Iterable[Document],
+        *,
+        remove_others: bool = False,
+        **options: Unpack[IndexOptions],
     ) -> IndexReport:
         """Bring the index up to date with documents in memory, and return the report.
 
@@ -178,12 +181,11 @@ class KnowledgeBase:
         """
         from knotwork.indexing.sources import Selection
         from knotwork.indexing.stages import document_source
-        from knotwork.indexing.tally import Tally
 
         candidates = tuple(document_source(document) for document in documents)
         covers = (lambda entry: not entry.root) if remove_others else None
-        selection = Selection(candidates, covers, ())
-        return _last_report(self._run(self._stages(), selection, Tally(), retry=False))
+        with closing(self._begin(options)) as run:
+            return _last_report(run.events(Selection(candidates, covers, ())))
 
     def delete(self, uris: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents with all that only they supported; return their uris.
@@ -316,32 +318,12 @@ class KnowledgeBase:
             graph=self.store.graph.schema(),
         )
 
-    def _run(
-        self, stages: Stages, selection: Selection, tally: Tally, *, retry: bool
-    ) -> Iterator[IndexEvent]:
-        from knotwork.indexing.pipeline import Pipeline
+    def _begin(self, options: IndexOptions) -> IndexingRun:
+        from knotwork.indexing.runs import IndexingRun
 
-        candidates: Sequence[Candidate] = selection.candidates
-        pipeline = Pipeline(self.store, stages)
-        return pipeline.run(candidates, covers=selection.covers, retry=retry, tally=tally)
-
-    def _stages(self) -> Stages:
-        from knotwork.indexing.splitters import make_splitter
-        from knotwork.indexing.stages import Stages
-        from knotwork.transform.registry import make_extractor
-
-        index = self.settings.index
-        splitter = make_splitter(
-            index.splitter,
-            chunk_tokens=index.chunk_tokens,
-            overlap_tokens=index.overlap_tokens,
-            parent_tokens=index.parent_tokens,
+        return IndexingRun(
+            self.store, self.settings, options, embedder=self.embedder, chat_model=self._chat_model
         )
-        dictionary = Path(index.dictionary) if index.dictionary else None
-        extractor = make_extractor(index.extractor, dictionary=dictionary)
-        embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
-        settings = fingerprint(index, embedding.identity, extractor.name)
-        return Stages(splitter, extractor, embedding, settings)
 
     def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
         """Return the retriever of this name, with notes on what it lacks."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from knotwork.errors import LoadError
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.stages import Candidate, Stages
+from knotwork.indexing.tiers import Tiers
 from knotwork.inference.base import Embedder
 from knotwork.records import (
     Chunk,
@@ -138,7 +139,7 @@ class LatinEmbedder(HashingEmbedder):
 
 
 def make_stages(embedder: Embedder | None, *, settings: str = "s1") -> Stages:
-    return Stages(ParagraphSplitter(), NameExtractor(), Embedding(embedder), settings)
+    return Stages(ParagraphSplitter(), NameExtractor(), Embedding(embedder), Tiers(settings))
 
 
 def make_text(random_: random.Random, *, paragraphs: int = 3) -> str:

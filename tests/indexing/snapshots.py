@@ -27,6 +27,8 @@ def snapshot(store: Store, *, times: bool = False) -> dict[str, object]:
         "edges": list(store.graph.edges()),
         "about": store.graph.about(entity_ids, fan=1_000),
         "schema": store.graph.schema(),
+        "readings": store.readings.readings(chunk_ids),
+        "descriptions": store.readings.descriptions_in(chunk_ids),
         "vectors": {
             name: {i: matrix.tobytes() for i, matrix in store.vectors(name).get(known).items()}
             for name, known in ids.items()

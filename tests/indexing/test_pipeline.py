@@ -200,7 +200,7 @@ def test_a_fault_in_one_document_is_reported_and_the_run_goes_on(store, caplog):
             return super().extract(document, chunks)
 
     stages = make_stages(None)
-    stages = type(stages)(stages.splitter, Faulty(), stages.embedding, stages.settings)
+    stages = type(stages)(stages.splitter, Faulty(), stages.embedding, stages.tiers)
     sources = [text_source(uri, text) for uri, text in corpus(3).items()]
     *_, last = Pipeline(store, stages).run(sources)
 

@@ -105,7 +105,7 @@ def test_names_that_the_model_does_not_read_have_no_vector(store):
 
     embedder = LatinEmbedder()
     stages = make_stages(embedder)
-    stages = type(stages)(stages.splitter, Names(), stages.embedding, "names")
+    stages = type(stages)(stages.splitter, Names(), stages.embedding, stages.tiers)
     list(Pipeline(store, stages).run([text_source(uri, text) for uri, text in TEXTS.items()]))
     assert store.graph.entity_count() == 2
     assert store.vectors("entity").count() == 1

@@ -6,6 +6,7 @@ from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages, document_source
+from knotwork.indexing.tiers import Tiers
 from knotwork.records import Document
 from knotwork.transform.registry import make_extractor
 
@@ -26,7 +27,7 @@ PASSAGES = {
 
 def build_index(store, embedder, passages=PASSAGES, *, documents=None, splitter="whole"):
     extractor = make_extractor()
-    stages = Stages(make_splitter(splitter), extractor, Embedding(embedder), "test")
+    stages = Stages(make_splitter(splitter), extractor, Embedding(embedder), Tiers("test"))
     if documents is None:
         documents = [Document(uri=f"{t}.txt", title=t, text=text) for t, text in passages.items()]
     for _ in Pipeline(store, stages).run([document_source(d) for d in documents]):

@@ -6,6 +6,7 @@ from knotwork.config.secrets import SecretRef
 from knotwork.config.settings import (
     AnswerSettings,
     EmbeddingSettings,
+    ExtractionSettings,
     IndexSettings,
     LlmSettings,
     RetrievalSettings,
@@ -18,6 +19,7 @@ __all__ = [
     "CONFIG_FILE",
     "AnswerSettings",
     "EmbeddingSettings",
+    "ExtractionSettings",
     "IndexSettings",
     "LlmSettings",
     "Loaded",

@@ -110,6 +110,18 @@ class LlmSettings:
         minimum=0,
         maximum=1_000_000,
     )
+    tier: str = _setting(
+        "lean",
+        '"lean" asks a model where rules cannot do it, when it is needed (doubtful names, reports\n'
+        'for a question, answers), "full" has it read every chunk and write reports beforehand,\n'
+        '"none" leaves it out of the index; without a model nothing is asked in any of them',
+        may_be_empty=False,
+    )
+    prices: tuple[str, ...] = _setting(
+        (),
+        'what a million tokens cost, in and out, by model: ["openai:gpt-* 0.15 0.60"]; the first\n'
+        "that fits counts",
+    )
     extract: str = _setting("", "the model that finds entities and relations; empty is llm.model")
     summarize: str = _setting(
         "", "the model that writes descriptions and reports; empty is llm.model"
@@ -153,6 +165,30 @@ class IndexSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtractionSettings:
+    """How a language model reads chunks, in the tier "full"."""
+
+    form: str = _setting(
+        "graph",
+        '"graph" asks for entities and relations with descriptions, "triplets" for facts alone',
+        may_be_empty=False,
+    )
+    schema: str = _setting(
+        "", "a TOML file of the types and relations that are wanted; empty is any", is_path=True
+    )
+    question: str = _setting("", "what the graph is for, which limits it; empty is everything")
+    gleanings: int = _setting(
+        0, "times to ask each chunk for what is missing; each costs a call", minimum=0, maximum=5
+    )
+    check_relations: bool = _setting(
+        False, "whether to ask if the text states each relation; costs a call a chunk"
+    )
+    memory_tokens: int = _setting(
+        80, "tokens of similar earlier chunks in each prompt, at most", minimum=0, maximum=4_096
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RetrievalSettings:
     """How passages are found."""
 
@@ -187,6 +223,7 @@ class Settings:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     llm: LlmSettings = field(default_factory=LlmSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
+    extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
 

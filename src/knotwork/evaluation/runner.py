@@ -17,6 +17,7 @@ from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.report import IndexEvent
 from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages, document_source
+from knotwork.indexing.tiers import Tiers
 from knotwork.inference.base import Embedder
 from knotwork.records import Evidence, Query, content_id
 from knotwork.retrieval.registry import build_retriever
@@ -82,7 +83,7 @@ def index_dataset(
     """
     embedding = Embedding(embedder)
     settings = fingerprint(IndexSettings(splitter=splitter), embedding.identity, extractor.name)
-    stages = Stages(make_splitter(splitter), extractor, embedding, settings)
+    stages = Stages(make_splitter(splitter), extractor, embedding, Tiers(settings))
     sources = [document_source(document) for document in dataset.documents]
     yield from Pipeline(store, stages).run(sources, covers=lambda _: True)
 

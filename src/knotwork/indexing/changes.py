@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from knotwork.errors import LoadError
 from knotwork.indexing.stages import UNKNOWN_TIME_NS, Candidate, Prepared
+from knotwork.indexing.tiers import Tiers
 from knotwork.stores.base import Ledger, LedgerEntry
 
 _LEDGER_BATCH = 1_000
@@ -23,27 +24,27 @@ def with_entries(
             yield source, known.get(source.uri)
 
 
-def needs_no_reading(source: Candidate, entry: LedgerEntry | None, settings: str) -> bool:
+def needs_no_reading(source: Candidate, entry: LedgerEntry | None, tiers: Tiers) -> bool:
     """Tell whether a source surely gives what it gave last time, a failure included."""
     return (
         entry is not None
-        and entry.settings == settings
+        and tiers.is_current(entry)
         and source.modified_ns != UNKNOWN_TIME_NS
         and (entry.size, entry.modified_ns) == (source.size, source.modified_ns)
     )
 
 
-def same_content(entry: LedgerEntry | None, revision: str, settings: str) -> bool:
+def same_content(entry: LedgerEntry | None, revision: str, tiers: Tiers) -> bool:
     """Tell whether a source that was read anew is indexed as it is."""
     return (
         entry is not None
         and not entry.error
-        and entry.settings == settings
+        and tiers.is_current(entry)
         and entry.revision == revision
     )
 
 
-def indexed_entry(prepared: Prepared, settings: str) -> LedgerEntry:
+def indexed_entry(prepared: Prepared) -> LedgerEntry:
     """Return the entry of a document that is stored."""
     source, document = prepared.source, prepared.document
     return LedgerEntry(
@@ -51,7 +52,7 @@ def indexed_entry(prepared: Prepared, settings: str) -> LedgerEntry:
         document_id=document.id,
         root=source.root,
         revision=document.revision,
-        settings=settings,
+        settings=prepared.settings,
         size=source.size,
         modified_ns=source.modified_ns,
         chunks=len(prepared.leaves),
@@ -64,7 +65,7 @@ def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
 
 
 def failed_entry(
-    source: Candidate, entry: LedgerEntry | None, error: LoadError, settings: str
+    source: Candidate, entry: LedgerEntry | None, error: LoadError, tiers: Tiers
 ) -> LedgerEntry:
     """Return the entry of a source that cannot be read.
 
@@ -72,12 +73,13 @@ def failed_entry(
     today is not a file that was deleted, and the report names it. The revision is forgotten, so
     that the file is indexed anew as soon as it can be read.
     """
+    wanted = tiers.wants_model(entry)
     return LedgerEntry(
         uri=source.uri,
         document_id=entry.document_id if entry else "",
         root=source.root,
         revision="",
-        settings=settings,
+        settings=tiers.settings(wanted, read=wanted and tiers.has_model),
         size=source.size,
         modified_ns=source.modified_ns,
         chunks=entry.chunks if entry else 0,

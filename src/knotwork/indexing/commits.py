@@ -18,6 +18,7 @@ from knotwork.indexing.entities import entities_before, refresh_entities
 from knotwork.indexing.stages import Prepared
 from knotwork.inference.base import PassageVectors
 from knotwork.stores.base import LedgerEntry, Store
+from knotwork.stores.readings import StoresReadings
 
 
 def commit_documents(
@@ -26,7 +27,6 @@ def commit_documents(
     *,
     vectors: Mapping[str, PassageVectors],
     embedding: Embedding,
-    settings: str,
     entries: Sequence[LedgerEntry] = (),
 ) -> None:
     """Write documents with their chunks, graph, texts, vectors and ledger entries at once.
@@ -54,8 +54,18 @@ def commit_documents(
             for chunk in prepared.leaves
         )
         _put_vectors(store, batch, vectors)
+        _put_readings(store, batch)
         refresh_entities(store, before, embedding)
-        store.ledger.put([*(indexed_entry(p, settings) for p in batch), *entries])
+        store.ledger.put([*map(indexed_entry, batch), *entries])
+
+
+def _put_readings(store: Store, batch: Sequence[Prepared]) -> None:
+    """Store what a model read; a store without that power keeps the graph that came of it."""
+    if isinstance(store, StoresReadings):
+        store.readings.put(
+            [reading for prepared in batch for reading in prepared.readings],
+            [description for prepared in batch for description in prepared.descriptions],
+        )
 
 
 def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:

@@ -1,4 +1,4 @@
-"""The way of a document into the index: read, split, extract, embed, store.
+"""The way of a document into the index: load, split, extract, read by a model, embed, store.
 
 Documents are gathered into batches of about ``BATCH_CHUNKS`` chunks, or ``EMBEDDED_BATCH_CHUNKS``
 where a model embeds them, that are committed in one transaction; a document is never split over
@@ -7,7 +7,8 @@ there, because the ledger commits with the documents. The result depends on the 
 on the batches or their order.
 
 The stages take turns in one thread: a local model keeps all cores busy anyway, so that reading
-ahead beside it could save a tenth at most, and an interruption finds everything at rest.
+ahead beside it could save a tenth at most, and an interruption finds everything at rest. Only a
+language model is asked from threads of its own, since its server can do much at once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from knotwork.errors import KnotworkError, LoadError, ModelError
+from knotwork.errors import BudgetExceeded, KnotworkError, LoadError, ModelError
 from knotwork.indexing.changes import (
     failed_entry,
     needs_no_reading,
@@ -27,6 +28,7 @@ from knotwork.indexing.changes import (
 )
 from knotwork.indexing.commits import commit_documents, remove_sources
 from knotwork.indexing.embedding import EMBEDDER_META, NO_VECTORS, check_embedder, known_vectors
+from knotwork.indexing.reading import READ_AHEAD_CHUNKS, quarantined_documents
 from knotwork.indexing.report import (
     EventKind,
     Failure,
@@ -65,6 +67,11 @@ class _Batch:
     chunks: int = 0
     opened: float = field(default_factory=time.monotonic)
 
+    def add(self, prepared: Prepared, kind: EventKind) -> None:
+        """Add a document that is ready to be embedded and stored."""
+        self.prepared.append((prepared, kind))
+        self.chunks += len(prepared.leaves)
+
     def is_full(self, limit: int) -> bool:
         """Tell whether to commit: enough chunks or entries, or something that waits too long."""
         waiting = bool(self.prepared) and time.monotonic() - self.opened > BATCH_S
@@ -92,6 +99,7 @@ class Pipeline:
         self._embedding_chunks = embedding_chunks
         self._batch = _Batch()
         self._tally = Tally()
+        self._retried: frozenset[str] = frozenset()
 
     def run(
         self,
@@ -110,17 +118,23 @@ class Pipeline:
         finished documents. Raises IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, likewise.
         """
         self._batch, self._tally = _Batch(), tally or Tally()
+        self._retried = frozenset()
+        if retry and self._stages.reader:
+            self._retried = quarantined_documents(self._store)
         sources = list({source.uri: source for source in sources}.values())
         self._tally.total = len(sources) + len(failures)
         check_embedder(self._store, self._stages.embedding.name)
         try:
             yield from self._steps(sources, covers, failures, retry=retry)
         except KeyboardInterrupt:
-            self._commit_finished()
+            self._commit_finished(give_up=True)
             raise IndexingInterrupted(self._report(interrupted=True)) from None
-        except (ModelError, GeneratorExit):
-            self._commit_finished()
+        except (ModelError, GeneratorExit) as stop:
+            self._commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
+        finally:
+            if self._stages.reader:
+                self._stages.reader.close(give_up=True)
 
     def _steps(
         self,
@@ -137,8 +151,10 @@ class Pipeline:
             yield self._tally.failure(replace(failure, kept=kept))
         for source, entry in with_entries(sources, self._store.ledger):
             yield from self._take(source, entry, retry=retry)
+            yield from self._collect(waiting_chunks=READ_AHEAD_CHUNKS)
             if self._batch.is_full(self._batch_chunks):
                 yield from self._flush()
+        yield from self._collect(waiting_chunks=0)
         yield from self._flush()
         if covers is not None:
             present = {item.uri for group in (sources, failures) for item in group}
@@ -152,8 +168,9 @@ class Pipeline:
         self, source: Candidate, entry: LedgerEntry | None, *, retry: bool
     ) -> Iterator[IndexEvent]:
         """Prepare one source for the batch, unless the ledger shows that there is nothing to do."""
-        settings = self._stages.settings
-        if entry is not None and needs_no_reading(source, entry, settings):
+        tiers = self._stages.tiers
+        again = entry is not None and entry.document_id in self._retried
+        if entry is not None and not again and needs_no_reading(source, entry, tiers):
             if not entry.error:
                 yield self._tally.event(EventKind.UNCHANGED, source.uri)
                 return
@@ -164,26 +181,42 @@ class Pipeline:
         try:
             with self._tally.timed("load"):
                 document = source.read()
-            if entry is not None and same_content(entry, document.revision, settings):
+            if entry is not None and not again and same_content(entry, document.revision, tiers):
                 touched = touched_entry(entry, source)
                 if touched != entry:
                     self._batch.entries.append(touched)
                 yield self._tally.event(EventKind.UNCHANGED, source.uri)
                 return
-            prepared = self._prepare(source, document)
+            wanted = tiers.wants_model(entry)
+            prepared = self._prepare(source, document, wanted=wanted)
         except LoadError as error:
-            failed = failed_entry(source, entry, error, settings)
+            failed = failed_entry(source, entry, error, tiers)
             if failed != entry:
                 self._batch.entries.append(failed)
             yield self._tally.failure(_known_failure(failed))
             return
         known = entry is not None and (entry.chunks > 0 or not entry.error)
         kind = EventKind.CHANGED if known else EventKind.ADDED
-        self._batch.prepared.append((prepared, kind))
-        self._batch.chunks += len(prepared.leaves)
         self._tally.chunks_known += len(prepared.leaves)
+        if wanted and self._stages.reader:
+            with self._tally.timed("extract"):
+                self._stages.reader.begin(prepared, kind)
+        else:
+            self._batch.add(prepared, kind)
 
-    def _prepare(self, source: Candidate, document: Document) -> Prepared:
+    def _collect(self, *, waiting_chunks: int) -> Iterator[IndexEvent]:
+        """Take over what a model has read, and wait until no more chunks than these are open."""
+        reader = self._stages.reader
+        while reader and (reader.is_ready() or reader.open_chunks > waiting_chunks):
+            with self._tally.timed("read"):
+                finished = reader.step()
+            yield self._tally.event(EventKind.READ, read=reader.read_chunks + self._batch.chunks)
+            if finished:
+                self._batch.add(*finished)
+                if self._batch.is_full(self._batch_chunks):
+                    yield from self._flush()
+
+    def _prepare(self, source: Candidate, document: Document, *, wanted: bool) -> Prepared:
         try:
             with self._tally.timed("split"):
                 sections, chunks = self._stages.splitter.split(document)
@@ -198,7 +231,15 @@ class Pipeline:
             raise LoadError("fault", f"{type(fault).__name__}: {fault}") from fault
         embedding = self._stages.embedding
         keys = tuple(embedding.chunk_key(chunk) for chunk in leaves) if embedding else ()
-        return Prepared(source, document, tuple(sections), tuple(chunks), tuple(extractions), keys)
+        return Prepared(
+            source,
+            document,
+            tuple(sections),
+            tuple(chunks),
+            tuple(extractions),
+            self._stages.tiers.settings(wanted, read=False),
+            keys,
+        )
 
     def _flush(self) -> Iterator[IndexEvent]:
         """Embed and commit the batch."""
@@ -242,7 +283,6 @@ class Pipeline:
                     [prepared for prepared, _ in batch.prepared],
                     vectors=batch.vectors,
                     embedding=self._stages.embedding,
-                    settings=self._stages.settings,
                     entries=batch.entries,
                 )
         self._batch = _Batch()
@@ -251,9 +291,15 @@ class Pipeline:
             self._tally.stored(prepared)
         return [self._tally.event(kind, prepared.source.uri) for prepared, kind in batch.prepared]
 
-    def _commit_finished(self) -> None:
-        """Commit those documents of a broken off batch that are embedded in full."""
+    def _commit_finished(self, *, give_up: bool) -> None:
+        """Commit those documents of a broken off run that are read and embedded in full.
+
+        Calls to a language model under way are waited for, unless ``give_up``.
+        """
         batch = self._batch
+        if self._stages.reader:
+            for prepared, kind in self._stages.reader.close(give_up=give_up):
+                batch.add(prepared, kind)
         finished = [
             (prepared, kind)
             for prepared, kind in batch.prepared
@@ -285,7 +331,7 @@ class Pipeline:
         return self._tally.report(
             self._store,
             self._stages.embedding,
-            settings=self._stages.settings,
+            tiers=self._stages.tiers,
             interrupted=interrupted,
         )
 

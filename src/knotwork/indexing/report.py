@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
+
+from knotwork.inference.chat import TokenUsage
+from knotwork.records import ReadingStatus
 
 
 class EventKind(StrEnum):
@@ -12,6 +16,7 @@ class EventKind(StrEnum):
 
     DISCOVERED = "discovered"
     STARTED = "started"
+    READ = "read"
     EMBEDDED = "embedded"
     ADDED = "added"
     CHANGED = "changed"
@@ -36,9 +41,9 @@ OUTCOMES = frozenset(
 class IndexEvent:
     """One step of a run.
 
-    ``done`` of ``total`` sources have their outcome; ``chunks`` were embedded or stored so far in
-    this run, out of ``chunks_known`` met so far. ``reason`` and ``message`` explain a failure.
-    ``report`` comes with ``FINISHED`` alone.
+    ``done`` of ``total`` sources have their outcome; ``chunks`` were read by a model, embedded or
+    stored so far in this run, out of ``chunks_known`` met so far. ``reason`` and ``message``
+    explain a failure. ``report`` comes with ``FINISHED`` alone.
     """
 
     kind: EventKind
@@ -69,8 +74,9 @@ class IndexReport:
     ``chunks``, ``sentences``, ``mentions`` and ``relations`` were written by this run; the
     ``total_*`` fields count the index afterwards. ``embedded`` texts went through the model,
     ``reused`` ones kept the vectors they had. ``without_vectors`` counts the chunks of the index
-    that have none although there is an embedder. ``seconds`` are by stage. ``notes`` are for the
-    user.
+    that have none although there is an embedder. ``readings`` counts the chunks that a model read
+    in this run, by how it went, ``usage`` the tokens by stage; ``money`` is None where the price of
+    a model that was used is not known. ``seconds`` are by stage. ``notes`` are for the user.
     """
 
     added: int = 0
@@ -82,6 +88,9 @@ class IndexReport:
     sentences: int = 0
     mentions: int = 0
     relations: int = 0
+    readings: Mapping[ReadingStatus, int] = field(default_factory=dict)
+    usage: Mapping[str, TokenUsage] = field(default_factory=dict)
+    money: Decimal | None = None
     total_documents: int = 0
     total_chunks: int = 0
     total_entities: int = 0

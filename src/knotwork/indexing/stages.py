@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.splitters import Splitter
-from knotwork.records import Chunk, Document, Extraction, Section
+from knotwork.indexing.tiers import Tiers
+from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
 from knotwork.transform.base import Extractor
+
+if TYPE_CHECKING:
+    from knotwork.indexing.reading import DocumentReader
 
 UNKNOWN_TIME_NS = -1
 """The time of a source that has none: it is read to see whether it changed."""
@@ -35,12 +40,13 @@ def document_source(document: Document) -> Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What a run applies to each document; ``settings`` is the fingerprint of all of it."""
+    """What a run applies to each document; ``tiers`` holds the fingerprint of all of it."""
 
     splitter: Splitter
     extractor: Extractor
     embedding: Embedding
-    settings: str
+    tiers: Tiers
+    reader: DocumentReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,8 @@ class Prepared:
     """A document that was read, split and extracted from, ready to be embedded and stored.
 
     ``keys`` are the content keys of the leaf chunks, in order, NO_VECTORS for a chunk that gets
-    none; empty without an embedder.
+    none; empty without an embedder. ``settings`` are what the ledger will say it was indexed with.
+    ``readings`` and ``descriptions`` are what a model read, if one did.
     """
 
     source: Candidate
@@ -56,7 +63,10 @@ class Prepared:
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
     extractions: tuple[Extraction, ...]
+    settings: str
     keys: tuple[str, ...] = ()
+    readings: tuple[ChunkReading, ...] = ()
+    descriptions: tuple[Description, ...] = ()
 
     @property
     def leaves(self) -> list[Chunk]:

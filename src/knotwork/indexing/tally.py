@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from knotwork.indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
 from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
 from knotwork.indexing.stages import Prepared
+from knotwork.indexing.tiers import Tiers
+from knotwork.inference.model_run import ModelRun
+from knotwork.records import ReadingStatus
 from knotwork.stores.base import Store
 
-STAGES = ("discover", "load", "split", "extract", "embed", "store")
+STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
 NO_EMBEDDER_NOTE = (
     "No embedder: this index answers from full text and the knowledge graph alone. "
     "Install one with pip install 'knotwork[local]', then index again."
@@ -34,6 +37,8 @@ class Tally:
     sentences: int = 0
     mentions: int = 0
     relations: int = 0
+    readings: Counter[ReadingStatus] = field(default_factory=Counter)
+    models: ModelRun | None = None
     removed: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     outcomes: Counter[EventKind] = field(default_factory=Counter)
@@ -49,8 +54,8 @@ class Tally:
         finally:
             self.seconds[stage] += time.perf_counter() - start
 
-    def event(self, kind: EventKind, uri: str = "") -> IndexEvent:
-        """Count an outcome and return its event."""
+    def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
+        """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
         if kind in OUTCOMES:
             self.outcomes[kind] += 1
         if kind is EventKind.REMOVED:
@@ -60,7 +65,7 @@ class Tally:
             uri,
             done=sum(self.outcomes.values()) - len(self.removed),
             total=self.total,
-            chunks=self.chunks,
+            chunks=self.chunks + read,
             chunks_known=self.chunks_known,
         )
 
@@ -84,23 +89,24 @@ class Tally:
         self.sentences += prepared.sentence_count
         self.mentions += sum(len(e.mentions) for e in prepared.extractions)
         self.relations += sum(len(e.relations) for e in prepared.extractions)
+        self.readings.update(reading.status for reading in prepared.readings)
 
     def report(
         self,
         store: Store,
         embedding: Embedding | None,
         *,
-        settings: str = "",
+        tiers: Tiers | None = None,
         interrupted: bool = False,
     ) -> IndexReport:
-        """Return the report of the run so far; ``settings`` is the fingerprint of its own."""
+        """Return the report of the run so far; ``tiers`` tell which documents are outdated."""
         seconds = {**self.seconds, "total": time.perf_counter() - self.started}
         if embedding is not None:
             seconds["embed"] += embedding.names_s
             seconds["store"] -= embedding.names_s
         chunks = store.documents.chunk_count()
         bare = chunks - store.vectors("chunk").count() if embedding else 0
-        outdated = _count_outdated(store, settings) if bare else 0
+        outdated = _count_outdated(store, tiers) if bare and tiers else 0
         return IndexReport(
             added=self.outcomes[EventKind.ADDED],
             changed=self.outcomes[EventKind.CHANGED],
@@ -111,6 +117,9 @@ class Tally:
             sentences=self.sentences,
             mentions=self.mentions,
             relations=self.relations,
+            readings=dict(self.readings),
+            usage=self.models.meter.by_stage() if self.models else {},
+            money=self.models.meter.money(self.models.prices) if self.models else None,
             total_documents=store.documents.document_count(),
             total_chunks=chunks,
             total_entities=store.graph.entity_count(),
@@ -119,15 +128,18 @@ class Tally:
             reused=embedding.reused if embedding is not None else 0,
             seconds=seconds,
             without_vectors=bare,
-            notes=_notes(embedding, chunks, bare, outdated) if embedding is not None else (),
+            notes=(
+                *(_notes(embedding, chunks, bare, outdated) if embedding is not None else ()),
+                *(self.models.notes if self.models else ()),
+            ),
             interrupted=interrupted,
         )
 
 
-def _count_outdated(store: Store, settings: str) -> int:
+def _count_outdated(store: Store, tiers: Tiers) -> int:
     """Return how many documents were indexed with other settings than these."""
     entries = store.ledger.entries()
-    return sum(entry.settings != settings for entry in entries if not entry.error_reason)
+    return sum(not tiers.is_current(entry) for entry in entries if not entry.error_reason)
 
 
 def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:

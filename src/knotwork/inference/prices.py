@@ -62,6 +62,24 @@ class PriceTable:
             for pattern, prices in rules.items()
         )
 
+    @classmethod
+    def read(cls, lines: Iterable[str]) -> Self:
+        """Make a table of lines such as ``openai:gpt-* 0.15 0.60``: pattern, price in, price out.
+
+        Raises ConfigError for a line that is none.
+        """
+        rules = []
+        for line in lines:
+            parts = line.split()
+            if len(parts) != 3:
+                raise ConfigError(
+                    f"`{line}` is not the price of a model.",
+                    fix="Write its name and the prices of a million tokens in and out, such as "
+                    '"openai:gpt-* 0.15 0.60".',
+                )
+            rules.append((parts[0], Price(_read_price(parts[1]), _read_price(parts[2]))))
+        return cls(rules)
+
     def __bool__(self) -> bool:
         return bool(self._rules)
 

@@ -1,0 +1,106 @@
+"""From settings to the stages of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from knotwork.config import ExtractionSettings, Settings, fingerprint
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.reading import DocumentReader
+from knotwork.indexing.splitters import make_splitter
+from knotwork.indexing.stages import Stages
+from knotwork.indexing.tiers import Tier, Tiers
+from knotwork.inference.base import Embedder
+from knotwork.inference.model_run import ModelRun
+from knotwork.inference.registry import NO_EMBEDDER
+from knotwork.records import content_id
+from knotwork.transform.base import Extractor
+from knotwork.transform.model.extractor import ModelExtractor
+from knotwork.transform.model.methods import LineMethod
+from knotwork.transform.model.schema import ExtractionSchema
+from knotwork.transform.model.turns import Turns
+from knotwork.transform.registry import make_extractor
+
+FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
+
+
+def compose_stages(
+    settings: Settings,
+    *,
+    embedder: Embedder | None,
+    models: ModelRun,
+    tier: str | None = None,
+) -> Stages:
+    """Return what a run applies to each document.
+
+    ``tier`` is that of all documents; by default new ones have that of the settings, and those that
+    a model read once stay read. Raises UnknownName for an unknown tier, and ConfigError for the
+    full one without a model, for a schema that cannot be read, and for wrong settings of models.
+    """
+    index = settings.index
+    splitter = make_splitter(
+        index.splitter,
+        chunk_tokens=index.chunk_tokens,
+        overlap_tokens=index.overlap_tokens,
+        parent_tokens=index.parent_tokens,
+    )
+    rules = make_extractor(
+        index.extractor, dictionary=Path(index.dictionary) if index.dictionary else None
+    )
+    embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
+    chosen = read_tier(tier or settings.llm.tier)
+    wants_model = chosen is not Tier.NONE and models.has("extract")
+    if chosen is Tier.FULL and not wants_model:
+        raise ConfigError(
+            'The tier "full" needs a language model, and none is set.',
+            fix='Set llm.model (for example "openai:gpt-4o-mini"), or choose the tier "lean".',
+        )
+    tiers = Tiers(
+        plain=fingerprint(index, embedding.identity, rules.name),
+        read=_reading_fingerprint(settings.extraction),
+        has_model=wants_model,
+        reads_new=chosen is Tier.FULL,
+        keeps_read=tier is None,
+    )
+    reader = _make_reader(settings, models, rules, tiers) if wants_model else None
+    return Stages(splitter, rules, embedding, tiers, reader)
+
+
+def read_tier(name: str) -> Tier:
+    """Return the tier of this name. Raises UnknownName."""
+    try:
+        return Tier(name.strip().lower())
+    except ValueError:
+        raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
+
+
+def _make_reader(
+    settings: Settings, models: ModelRun, rules: Extractor, tiers: Tiers
+) -> DocumentReader:
+    wanted = settings.extraction
+    schema = _schema(wanted)
+    if wanted.form not in FORMS:
+        raise UnknownName("form of extraction", wanted.form, FORMS)
+    model = models.open("extract")
+    assert model is not None, "a model is set"
+    extractor = ModelExtractor(
+        model,
+        method=LineMethod(FORMS[wanted.form], schema=schema, question=wanted.question),
+        turns=Turns(wanted.gleanings, wanted.check_relations, schema),
+        rules=rules,
+        memory_tokens=wanted.memory_tokens,
+        concurrency=settings.llm.concurrency,
+        halt=models.halt,
+    )
+    return DocumentReader(extractor, tiers)
+
+
+def _schema(wanted: ExtractionSettings) -> ExtractionSchema:
+    return ExtractionSchema.read(Path(wanted.schema)) if wanted.schema else ExtractionSchema()
+
+
+def _reading_fingerprint(wanted: ExtractionSettings) -> str:
+    shaping = (wanted.form, wanted.question, wanted.gleanings, wanted.check_relations)
+    return content_id(*map(str, shaping), _schema(wanted).fingerprint)

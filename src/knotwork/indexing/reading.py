@@ -1,0 +1,147 @@
+"""Having a model read documents: many chunks at a time, while others are prepared and stored."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from knotwork.errors import ModelUnavailable
+from knotwork.indexing.report import EventKind
+from knotwork.indexing.stages import Prepared
+from knotwork.indexing.tiers import Tiers
+from knotwork.records import ChunkReading, ReadingStatus
+from knotwork.stores.base import Store
+from knotwork.stores.readings import StoresReadings
+from knotwork.transform.model.extractor import ModelExtractor
+from knotwork.transform.model.outcomes import ChunkOutcome
+from knotwork.transform.model.pool import PATIENCE
+
+READ_AHEAD_CHUNKS = 512
+"""Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A document whose chunks are being read."""
+
+    prepared: Prepared
+    kind: EventKind
+    futures: deque[Future[ChunkOutcome]]
+    outcomes: list[ChunkOutcome] = field(default_factory=list)
+
+
+class DocumentReader:
+    """Reads documents in the order given; use from one thread.
+
+    A chunk whose reply cannot be used keeps what the rules found and is quarantined. One that no
+    server answered for makes its document pending, so that the next run reads it again.
+    """
+
+    def __init__(
+        self, extractor: ModelExtractor, tiers: Tiers, *, patience: int = PATIENCE
+    ) -> None:
+        self._extractor = extractor
+        self._tiers = tiers
+        self._patience = patience
+        self._pool: ThreadPoolExecutor | None = None
+        self._documents: deque[_Open] = deque()
+        self._missed = 0
+        self.open_chunks = 0
+        self.read_chunks = 0
+        """Chunks of unfinished documents that were read."""
+
+    def begin(self, prepared: Prepared, kind: EventKind) -> None:
+        """Have a document read; ``kind`` comes back with it."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._extractor.concurrency, "knotwork-read")
+        jobs = self._extractor.jobs(prepared.document, prepared.leaves, prepared.extractions)
+        futures = deque(self._pool.submit(self._extractor.extract_chunk, job) for job in jobs)
+        self._documents.append(_Open(prepared, kind, futures))
+        self.open_chunks += len(futures)
+
+    def is_ready(self) -> bool:
+        """Tell whether the oldest document is read."""
+        return bool(self._documents) and all(f.done() for f in self._documents[0].futures)
+
+    def step(self) -> tuple[Prepared, EventKind] | None:
+        """Wait for one chunk of the oldest document; return the document if it was the last.
+
+        Raises ModelError for what concerns all chunks: a ceiling that is reached, a key that is
+        refused, and ModelUnavailable when no server answers any more.
+        """
+        oldest = self._documents[0]
+        if oldest.futures:
+            outcome = oldest.futures[0].result()
+            oldest.futures.popleft()
+            oldest.outcomes.append(outcome)
+            self.read_chunks += 1
+            self._note_absence(outcome)
+        return None if oldest.futures else self._finish()
+
+    def close(self, *, give_up: bool = False) -> list[tuple[Prepared, EventKind]]:
+        """Begin nothing more, and return the documents that are read in full.
+
+        Calls under way are waited for, since they are paid for, unless ``give_up``.
+        """
+        if self._pool is None:
+            return []
+        if give_up and self._extractor.halt is not None:
+            self._extractor.halt.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = None
+        finished = []
+        while self._documents and all(_is_read(f) for f in self._documents[0].futures):
+            done = self._documents[0]
+            done.outcomes += [future.result() for future in done.futures]
+            finished.append(self._finish())
+        self._documents.clear()
+        self.open_chunks = self.read_chunks = 0
+        return finished
+
+    def _finish(self) -> tuple[Prepared, EventKind]:
+        done = self._documents.popleft()
+        self.open_chunks -= len(done.outcomes)
+        self.read_chunks -= min(len(done.outcomes), self.read_chunks)
+        missed = any(outcome.unavailable for outcome in done.outcomes)
+        source = self._extractor.model.name
+        read = replace(
+            done.prepared,
+            extractions=tuple(outcome.extraction for outcome in done.outcomes),
+            readings=tuple(_reading_of(outcome, source) for outcome in done.outcomes),
+            descriptions=tuple(d for outcome in done.outcomes for d in outcome.descriptions),
+            settings=self._tiers.settings(True, read=not missed),
+        )
+        return read, done.kind
+
+    def _note_absence(self, outcome: ChunkOutcome) -> None:
+        self._missed = self._missed + 1 if outcome.unavailable else 0
+        if self._missed >= self._patience:
+            raise ModelUnavailable(
+                f"The model did not answer for {self._missed} chunks in a row: {outcome.reason}",
+                fix="Run again when it does: finished chunks are not asked again.",
+            )
+
+
+def _is_read(future: Future[ChunkOutcome]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
+    quarantined = outcome.status is ReadingStatus.QUARANTINED
+    return ChunkReading(
+        outcome.chunk_id,
+        source,
+        outcome.status,
+        reason=outcome.reason if quarantined else "",
+        raw=outcome.raw,
+        complaints=tuple(": ".join(filter(None, (c.line, c.reason))) for c in outcome.complaints),
+    )
+
+
+def quarantined_documents(store: Store) -> frozenset[str]:
+    """Return the ids of the documents with a chunk that no reply of a model could be used for."""
+    if not isinstance(store, StoresReadings):
+        return frozenset()
+    chunks = [reading.chunk_id for reading in store.readings.quarantined()]
+    return frozenset(chunk.document_id for chunk in store.documents.chunks(chunks).values())
