@@ -37,7 +37,12 @@ def bring_up_to_date(store: Store, *, rebuild: bool = False) -> None:
     with store.transaction():
         refresh_communities(store, rebuild=rebuild)
         refresh_reports(store)
-        store.set_meta({CONTENT_META: _content(store)})
+        mark_current(store)
+
+
+def mark_current(store: Store) -> None:
+    """Note that communities and reports are those of the documents as they are."""
+    store.set_meta({CONTENT_META: _content(store)})
 
 
 def find_topics(
