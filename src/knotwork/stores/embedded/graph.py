@@ -15,6 +15,7 @@ from knotwork.records import (
     Mention,
     Node,
     Relation,
+    Span,
     Subgraph,
     entity_id,
     int_to_id,
@@ -40,6 +41,11 @@ _MENTIONS = (
     "SELECT m.chunk, e.normal_form, m.name, m.type, m.spans, m.about FROM json_each(?) j"
     " CROSS JOIN mention m ON m.chunk = j.value CROSS JOIN entity e ON e.id = m.entity"
     " ORDER BY m.chunk, m.entity"
+)
+_RELATIONS = (
+    'SELECT c.chunk, c.source, r.name, c.target, c.weight, c.start, c."end", c.description'
+    " FROM json_each(?) j CROSS JOIN contribution c ON c.chunk = j.value"
+    " CROSS JOIN relation r ON r.id = c.relation ORDER BY c.chunk, c.source, r.name, c.target"
 )
 _ABOUT = (
     "SELECT chunk, about FROM mention WHERE entity = ? AND about > ?"
@@ -114,6 +120,20 @@ class EmbeddedGraph:
         for key, normal_form, name, type_, spans, about in rows:
             mention = Mention(int_to_id(key), normal_form, name, type_, unpack_spans(spans), about)
             grouped[key].append(mention)
+        return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
+
+    def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
+        """Return each chunk's relations, ordered by source, relation and target."""
+        keys = dict(keys_of(chunk_ids))
+        with self._database.reading():
+            rows = self._database.fetch(_RELATIONS, (pack_keys(keys.values()),))
+        grouped: defaultdict[int, list[Relation]] = defaultdict(list)
+        for key, source, name, target, weight, start, end, description in rows:
+            span = None if start is None else Span(start, end)
+            ends = int_to_id(source), int_to_id(target)
+            grouped[key].append(
+                Relation(int_to_id(key), ends[0], name, ends[1], weight, span, description)
+            )
         return {chunk: grouped[key] for chunk, key in keys.items() if key in grouped}
 
     def about(

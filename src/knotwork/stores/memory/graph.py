@@ -77,6 +77,14 @@ class MemoryGraph:
                 found[chunk].append(mention)
         return dict(found)
 
+    def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
+        wanted = set(chunk_ids)
+        found: defaultdict[str, list[Relation]] = defaultdict(list)
+        for key, relation in sorted(self._state().relations.items(), key=lambda kv: kv[0]):
+            if key[0] in wanted:
+                found[key[0]].append(relation)
+        return dict(found)
+
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
