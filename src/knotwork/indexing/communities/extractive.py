@@ -22,26 +22,33 @@ _SCALE = 2.5
 """Points of the rating for every tenfold number of names and chunks."""
 
 
-def write_extractive_report(material: Material) -> CommunityReport:
-    """Put a report together from sentences of the documents; equal material, equal report."""
+def write_extractive_report(material: Material, *, content_key: str = "") -> CommunityReport:
+    """Put a report together from sentences of the documents; equal material, equal report.
+
+    ``content_key`` takes the place of the material's.
+    """
     chosen = choose_sentences(material.sentences, count=_FINDINGS)
     texts = [sentence.text for sentence in material.sentences]
     language = detect_language("\n".join(texts) or " ".join(e.name for e in material.entities))
     names = central_names(material.entities)
-    title = _listed(names[:_TITLE_NAMES], language)
     phrases = key_phrases(texts, language=language, names=names)
     told = [sentence.text for sentence in chosen[:_SUMMARY_SENTENCES]]
     summary = _summary(told, names[:_SUMMARY_NAMES], phrases, language)
     return CommunityReport(
         material.community_id,
-        title,
+        report_title(material, language),
         summary,
         tuple(Finding(sentence.text, (sentence.support,)) for sentence in chosen),
-        _rating(material),
+        rate(material),
         language,
         EXTRACTIVE_SOURCE,
-        material.content_key,
+        content_key or material.content_key,
     )
+
+
+def report_title(material: Material, language: str) -> str:
+    """Return the title that the names of a community make."""
+    return _listed(central_names(material.entities)[:_TITLE_NAMES], language)
 
 
 def central_names(entities: Sequence[Entity]) -> list[str]:
@@ -79,7 +86,7 @@ def _listed(items: Sequence[str], language: str) -> str:
     return ("、" if language == "zh" else ", ").join(items)
 
 
-def _rating(material: Material) -> float:
+def rate(material: Material) -> float:
     """Rate by extent alone: what one community is worth must not depend on the others."""
     members, chunks = material.extent
     return round(min(10.0, _SCALE * math.log10(1 + members + chunks)), 2)

@@ -3,53 +3,210 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from knotwork.indexing.communities.extractive import write_extractive_report
-from knotwork.indexing.communities.material import group_by_parent, read_material
+from knotwork.indexing.communities.briefs import Brief, BriefDesk
+from knotwork.indexing.communities.extractive import rate, write_extractive_report
+from knotwork.indexing.communities.foundation import Children, children_among, children_in
+from knotwork.indexing.communities.material import Material
+from knotwork.indexing.communities.publishing import publish_reports, put_missing_vectors
 from knotwork.indexing.communities.refreshing import community_store, stored_communities
-from knotwork.records import Community, CommunityReport
+from knotwork.indexing.communities.writing import ReportWriter, WrittenReports, stand_in_key
+from knotwork.indexing.embedding import Embedding
+from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport
 from knotwork.stores.base import Store
+from knotwork.transform.model.drafts import Complaint
 
 
 @dataclass(frozen=True, slots=True)
 class ReportChanges:
-    """What a refresh did: reports written, and reports that were still right."""
+    """What a refresh did: reports written, and reports that were still right.
+
+    Of those written, ``by_model`` are a model's; for ``stand_ins`` its replies could not be used.
+    ``complaints`` say what of its replies is not used.
+    """
 
     written: int
     kept: int
     seconds: float
+    by_model: int = 0
+    stand_ins: int = 0
+    complaints: tuple[Complaint, ...] = ()
 
 
-def refresh_reports(store: Store, *, community_ids: Collection[str] | None = None) -> ReportChanges:
-    """Write the extractive reports that are missing or outdated, in one transaction.
+def refresh_reports(
+    store: Store,
+    *,
+    community_ids: Collection[str] | None = None,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> ReportChanges:
+    """Write the reports that are missing or outdated.
 
     All of them, or those of ``community_ids`` and of the communities below these, which they are
-    made from. A report with the content key of its community's material is kept, whoever wrote it.
-    Reports are searched by ``texts("report")``, under the ids of their communities. Raises
-    StoreError when the store cannot hold communities.
+    made from. The extractive ones come first, in one transaction; then ``writer`` has a model write
+    those that are worth it, level by level from below, and each call's reports are stored when it
+    comes. A report is kept while what it was written from is the same: an extractive one by its
+    material, a model's by its brief, with a writer or without. Reports are searched by
+    ``texts("report")`` under the ids of their communities and, with ``embedding``, by
+    ``vectors("report")``. Raises StoreError when the store cannot hold communities; ModelError and
+    BudgetExceeded when no more calls can be made: what is finished is stored.
     """
     begun = time.monotonic()
     held = community_store(store)
     with store.transaction():
         communities = stored_communities(held)
-        children = group_by_parent(communities)
+        budgets = writer.budgets if writer is not None else None
+        desk = BriefDesk(store, children_among(communities), budgets)
         if community_ids is not None:
             communities = _with_descendants(communities, set(community_ids))
-        reports = held.reports([community.id for community in communities])
-        written: list[CommunityReport] = []
-        for community in sorted(communities, key=lambda c: (-c.level, c.id)):
-            below = [reports[child.id] for child in children.get(community.id, ())]
-            below.sort(key=lambda report: (-report.rating, report.content_key))
-            material = read_material(store, community, below)
-            known = reports.get(community.id)
-            if known is None or known.content_key != material.content_key:
-                reports[community.id] = write_extractive_report(material)
-                written.append(reports[community.id])
-        held.put_reports(written)
-        store.texts("report").add((report.community_id, report.text) for report in written)
-    return ReportChanges(len(written), len(communities) - len(written), time.monotonic() - begun)
+        pending, written = _refresh_extractive(store, desk, communities, writer)
+    by_id = {community.id: community for community in communities}
+    model = WrittenReports()
+    if writer is not None:
+        for level in _by_level(pending):
+            briefs = [desk.brief(community) for community in level]
+            model = model.joined(_write(store, briefs, by_id, writer, embedding))
+    if embedding is not None:
+        put_missing_vectors(store, by_id.keys(), embedding)
+    changed = {report.community_id for report in (*written, *model.reports)}
+    return ReportChanges(
+        len(changed),
+        len(communities) - len(changed),
+        time.monotonic() - begun,
+        len(model.reports) - len(model.stood_in),
+        len(model.stood_in),
+        model.complaints,
+    )
+
+
+def write_reports(
+    store: Store,
+    community_ids: Collection[str],
+    writer: ReportWriter,
+    *,
+    embedding: Embedding | None = None,
+) -> dict[str, CommunityReport]:
+    """Have a model write the reports of these communities alone, and return the reports of all.
+
+    One is written where it is missing, outdated or extractive, and worth it. Those of other
+    communities stay as they are: a parent is written from the reports of its children as they
+    stand. The lowest come first. Raises as `refresh_reports`; what is finished is stored.
+    """
+    held = community_store(store)
+    found = held.communities(list(dict.fromkeys(community_ids)))
+    children = children_in(held)
+    around = _reports_around(store, found.values(), children)
+    desk = BriefDesk(store, children, writer.budgets, around)
+    for level in _by_level(found.values()):
+        known = held.reports([community.id for community in level])
+        extractive: list[CommunityReport] = []
+        briefs: list[Brief] = []
+        for community in level:
+            material, report = desk.foundation.material(community), known.get(community.id)
+            if desk.is_worth_a_model(community, material):
+                brief = desk.brief(community, material)
+                if not _is_written(report, brief, retry=writer.retry):
+                    briefs.append(brief)
+            elif report is None or not _is_right(report, community, material, desk):
+                extractive.append(write_extractive_report(material))
+        publish_reports(store, extractive, embedding=embedding, of=found)
+        _write(store, briefs, found, writer, embedding)
+    return held.reports(found.keys())
+
+
+def _is_written(known: CommunityReport | None, brief: Brief, *, retry: bool) -> bool:
+    """Tell whether a model wrote a report from this brief, or could not."""
+    if known is None:
+        return False
+    written, tried = _keys(brief)
+    return known.content_key == written or (known.content_key == tried and not retry)
+
+
+def _refresh_extractive(
+    store: Store, desk: BriefDesk, communities: Sequence[Community], writer: ReportWriter | None
+) -> tuple[list[Community], list[CommunityReport]]:
+    """Store the extractive reports that are missing or outdated, and return them, behind the
+    communities that a model is to write about.
+
+    A model's report that is right stays, and is rated by what the extent is now.
+    """
+    reports = community_store(store).reports([community.id for community in communities])
+    pending: list[Community] = []
+    written: list[CommunityReport] = []
+    rated: list[CommunityReport] = []
+    for community in sorted(communities, key=_from_below):
+        material = desk.foundation.material(community)
+        known = reports.get(community.id)
+        if known is None or not _is_right(known, community, material, desk):
+            known = write_extractive_report(material)
+            written.append(known)
+        elif known.rating != rate(material):
+            rated.append(replace(known, rating=rate(material)))
+        if known.source == EXTRACTIVE_SOURCE:
+            desk.foundation.settle(known)
+            asked_before = known.content_key != material.content_key
+            again = writer is not None and (writer.retry or not asked_before)
+            if again and desk.is_worth_a_model(community, material):
+                pending.append(community)
+    community_store(store).put_reports(rated)
+    publish_reports(store, written)
+    return pending, written
+
+
+def _is_right(
+    known: CommunityReport, community: Community, material: Material, desk: BriefDesk
+) -> bool:
+    """Tell whether a report is what would be written: from this material, or from this brief."""
+    return known.content_key == material.content_key or known.content_key in _keys(
+        desk.brief(community, material)
+    )
+
+
+def _keys(brief: Brief) -> tuple[str, str]:
+    return brief.key, stand_in_key(brief)
+
+
+def _write(
+    store: Store,
+    briefs: Sequence[Brief],
+    communities: Mapping[str, Community],
+    writer: ReportWriter,
+    embedding: Embedding | None,
+) -> WrittenReports:
+    """Have a model write reports, and store those of each call when it comes."""
+    reports: list[CommunityReport] = []
+    stood_in: frozenset[str] = frozenset()
+    complaints: list[Complaint] = []
+    with closing(writer.write(briefs)) as calls:
+        for call in calls:
+            publish_reports(store, call.reports, embedding=embedding, of=communities)
+            reports += call.reports
+            stood_in |= call.stood_in
+            complaints += call.complaints
+    return WrittenReports(tuple(reports), stood_in, tuple(complaints))
+
+
+def _by_level(communities: Iterable[Community]) -> Iterator[list[Community]]:
+    """Yield the communities of each level, the lowest first."""
+    ordered = sorted(communities, key=_from_below)
+    for _, level in groupby(ordered, key=lambda community: community.level):
+        yield list(level)
+
+
+def _from_below(community: Community) -> tuple[int, str]:
+    return -community.level, community.id
+
+
+def _reports_around(
+    store: Store, communities: Iterable[Community], children: Children
+) -> list[CommunityReport]:
+    """Return the reports of communities and of their children."""
+    ids = {key.id for community in communities for key in (community, *children(community))}
+    return list(community_store(store).reports(ids).values())
 
 
 def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Community]:

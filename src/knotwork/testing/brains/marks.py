@@ -10,8 +10,9 @@ and sets what it works on between marks, wherever in the conversation, each of w
     <question> a question </question>
     <context> numbered passages, each starting a line with [1], [2] ... </context>
     <name> the entity that the descriptions are of </name>
-    <descriptions> one a line </descriptions>
-    <community> the entities, relations and reports of a community, one a line </community>
+    <descriptions> one a line; of several entities each below # NUMBER NAME </descriptions>
+    <community> the names, relations and numbered lines of a community, one a line; of several
+        communities each below # NUMBER </community>
     <pairs> 1. NAME: description || NAME: description, one numbered pair a line </pairs>
     <points> lines that the map steps gave </points>
     <memory> names and facts of similar earlier chunks </memory>

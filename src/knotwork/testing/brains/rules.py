@@ -25,7 +25,10 @@ _PAIR = re.compile(r"^\s*(\d+)[.):、]?\s*(.+?)\s*\|\|\s*(.+?)\s*$", re.MULTILIN
 _POINT = re.compile(r"^\s*(\d{1,3})\s*\|\s*(\S.*)$", re.MULTILINE)
 _UNNAMED = {"en": "is related to", "zh": "相关"}
 _AND = {"en": " and ", "zh": "与"}
+_HEAD = re.compile(r"^# (\d{1,4})(?: .*)?$", re.MULTILINE)
 _SUMMARY_TOKENS = 120
+_REPORT_SUMMARY_TOKENS = 60
+_REPORT_FINDINGS = 4
 _FINDINGS = 5
 _KEYWORDS = 10
 _ANSWER_SENTENCES = 3
@@ -95,13 +98,36 @@ def glean(assignment: Assignment, form: LineForm) -> str:
 
 
 def summarise_descriptions(assignment: Assignment, form: LineForm) -> str:
-    """Return the distinct sentences of descriptions, as many as a summary holds."""
-    return _shorten(sentences_of(assignment.section("descriptions", "text"))) or form.nothing
+    """Return the distinct sentences of descriptions, as many as a summary holds.
+
+    Of several entries, headed ``# NUMBER NAME``, each has a line of its own.
+    """
+    told = assignment.section("descriptions", "text")
+    entries = _groups(told)
+    if not entries:
+        return _shorten(sentences_of(told)) or form.nothing
+    lines = [form.join(number, _shorten(sentences_of(text))) for number, text in entries if text]
+    return "\n".join(lines) or form.nothing
 
 
 def report_community(assignment: Assignment, form: LineForm) -> str:
-    """Return a report: what is named most as title, first sentences, and the lines as findings."""
-    passages = read_passages(assignment.section("community", "context", "text"))
+    """Return a report: what is named most as title, first sentences, and the lines as findings.
+
+    Of several groups, headed ``# NUMBER``, each has one.
+    """
+    told = assignment.section("community", "context", "text")
+    groups = _groups(told)
+    if not groups:
+        return "\n".join(_report_lines(told, form)) or form.nothing
+    lines: list[str] = []
+    for number, text in groups:
+        report = _report_lines(text, form)
+        lines += [form.join("report", number), *report] if report else []
+    return "\n".join(lines) or form.nothing
+
+
+def _report_lines(told: str, form: LineForm) -> list[str]:
+    passages = read_passages(told)
     text = "\n".join(passage.text for passage in passages)
     named = sorted(read_text(text)[0], key=lambda n: -len(n.sentences))
     title = _AND[language_of(text)].join(n.name for n in named[:2])
@@ -109,9 +135,17 @@ def report_community(assignment: Assignment, form: LineForm) -> str:
     findings = [cite(first[0], passage.number) for passage, first in firsts if first]
     findings = list(dict.fromkeys(findings))
     if not findings:
-        return form.nothing
-    summary = _shorten([sentence for _, first in firsts for sentence in first])
-    return "\n".join(form.report(title or findings[0], summary, findings[:_FINDINGS]))
+        return []
+    first_sentences = [sentence for _, first in firsts for sentence in first]
+    summary = _shorten(first_sentences, most_tokens=_REPORT_SUMMARY_TOKENS)
+    return form.report(title or findings[0], summary, findings[:_REPORT_FINDINGS])
+
+
+def _groups(told: str) -> list[tuple[str, str]]:
+    """Return the numbers and the texts of the parts of a section that has headings, in order."""
+    heads = list(_HEAD.finditer(told))
+    ends = [head.start() for head in heads[1:]] + [len(told)]
+    return [(h[1], told[h.end() : end].strip()) for h, end in zip(heads, ends, strict=bool(heads))]
 
 
 def find_keywords(assignment: Assignment, form: LineForm) -> str:
@@ -180,13 +214,13 @@ TASKS: dict[str, Task] = {
 """What a prompt may ask for in its first line, as ``task: NAME``."""
 
 
-def _shorten(sentences: Sequence[str]) -> str:
+def _shorten(sentences: Sequence[str], *, most_tokens: int = _SUMMARY_TOKENS) -> str:
     """Join distinct sentences up to the size of a summary; the first is always there."""
     kept: list[str] = []
     total = 0
     for sentence in dict.fromkeys(s for s in sentences if s):
         total += count_tokens(sentence)
-        if kept and total > _SUMMARY_TOKENS:
+        if kept and total > most_tokens:
             break
         kept.append(sentence)
     apart = "" if kept and language_of("".join(kept)) == "zh" else " "

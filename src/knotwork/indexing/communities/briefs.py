@@ -1,0 +1,237 @@
+"""What a model is told of a community: names, what is known of them, and numbered sentences.
+
+A brief holds a part of the community's material, under a ceiling of tokens. Its key is the hash of
+what it says, so a change of the documents that leaves the brief as it is costs no call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import TypeVar
+
+from knotwork.indexing.communities.centrality import choose_sentences
+from knotwork.indexing.communities.extractive import central_names
+from knotwork.indexing.communities.foundation import Children, Foundation
+from knotwork.indexing.communities.material import Material, Sentence, read_material
+from knotwork.indexing.communities.refreshing import community_store
+from knotwork.indexing.describing import describe
+from knotwork.records import (
+    ALIAS_RELATION,
+    CO_OCCURRENCE_RELATION,
+    Community,
+    CommunityReport,
+    EdgeType,
+    Support,
+    content_id,
+)
+from knotwork.stores.base import Store
+from knotwork.text.languages import detect_language
+from knotwork.text.tokens import count_tokens
+
+Told = TypeVar("Told", Sentence, "BriefLine")
+
+VERSION = "model-1"
+"""The kind of writer, a part of every key; raised when the same brief should be written anew.
+
+No name of a model is part of a key: what one model wrote stays when another one is set.
+"""
+
+_CENTRAL = 12
+_NAMES = 12
+_DESCRIBED = 8
+_DESCRIPTION_TOKENS = 40
+_RELATED = 20
+_RELATIONS = 4
+_PARTS = 8
+_FEW_CHUNKS = 8
+"""A parent of so few may be told of by its own sentences, if all of them have room."""
+_HEADING_SHARE = 0.4
+"""Share of a brief's tokens that names, descriptions and relations may take."""
+_LINE_TOKENS = 4
+"""What the number of a line and its break cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBudgets:
+    """How much a model is told, and when it is asked at all.
+
+    A brief has at most ``brief_tokens``; that of a community with others below it,
+    ``parent_tokens``. A community of which the documents say less than ``least_tokens`` keeps its
+    extractive report, which then holds most of it. ``reports_a_call`` share one prompt.
+    """
+
+    brief_tokens: int = 320
+    parent_tokens: int = 440
+    least_tokens: int = 600
+    reports_a_call: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BriefLine:
+    """A numbered line: a sentence, or a finding of a report below, and where it stands."""
+
+    text: str
+    supports: tuple[Support, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a model writes one report from. ``heading`` is what stands above the numbered lines."""
+
+    material: Material
+    key: str
+    language: str
+    heading: tuple[str, ...]
+    lines: tuple[BriefLine, ...]
+
+    @property
+    def community_id(self) -> str:
+        return self.material.community_id
+
+    def rendered(self, number: int, *, first: int) -> str:
+        """Return it as a group of a prompt, its lines numbered from ``first``."""
+        told = (f"[{place}] {line.text}" for place, line in enumerate(self.lines, start=first))
+        return "\n".join((f"# {number}", *self.heading, *told))
+
+
+class BriefDesk:
+    """Makes the briefs of communities, from the reports of their children as they stand.
+
+    ``known`` are extractive reports to build on: see `Foundation`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        children: Children,
+        budgets: ReportBudgets | None = None,
+        known: Iterable[CommunityReport] = (),
+    ) -> None:
+        self.foundation = Foundation(store, children, known)
+        self._store = store
+        self._budgets = budgets or ReportBudgets()
+
+    def is_worth_a_model(self, community: Community, material: Material) -> bool:
+        """Tell whether there is more to say of a community than a few of its sentences do."""
+        if self.foundation.children(community):
+            return True
+        tokens = 0
+        for sentence in material.sentences:
+            tokens += count_tokens(sentence.text)
+            if tokens >= self._budgets.least_tokens:
+                return True
+        return False
+
+    def brief(self, community: Community, material: Material | None = None) -> Brief:
+        """Return the brief of a community, whose material is gathered where it is not given."""
+        material = material or self.foundation.material(community)
+        children = self.foundation.children(community)
+        if not children:
+            return make_brief(self._store, community, material, ceiling=self._budgets.brief_tokens)
+        ceiling = self._budgets.parent_tokens
+        if len(community.chunk_ids) <= _FEW_CHUNKS:
+            own = read_material(self._store, community)
+            if sum(_cost(sentence.text) for sentence in own.sentences) <= ceiling:
+                return make_brief(self._store, community, own, ceiling=ceiling)
+        reports = community_store(self._store).reports([child.id for child in children])
+        below = sorted(reports.values(), key=lambda report: (-report.rating, report.community_id))
+        return make_brief(self._store, community, material, ceiling=ceiling, below=below)
+
+
+def make_brief(
+    store: Store,
+    community: Community,
+    material: Material,
+    *,
+    ceiling: int,
+    below: Sequence[CommunityReport] = (),
+) -> Brief:
+    """Return the brief of a community, of at most ``ceiling`` tokens.
+
+    ``below`` are the reports of its children, whoever wrote them, the best rated first: where there
+    are any, their findings are the lines. The key counts the material in their place.
+    """
+    known = _known_of_names(store, community, material, ceiling)
+    room = ceiling - sum(map(_cost, known))
+    sentences = _chosen_sentences(material.sentences, room)
+    told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in sentences)
+    key = content_id(VERSION, *known, "lines", *told)
+    language = detect_language("\n".join(s.text for s in material.sentences) or "\n".join(known))
+    if not below:
+        lines = [BriefLine(s.text, (s.support,)) for s in sentences]
+        return Brief(material, key, language, known, tuple(lines))
+    parts = f"parts: {'; '.join(report.title for report in below[:_PARTS])}"
+    lines = list(_within(_findings(below), room - _cost(parts)))
+    return Brief(material, key, language, (*known, parts), tuple(lines))
+
+
+def _known_of_names(
+    store: Store, community: Community, material: Material, ceiling: int
+) -> tuple[str, ...]:
+    """Return the names of a community, descriptions of the first, and relations among them."""
+    names = {entity.id: entity.name for entity in material.entities}
+    room = ceiling * _HEADING_SHARE
+    kept = [f"names: {', '.join(central_names(material.entities)[:_NAMES])}"]
+    room -= _cost(kept[0])
+    described = describe(store, list(names)[:_DESCRIBED], most_tokens=_DESCRIPTION_TOKENS)
+    lines = [f"{names[key]}: {text}" for key, text in described.items()]
+    for line in chain(lines, _relations(store, community, names)):
+        if _cost(line) <= room:
+            kept.append(line)
+            room -= _cost(line)
+    return tuple(kept)
+
+
+def _relations(store: Store, community: Community, names: Mapping[str, str]) -> list[str]:
+    """Return the strongest relations among important members that say more than that there is one.
+
+    A store gives no descriptions of relations; the sentences below say what they would.
+    """
+    members = [key for key in community.entity_ids[:_RELATED] if key in names]
+    edges = store.graph.neighbours(members, direction="out", types=[EdgeType.RELATES])
+    found = [
+        edge
+        for key in members
+        for edge in edges.get(key, ())
+        if edge.target in names and edge.relation not in {ALIAS_RELATION, CO_OCCURRENCE_RELATION}
+    ]
+    found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
+    lines = (f"{names[e.source]} | {e.relation} | {names[e.target]}" for e in found)
+    return list(dict.fromkeys(lines))[:_RELATIONS]
+
+
+def _chosen_sentences(sentences: Sequence[Sentence], room: int) -> list[Sentence]:
+    """Return the central sentences, then those with the best coverage, as many as there is room
+    for; sentences of one chunk stand together, in their order.
+    """
+    central = choose_sentences(sentences, count=_CENTRAL)
+    chosen = list(_within(dict.fromkeys((*central, *sentences)), room))
+    place: dict[str, int] = {}
+    for sentence in chosen:
+        place.setdefault(sentence.support.chunk_id, len(place))
+    return sorted(chosen, key=lambda s: (place[s.support.chunk_id], s.support.span))
+
+
+def _findings(below: Iterable[CommunityReport]) -> Iterator[BriefLine]:
+    """Yield the first finding of each report, then the second of each, and so on."""
+    rows = zip_longest(*(report.findings for report in below))
+    for finding in chain.from_iterable(rows):
+        if finding is not None and finding.supports:
+            yield BriefLine(finding.text, finding.supports)
+
+
+def _within(items: Iterable[Told], room: int) -> Iterator[Told]:
+    """Yield the items that fit, in order; the first in any case."""
+    first = True
+    for item in items:
+        cost = _cost(item.text)
+        if first or cost <= room:
+            room -= cost
+            first = False
+            yield item
+
+
+def _cost(text: str) -> int:
+    return count_tokens(text) + _LINE_TOKENS

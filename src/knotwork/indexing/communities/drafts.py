@@ -1,0 +1,235 @@
+"""Reading the reports in a model's reply: line by line, each finding traced to its sentences.
+
+    report | NUMBER
+    title | TITLE
+    summary | SUMMARY
+    finding | STATEMENT [1][3]
+
+Whatever a garbled line costs, it costs no other. A finding stands on the lines whose numbers it
+gives; one without a number that exists stands on the line that says the same, or is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from knotwork.indexing.communities.briefs import Brief
+from knotwork.indexing.prompts.batches import Reading
+from knotwork.inference.chat import ChatReply
+from knotwork.records import Finding, Support
+from knotwork.text.terms import content_terms
+from knotwork.transform.model.cleaning import bare_line, clean_field, is_idle, plain_text
+from knotwork.transform.model.drafts import Complaint
+
+MOST_FINDINGS = 6
+_LONGEST = {"title": 120, "summary": 900, "finding": 600}
+"""Characters; what is longer is not what was asked for."""
+_SAME = 0.5
+"""Share of a finding's terms that a line holds when it says the same."""
+_KINDS = {
+    "report": "report", "group": "report", "报告": "report", "组": "report",
+    "title": "title", "标题": "title", "summary": "summary", "摘要": "summary", "总结": "summary",
+    "finding": "finding", "findings": "finding", "发现": "finding", "要点": "finding",
+}  # fmt: skip
+_KIND = re.compile(
+    rf"[\W_]{{0,4}}({'|'.join(sorted(_KINDS, key=len, reverse=True))})[\W_]{{0,3}}?\s*\d{{0,2}}"
+    r"[*_`\"'”]{0,3}\s*[|:：\t]\s*(.*)",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"[\W_]{0,6}(?:report|group|报告|第?组)?[\W_]{0,6}(\d{1,4})[\W_]{0,4}", re.IGNORECASE
+)
+_MARK = re.compile(r"\s*[\[【［]\s*(\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)\s*[\]】］]")
+_NUMBERS_FIELD = re.compile(r"\|\s*(\d{1,4}(?:\s*[,，、;；\s]\s*\d{1,4})*)\s*\|?\s*$")
+_LONGEST_RANGE = 20
+_STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）", "]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """A report as a model gave it: title and summary may be missing, findings are traced."""
+
+    title: str
+    summary: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(slots=True)
+class _Block:
+    """The lines of one report; ``number`` is 0 where the reply does not say whose it is."""
+
+    number: int = 0
+    title: str = ""
+    summary: str = ""
+    findings: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+
+
+class _Numbering:
+    """Which numbers of a prompt are lines of which brief."""
+
+    def __init__(self, briefs: Sequence[Brief]) -> None:
+        self.briefs = briefs
+        self.owners = [place for place, brief in enumerate(briefs) for _ in brief.lines]
+        self.firsts = first_numbers(briefs)
+
+    def owner(self, number: int) -> int | None:
+        return self.owners[number - 1] if 1 <= number <= len(self.owners) else None
+
+    def supports(self, number: int) -> tuple[Support, ...]:
+        place = self.owners[number - 1]
+        return self.briefs[place].lines[number - self.firsts[place]].supports
+
+
+def first_numbers(briefs: Sequence[Brief]) -> list[int]:
+    """Return the number of the first line of each brief of a prompt: no number stands twice."""
+    firsts, after = [], 1
+    for brief in briefs:
+        firsts.append(after)
+        after += len(brief.lines)
+    return firsts
+
+
+def read_reports(reply: ChatReply, briefs: Sequence[Brief]) -> Reading[ReportDraft]:
+    """Return the reports of a reply that have a finding, by the place of their brief; never fails.
+
+    A report is of the group that it names, else of the one whose lines it cites, else of the next
+    one. Of two reports on a group the first counts.
+    """
+    numbering = _Numbering(briefs)
+    blocks, complaints = _read_blocks(reply)
+    found: dict[int, ReportDraft] = {}
+    for block in blocks:
+        place = _place(block, numbering, taken=found)
+        if place is None:
+            complaints.append(Complaint(block.title, "it is a report of no group"))
+            continue
+        if place in found:
+            complaints.append(Complaint(block.title, "the group has a report already"))
+            continue
+        draft = _draft(block, place, numbering, complaints)
+        if draft.findings:
+            found[place] = draft
+        else:
+            complaints.append(Complaint(draft.title, "no finding of it rests on a line"))
+    return Reading(found, tuple(complaints))
+
+
+def _read_blocks(reply: ChatReply) -> tuple[list[_Block], list[Complaint]]:
+    blocks: list[_Block] = [_Block()]
+    complaints: list[Complaint] = []
+    lines = [line for line in map(str.strip, plain_text(reply.text).split("\n")) if line]
+    for position, line in enumerate(lines):
+        cut = reply.finish_reason == "length" and position == len(lines) - 1
+        fault = _read_line(line, blocks, cut=cut)
+        if fault:
+            complaints.append(Complaint(line, fault))
+    return [block for block in blocks if block.title or block.summary or block.findings], complaints
+
+
+def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
+    """Add a line to the report that it is of; return why it is not used, or ""."""
+    match = _KIND.fullmatch(line.strip("| \t"))
+    kind = _KINDS[match[1].casefold()] if match else ""
+    if kind in {"", "report"} and (numbered := _REPORT.fullmatch(line)):
+        blocks.append(_Block(int(numbered[1])))
+        return ""
+    text = match[2] if match else bare_line(line)
+    if not kind and _MARK.search(text) and (blocks[-1].title or blocks[-1].findings):
+        kind = "finding"  # a list below a heading
+    if kind not in _LONGEST:
+        return "" if is_idle(line) else "it is no line of a report"
+    if kind == "finding" and not text:
+        return ""  # the heading of such a list
+    said, numbers = _cited(text) if kind == "finding" else (_MARK.sub("", text), ())
+    said = clean_field(said.strip().strip("|"))
+    if cut and not text.rstrip("| ").endswith(_STOPS):
+        return "it was cut off"
+    return _fault(kind, said) or _add(kind, said, numbers, blocks)
+
+
+def _fault(kind: str, said: str) -> str:
+    """Return why a field cannot be of its kind, or "" if it can."""
+    if not any(character.isalnum() for character in said):
+        return "it says nothing"
+    return "it is too long" if len(said) > _LONGEST[kind] else ""
+
+
+def _add(kind: str, said: str, numbers: tuple[int, ...], blocks: list[_Block]) -> str:
+    """Add a field to the report that is open; a second title opens another."""
+    block = blocks[-1]
+    if kind == "finding":
+        block.findings.append((said, numbers))
+    elif kind == "title" and (block.title or block.findings):
+        blocks.append(_Block(title=said))
+    elif kind == "title":
+        block.title = said
+    elif block.summary:
+        return "the report has a summary already"
+    else:
+        block.summary = said
+    return ""
+
+
+def _cited(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a finding without its marks, and the numbers in them."""
+    numbers: list[int] = []
+    at_end = _NUMBERS_FIELD.search(text)
+    if at_end:
+        numbers += map(int, re.findall(r"\d+", at_end[1]))
+        text = text[: at_end.start()]
+    for mark in _MARK.finditer(text):
+        given = [int(number) for number in re.findall(r"\d+", mark[1])]
+        if re.fullmatch(r"\d+\s*[–-]\s*\d+", mark[1]) and 0 <= given[1] - given[0] < _LONGEST_RANGE:
+            given = list(range(given[0], given[1] + 1))
+        numbers += given
+    return _MARK.sub("", text), tuple(dict.fromkeys(numbers))
+
+
+def _place(block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]) -> int | None:
+    if 1 <= block.number <= len(numbering.briefs):
+        return block.number - 1
+    owners = [numbering.owner(number) for _, numbers in block.findings for number in numbers]
+    cited = Counter(owner for owner in owners if owner is not None)
+    if cited:
+        return min(cited, key=lambda place: (-cited[place], place))
+    left = [place for place in range(len(numbering.briefs)) if place not in taken]
+    return left[0] if len(left) == 1 else None
+
+
+def _draft(
+    block: _Block, place: int, numbering: _Numbering, complaints: list[Complaint]
+) -> ReportDraft:
+    brief = numbering.briefs[place]
+    first = numbering.firsts[place]
+    terms = [frozenset(content_terms(line.text)) for line in brief.lines]
+    known = frozenset(content_terms("\n".join(brief.heading))).union(*terms)
+    findings: dict[str, Finding] = {}
+    for text, numbers in block.findings:
+        own = frozenset(content_terms(text))
+        right = [number for number in numbers if numbering.owner(number) == place]
+        if len(right) < len(numbers):
+            wrong = ", ".join(str(number) for number in numbers if number not in right)
+            complaints.append(Complaint(text, f"it cites lines that it does not have: {wrong}"))
+        if not own & known:
+            complaints.append(Complaint(text, "it says nothing of what is known"))
+            continue
+        if not right:
+            right = [first + index for index in _saying_the_same(own, terms)]
+        if not right:
+            complaints.append(Complaint(text, "no line says it"))
+        elif len(findings) < MOST_FINDINGS:
+            supports = (s for number in right for s in numbering.supports(number))
+            findings.setdefault(text, Finding(text, tuple(dict.fromkeys(supports))))
+        else:
+            complaints.append(Complaint(text, f"it is beyond {MOST_FINDINGS} findings"))
+    return ReportDraft(block.title, block.summary, tuple(findings.values()))
+
+
+def _saying_the_same(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
+    """Return the line that holds most of a finding's terms, if it holds enough of them."""
+    shared = [len(own & line) for line in lines]
+    best = max(range(len(lines)), key=lambda index: shared[index], default=-1)
+    return [best] if best >= 0 and shared[best] >= _SAME * len(own) else []

@@ -1,0 +1,313 @@
+"""One text for each entity from all that was read of it, by a model only where it is long.
+
+An entity has a description for each chunk in which a model read of it. They are merged: distinct
+lines, the fullest first, none that repeats another. What is merged is the text as long as it is
+short. A model writes longer ones up, and again only once enough has come to them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
+from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary, content_id
+from knotwork.stores.base import Store
+from knotwork.stores.readings import ReadingStore, StoresReadings
+from knotwork.text.languages import detect_language
+from knotwork.text.sentences import split_sentences
+from knotwork.text.terms import content_terms
+from knotwork.text.tokens import count_tokens
+from knotwork.transform.model.drafts import Complaint
+
+MERGED_TOKENS = 120
+"""The longest text that is merged; a longer one is for a model to write up."""
+
+ENTRY_TOKENS = 320
+"""How much of its descriptions a model is told of one entity, the fullest first."""
+
+_REPEATED = 0.75
+"""Share of a line's terms that another one holds when the line adds nothing."""
+_NEW = 1 / 3
+"""Share of lines that are new when a summary is written again."""
+_MOST_LINES = 200
+_SLICE = 1_000
+_MARK = 8
+_MODEL, _STAND_IN, _MERGED = "m", "s", "x"
+"""Who wrote a summary, the first letter of its key: a model, the rules since a model could not, or
+the rules since there was none."""
+_STOPS = re.compile(r"[.!?。！？…;；]$")
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionChanges:
+    """What a refresh did: ``summarised`` by a model, ``kept`` summaries that were still right.
+
+    ``merged`` entities need no summary. ``stand_ins`` have merged descriptions, because the model's
+    replies could not be used; ``complaints`` say what of the others was not.
+    """
+
+    merged: int = 0
+    summarised: int = 0
+    kept: int = 0
+    stand_ins: int = 0
+    seconds: float = 0.0
+    complaints: tuple[Complaint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of an entity, or of a group: its distinct lines, and the summary there is.
+
+    ``holder`` is the entity that keeps the summary, ``marks`` a short hash of each line that was
+    ever merged, ``told`` are the lines that a model would be told.
+    """
+
+    holder: str
+    lines: tuple[str, ...]
+    marks: frozenset[str]
+    summary: EntitySummary | None
+
+    @property
+    def is_short(self) -> bool:
+        return _tokens(self.lines) <= MERGED_TOKENS
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        return tuple(_within(self.lines, ENTRY_TOKENS))
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all that the summary was written from is still there, and little is new."""
+        if self.summary is None:
+            return False
+        written = _marks_in(self.summary.content_key)
+        told = [_mark(line) for line in self.told]
+        new = sum(mark not in written for mark in told)
+        return self.is_true and new <= _NEW * len(told)
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the summary says nothing that no document says any more."""
+        return self.summary is not None and _marks_in(self.summary.content_key) <= self.marks
+
+    def made(self, text: str, source: str, kind: str) -> EntitySummary:
+        """Return a summary that is written from what is told."""
+        return EntitySummary(
+            self.holder, text, source, kind + "".join(sorted(map(_mark, self.told)))
+        )
+
+
+@dataclass(slots=True)
+class _Tally:
+    merged: int = 0
+    kept: int = 0
+    summarised: int = 0
+    stand_ins: int = 0
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+def refresh_descriptions(
+    store: Store,
+    *,
+    writer: DescriptionWriter | None = None,
+    entity_ids: Collection[str] | None = None,
+    groups: Mapping[str, str] | None = None,
+) -> DescriptionChanges:
+    """Write up the descriptions of entities that are long, where the last text is outdated.
+
+    All entities, or those of ``entity_ids``. ``groups`` lead from entities to the one that stands
+    for all that are the same: they share a text. The model is asked between transactions, several
+    entities a call; each call's summaries are stored when it comes. Without ``writer`` only what no
+    document says any more is replaced. A store that keeps no readings has nothing to describe.
+    Raises ModelError and BudgetExceeded when no more calls can be made; what is finished is stored.
+    """
+    begun = time.monotonic()
+    tally = _Tally()
+    if isinstance(store, StoresReadings):
+        wanted = sorted(entity_ids) if entity_ids is not None else store.readings.described()
+        shared = _Groups(groups or {})
+        holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
+        for start in range(0, len(holders), _SLICE):
+            known = _read(store.readings, shared, holders[start : start + _SLICE])
+            _refresh(store, store.readings, list(known.values()), writer, tally)
+    return DescriptionChanges(
+        tally.merged,
+        tally.summarised,
+        tally.kept,
+        tally.stand_ins,
+        time.monotonic() - begun,
+        tuple(tally.complaints),
+    )
+
+
+def describe(
+    store: Store,
+    entity_ids: Collection[str],
+    *,
+    groups: Mapping[str, str] | None = None,
+    most_tokens: int = MERGED_TOKENS,
+) -> dict[str, str]:
+    """Return the best text there is of each entity that has one, in the order of ``entity_ids``.
+
+    Merged descriptions where they are short, else the summary, else as many descriptions as there
+    is room for. A text is about ``most_tokens`` long at most, and ends with a sentence.
+    """
+    if not isinstance(store, StoresReadings):
+        return {}
+    shared = _Groups(groups or {})
+    known = _read(store.readings, shared, [shared.standing_for(key) for key in entity_ids])
+    texts = {holder: _text_of(item, most_tokens) for holder, item in known.items()}
+    found = ((key, texts.get(shared.standing_for(key), "")) for key in entity_ids)
+    return {key: text for key, text in found if text}
+
+
+def merge_descriptions(texts: Iterable[str]) -> list[str]:
+    """Return the lines that say something of their own, the fullest first."""
+    flat = {" ".join(text.split()): None for text in texts}
+    terms = {line: frozenset(content_terms(line)) for line in flat if line}
+    ranked = sorted(terms, key=lambda line: (-len(terms[line]), len(line), line))
+    kept: list[str] = []
+    for line in ranked[:_MOST_LINES]:
+        own = terms[line]
+        repeats = (len(own & terms[other]) >= _REPEATED * len(own) for other in kept)
+        if not any(repeats):
+            kept.append(line)
+    return kept
+
+
+def _refresh(
+    store: Store,
+    readings: ReadingStore,
+    known: Sequence[_Known],
+    writer: DescriptionWriter | None,
+    tally: _Tally,
+) -> None:
+    outdated: dict[str, _Known] = {}
+    replaced: list[EntitySummary] = []
+    for item in known:
+        if item.is_short or (writer is None and not item.is_right):
+            tally.merged += 1
+            if item.summary is not None and not item.is_true:
+                replaced.append(
+                    item.made(_text_of(item, MERGED_TOKENS), EXTRACTIVE_SOURCE, _MERGED)
+                )
+        elif item.is_right and not _is_to_be_written(item, writer):
+            tally.kept += 1
+        else:
+            outdated[item.holder] = item
+    if replaced:
+        _put(store, readings, replaced)
+    if writer is None or not outdated:
+        return
+    named = store.graph.entities(outdated.keys())
+    entries = [
+        Entry(key, named[key].name if key in named else "", item.told)
+        for key, item in outdated.items()
+    ]
+    for outcome in writer.write(entries):
+        made = [
+            outdated[entry.key].made(text, writer.model.name, _MODEL)
+            for entry, text in outcome.made
+        ]
+        failed = [
+            outdated[entry.key].made(
+                _text_of(outdated[entry.key], MERGED_TOKENS), EXTRACTIVE_SOURCE, _STAND_IN
+            )
+            for entry, _ in outcome.failed
+        ]
+        _put(store, readings, [*made, *failed])
+        tally.summarised += len(made)
+        tally.stand_ins += len(failed)
+        tally.complaints += outcome.complaints
+        tally.complaints += [Complaint(entry.name, reason) for entry, reason in outcome.failed]
+
+
+def _is_to_be_written(item: _Known, writer: DescriptionWriter | None) -> bool:
+    """Tell whether a model should take the place of the rules in a summary that is right."""
+    assert item.summary is not None
+    kind = item.summary.content_key[:1]
+    return writer is not None and (kind == _MERGED or (kind == _STAND_IN and writer.retry))
+
+
+def _put(store: Store, readings: ReadingStore, summaries: Sequence[EntitySummary]) -> None:
+    """Store summaries of entities that something still describes."""
+    with store.transaction():
+        described = readings.descriptions([summary.entity_id for summary in summaries])
+        readings.put_summaries(s for s in summaries if s.entity_id in described)
+
+
+class _Groups:
+    """Entities that are the same, by the one that stands for them."""
+
+    def __init__(self, groups: Mapping[str, str]) -> None:
+        self._groups = groups
+        self._members: dict[str, list[str]] = {}
+        for key, standing in sorted(groups.items()):
+            self._members.setdefault(standing, []).append(key)
+
+    def standing_for(self, key: str) -> str:
+        return self._groups.get(key, key)
+
+    def members(self, standing: str) -> list[str]:
+        return list(dict.fromkeys([standing, *self._members.get(standing, ())]))
+
+
+def _read(readings: ReadingStore, shared: _Groups, standing: Iterable[str]) -> dict[str, _Known]:
+    """Return what is known of each group that anything describes."""
+    members = {key: shared.members(key) for key in standing}
+    every = {key for group in members.values() for key in group}
+    descriptions = readings.descriptions(every)
+    summaries = readings.summaries(every)
+    found: dict[str, _Known] = {}
+    for key, group in members.items():
+        described = [member for member in group if member in descriptions]
+        if described:
+            texts = [item.text for member in described for item in descriptions[member]]
+            marks = frozenset(_mark(" ".join(text.split())) for text in texts)
+            lines = tuple(merge_descriptions(texts))
+            found[key] = _Known(described[0], lines, marks, summaries.get(described[0]))
+    return found
+
+
+def _text_of(item: _Known, most_tokens: int) -> str:
+    """Return the best text of an entity."""
+    if item.summary is not None and item.is_right and not item.is_short:
+        text = item.summary.text
+        if count_tokens(text) <= most_tokens:
+            return text
+        return _joined(_within((text[slice(*span)] for span in split_sentences(text)), most_tokens))
+    return _joined(_within(item.lines, most_tokens))
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Return lines as one text, each ended as a sentence."""
+    told = list(lines)
+    chinese = detect_language("".join(told)) == "zh"
+    stop, gap = ("。", "") if chinese else (".", " ")
+    return gap.join(line if _STOPS.search(line) else line + stop for line in map(str.strip, told))
+
+
+def _within(lines: Iterable[str], most_tokens: int) -> Iterator[str]:
+    """Yield lines in order that have room; the first in any case."""
+    total = 0
+    for line in lines:
+        cost = count_tokens(line)
+        if not total or total + cost <= most_tokens:
+            total += cost
+            yield line
+
+
+def _tokens(lines: Iterable[str]) -> int:
+    return sum(map(count_tokens, lines))
+
+
+def _mark(line: str) -> str:
+    return content_id("description", line)[:_MARK]
+
+
+def _marks_in(key: str) -> set[str]:
+    """Return the marks in a summary's key."""
+    return {key[place : place + _MARK] for place in range(1, len(key), _MARK)}
