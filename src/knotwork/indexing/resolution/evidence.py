@@ -1,0 +1,158 @@
+"""What the index knows of entities: how they are named, where they stand, what aliases are stated.
+
+All that decides on a pair of entities is read here, and depends on the chunks that mention one of
+the two alone. So a pair has to be looked at again only when one of the two was touched, and what is
+decided is what a fresh index would decide.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from knotwork.indexing.resolution.names import NameShape, PersonName, read_name, read_person
+from knotwork.indexing.resolution.vocabulary import HAN_LEGAL_FORMS
+from knotwork.records import ALIAS_RELATION, EdgeType, Entity, Label
+from knotwork.stores.base import Store
+
+UNRESOLVED_TYPES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
+"""Types of entities whose normal form says all: 1998 is 1998, and nothing else is."""
+
+_CHUNKS_OF_ALIAS = 16
+"""As many as `GraphStore.neighbours` shows, so that a part of the graph is read as the whole is."""
+_BATCH = 2_000
+_NOWHERE = 1 << 62
+
+Ids = tuple[str, str]
+"""The ids of two entities, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An entity, its name taken apart."""
+
+    entity: Entity
+    shape: NameShape
+    person: PersonName | None
+
+    @property
+    def id(self) -> str:
+        return self.entity.id
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Where entities stand, by entity id; ``texts`` are of the chunks that state an alias.
+
+    ``aliases`` holds the chunks that state that one is another name of
+    another; ``partners`` the entities that each has such an edge with; ``firsts`` the offset at
+    which each document first names a person.
+    """
+
+    chunks: dict[str, frozenset[str]] = field(default_factory=dict)
+    documents: dict[str, frozenset[str]] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    aliases: dict[Ids, tuple[str, ...]] = field(default_factory=dict)
+    partners: dict[str, frozenset[str]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    firsts: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def is_introduced(self, short: str, full: str) -> bool:
+        """Tell whether every document that names both names the full one first."""
+        shorts, fulls = self.firsts.get(short, {}), self.firsts.get(full, {})
+        shared = self.shared_documents(short, full)
+        return all(fulls.get(key, _NOWHERE) < shorts.get(key, _NOWHERE) for key in shared)
+
+    def shared_documents(self, first: str, second: str) -> frozenset[str]:
+        """Return the documents that name both."""
+        return self.documents[first] & self.documents[second]
+
+    def is_within(self, entity_id: str, other_id: str) -> bool:
+        """Tell whether every document that names the one names the other too."""
+        return self.documents[entity_id] <= self.documents[other_id]
+
+
+def read_profiles(store: Store) -> dict[str, Profile]:
+    """Return every entity that may have other names, by id, ascending."""
+    count = store.graph.entity_count()
+    nodes = store.graph.find(label=Label.ENTITY, limit=count) if count else []
+    entities = store.graph.entities([node.id for node in nodes]).values()
+    return {
+        entity.id: make_profile(entity)
+        for entity in sorted(entities, key=lambda entity: entity.id)
+        if entity.type not in UNRESOLVED_TYPES and entity.normal_form not in HAN_LEGAL_FORMS
+    }
+
+
+def make_profile(entity: Entity) -> Profile:
+    """Take the name of an entity apart."""
+    shape = read_name(entity.name)
+    return Profile(entity, shape, read_person(shape, entity.type))
+
+
+def read_aliases(store: Store, of: Collection[str] | None = None) -> dict[Ids, tuple[str, ...]]:
+    """Return the chunks that state an alias, for each pair of entities; those with one of ``of``
+    alone when it is given.
+    """
+    relates = [EdgeType.RELATES]
+    if of is None:
+        edges = store.graph.edges(types=relates)
+    else:
+        around = store.graph.neighbours(of, types=relates)
+        edges = (edge for ends in around.values() for edge in ends)
+    stated: defaultdict[Ids, set[str]] = defaultdict(set)
+    for edge in edges:
+        if edge.relation == ALIAS_RELATION and edge.source != edge.target:
+            ids = min(edge.source, edge.target), max(edge.source, edge.target)
+            stated[ids].update(edge.chunks[:_CHUNKS_OF_ALIAS])
+    return {ids: tuple(sorted(chunks)) for ids, chunks in sorted(stated.items())}
+
+
+def read_evidence(
+    store: Store, pairs: Iterable[Ids], aliases: dict[Ids, tuple[str, ...]]
+) -> Evidence:
+    """Return what is known of the entities of pairs; ``aliases`` must hold all of theirs."""
+    evidence = Evidence(aliases=aliases)
+    wanted = sorted({entity for pair in pairs for entity in pair})
+    partners: defaultdict[str, set[str]] = defaultdict(set)
+    for first, second in aliases:
+        partners[first].add(second)
+        partners[second].add(first)
+    evidence.partners = {entity: frozenset(partners.get(entity, ())) for entity in wanted}
+    edges = store.graph.neighbours(wanted, types=[EdgeType.MENTIONS], direction="in")
+    for entity in wanted:
+        evidence.chunks[entity] = frozenset(edge.source for edge in edges.get(entity, ()))
+    held = set().union(*evidence.chunks.values()) if wanted else set()
+    stating = {chunk for chunks in aliases.values() for chunk in chunks}
+    owner = evidence.owners
+    for batch in _batches(sorted(held)):
+        for key, node in store.graph.nodes(batch).items():
+            owner[key] = str(node.properties["document"])
+            if key in stating:
+                evidence.texts[key] = str(node.properties["text"])
+    for entity in wanted:
+        evidence.documents[entity] = frozenset(owner[c] for c in evidence.chunks[entity])
+    return evidence
+
+
+def read_firsts(store: Store, evidence: Evidence, persons: Iterable[str]) -> None:
+    """Add where each document first names these entities, which ``evidence`` holds."""
+    wanted = {entity for entity in persons if entity not in evidence.firsts}
+    owner = {c: evidence.owners[c] for entity in wanted for c in evidence.chunks[entity]}
+    firsts: dict[str, dict[str, int]] = {entity: {} for entity in sorted(wanted)}
+    for batch in _batches(sorted(owner)):
+        for chunk, mentions in store.graph.mentions(batch).items():
+            for mention in mentions:
+                if mention.entity_id in wanted and mention.spans:
+                    known = firsts[mention.entity_id]
+                    start = mention.spans[0].start
+                    known[owner[chunk]] = min(start, known.get(owner[chunk], _NOWHERE))
+    evidence.firsts.update(firsts)
+
+
+def _batches(ids: list[str]) -> Iterator[list[str]]:
+    rest = iter(ids)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch

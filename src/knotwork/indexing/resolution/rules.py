@@ -1,0 +1,199 @@
+"""What names and texts decide about two entities by themselves, and what they leave to a judge.
+
+The first rule that applies decides. A rule that says "same" asks for more than a likeness of names:
+the same letters, or a text that states it, or documents that never name the one without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from knotwork.indexing.resolution.apartness import is_acronym, rule_apart
+from knotwork.indexing.resolution.evidence import Profile
+from knotwork.indexing.resolution.names import given_agree
+from knotwork.indexing.resolution.rulings import PairView, Ruling, agree, differ, leave_open
+from knotwork.indexing.resolution.spelling import are_spellings, is_plural
+from knotwork.indexing.resolution.statements import is_explained, is_other_name
+from knotwork.indexing.resolution.vocabulary import (
+    AMBIGUOUS_PLACES,
+    HAN_PLACE_FORMS,
+    LOOSE_LEGAL_FORMS,
+)
+from knotwork.transform.rules.vocabulary import JOINERS
+
+_SURE_LETTERS = 5
+_SURE_HAN = 4
+
+
+def rule_on(pair: PairView) -> Ruling | None:
+    """Return what the rules say of a pair; None where nothing speaks for the two being one."""
+    apart = rule_apart(pair.short, pair.full)
+    if apart is not None:
+        return apart
+    for rule in _RULES:
+        ruling = rule(pair)
+        if ruling is not None:
+            return ruling
+    return None
+
+
+def _by_letters(pair: PairView) -> Ruling | None:
+    """Decide on names that are the same but for blanks, legal forms, titles and "junior"."""
+    one, other = pair.short.shape, pair.full.shape
+    if one.squeezed != other.squeezed:
+        return None
+    if one.legal != other.legal:
+        return _by_legal_form(pair)
+    if one.generation != other.generation:
+        return leave_open("the same but for junior or senior", 0.5)
+    several = len(one.words) > 1 and len(other.words) > 1
+    if one.titled != other.titled:
+        return _by_title(pair, several=several)
+    apart = len(one.words) != len(other.words) and not (one.joined or other.joined)
+    if apart and not pair.together:
+        return leave_open("the same letters", 0.5)  # Florida and Flo Rida
+    if len(one.squeezed) >= _SURE_LETTERS or several or one.han:
+        return agree("the same letters", 0.99)
+    return leave_open("the same letters", 0.6)
+
+
+def _by_title(pair: PairView, *, several: bool) -> Ruling:
+    persons = pair.short.person or pair.full.person or pair.short.shape.han
+    if persons and (several or pair.together):
+        return agree("the same but for a title", 0.96)
+    return leave_open("the same but for a title", 0.5 if pair.together else 0.3)
+
+
+def _by_legal_form(pair: PairView) -> Ruling:
+    one, other = pair.short.shape, pair.full.shape
+    legal = {one.legal, other.legal} - {""}
+    if legal <= HAN_PLACE_FORMS.keys():
+        if len(legal) > 1:
+            return differ("kinds of place differ")
+        if one.squeezed in AMBIGUOUS_PLACES:
+            return leave_open("a place of two kinds", 0.5)
+        return agree(f"the same but for {legal.pop()}", 0.97)
+    if len(legal) > 1:
+        return leave_open("legal forms differ", 0.4)
+    form = legal.pop()
+    several = len(one.words) > 1 or (one.han and len(one.squeezed) >= _SURE_HAN)
+    if (several or pair.together) and form not in LOOSE_LEGAL_FORMS:
+        return agree(f"the same but for the legal form {form}", 0.97)
+    return leave_open("the same but for a legal form", 0.6)
+
+
+def _by_acronym(pair: PairView) -> Ruling | None:
+    """Decide on capitals that stand for words, sure where a text states it and none gainsays."""
+    for short, full in ((pair.short, pair.full), (pair.full, pair.short)):
+        if not is_acronym(short, full):
+            continue
+        if not is_explained(pair, short, full):
+            return leave_open("initials", 0.5 if pair.together else 0.25)
+        others = [
+            other
+            for other in pair.evidence.partners.get(short.id, frozenset()) - {full.id}
+            if other in pair.profiles and is_acronym(short, pair.profiles[other])
+        ]
+        if any(not _alike(pair.profiles[other], full) for other in others):
+            return leave_open("initials, stated for several names", 0.5)
+        if len(short.shape.acronym) > 2 or pair.evidence.is_within(short.id, full.id):
+            return agree("an acronym that a text explains", 0.95)
+        return leave_open("initials that a text explains", 0.6)
+    return None
+
+
+def _alike(one: Profile, other: Profile) -> bool:
+    """Tell whether two full names may be of one thing: alike, or one inside the other."""
+    inside = set(one.shape.words) <= set(other.shape.words)
+    around = set(other.shape.words) <= set(one.shape.words)
+    return inside or around or are_spellings(one.shape, other.shape)
+
+
+def _by_plural(pair: PairView) -> Ruling | None:
+    one, other = pair.short.shape, pair.full.shape
+    if one.acronym and one.acronym == other.acronym:
+        return agree("the plural of an acronym", 0.96)
+    if one.han or len(one.words) != len(other.words) or one.words[:-1] != other.words[:-1]:
+        return None
+    if not is_plural(one.words[-1], other.words[-1]) or pair.short.person or pair.full.person:
+        return None
+    if len(one.words) > 1:
+        return agree("the plural", 0.94)
+    return leave_open("perhaps the plural", 0.5)
+
+
+def _by_person(pair: PairView) -> Ruling | None:
+    """Decide on two ways to write a person's name, of which one leaves out or cuts given names."""
+    one, other = pair.short.person, pair.full.person
+    if one is None or other is None or one.surname != other.surname:
+        return None
+    if not given_agree(one, other):
+        return leave_open("given names are alike", 0.5)
+    shared = pair.evidence.shared_documents(pair.short.id, pair.full.id)
+    rival = any(
+        pair.evidence.documents.get(rival, frozenset()) & shared
+        for rival in pair.rivals
+        if _is_rival(pair, rival)
+    )
+    if rival or not shared:
+        return leave_open("the same person by initials or given name", 0.3 if rival else 0.6)
+    cut = len(one.given[0]) == 1 or len(other.given[0]) == 1
+    if (cut and not pair.within) or not pair.introduced:
+        return leave_open("the same person by initials or given name", 0.6)
+    return agree("the same person, named in full elsewhere in the document", 0.95)
+
+
+def _is_rival(pair: PairView, rival: str) -> bool:
+    """Tell whether the short name can be that of another person, who is not the full one."""
+    other, short, full = pair.profiles[rival].person, pair.short.person, pair.full.person
+    if other is None or short is None or full is None:
+        return False
+    return given_agree(other, short) and not given_agree(other, full)
+
+
+def _by_surname(pair: PairView) -> Ruling | None:
+    """Decide on a surname that a document writes alone, for a person whom it names in full."""
+    person, words = pair.full.person, pair.short.shape.words
+    if person is None or not pair.chunks or words != (person.surname,):
+        return None
+    owners = [pair.profiles[i] for i in pair.evidence.partners[pair.short.id] if i in pair.profiles]
+    persons = [o.person for o in owners if o.person is not None and o.person.surname == words[0]]
+    if not all(given_agree(other, person) for other in persons):
+        return None
+    if pair.within and pair.introduced:
+        return agree("a surname, always behind the full name", 0.9)
+    return leave_open("a surname", 0.5)
+
+
+def _by_statement(pair: PairView) -> Ruling | None:
+    """Decide on what a text calls another name of the same thing."""
+    if not pair.chunks:
+        return None
+    if is_other_name(pair):
+        return agree("a text says that it is another name", 0.93)
+    words = len(pair.full.shape.words)
+    return leave_open("perhaps another name", 0.4 if pair.within and words <= 3 else 0.2)
+
+
+def _by_spelling(pair: PairView) -> Ruling | None:
+    one, other = pair.short.shape, pair.full.shape
+    if sorted(one.words) == sorted(other.words):
+        if (one.inverted or other.inverted) and pair.full.entity.type in {"", "PERSON"}:
+            return agree("the same words, surname first", 0.95)
+        if JOINERS.isdisjoint(one.words):
+            return leave_open("the same words in another order", 0.5)
+        return None
+    if pair.likeness and are_spellings(one, other):
+        return leave_open("spelt alike", 0.5 * pair.likeness)
+    return None
+
+
+_RULES: tuple[Callable[[PairView], Ruling | None], ...] = (
+    _by_letters,
+    _by_acronym,
+    _by_plural,
+    _by_person,
+    _by_surname,
+    _by_statement,
+    _by_spelling,
+)

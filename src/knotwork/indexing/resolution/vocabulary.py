@@ -1,0 +1,122 @@
+"""Words of names that tell two things apart, or that are no part of what a thing is called."""
+
+from __future__ import annotations
+
+
+def _canonical(listed: str) -> dict[str, str]:
+    """Return the first word of each line for every word of it."""
+    lines = (line.split() for line in listed.strip().splitlines())
+    return {word: words[0] for words in lines for word in words}
+
+
+LEGAL_FORMS = _canonical(
+    """
+    inc incorporated
+    corp corporation
+    ltd limited
+    co company
+    llc
+    plc
+    gmbh
+    ag
+    pty
+    """
+)
+"""Legal forms at the end of a company's name, and the one spelling of each."""
+
+HAN_LEGAL_FORMS = {"股份有限公司": 2, "有限责任公司": 2, "有限公司": 2, "股份公司": 2, "公司": 4}
+"""Legal forms at the end of a Chinese company's name, the longest first, and how many characters
+stand before one at least: 外国公司 is not called 外国.
+"""
+
+LOOSE_LEGAL_FORMS = frozenset({"公司"})
+"""Those behind which many a thing is called by a common noun: 基金管理公司."""
+
+HAN_PLACE_FORMS = {"市": 2, "省": 2}
+"""Ends that the name of a Chinese place has or lacks, likewise."""
+
+AMBIGUOUS_PLACES = frozenset({"吉林", "海南"})
+"""Places of two kinds: 吉林市 lies in 吉林省."""
+
+DEGREES = frozenset(
+    ["phd", "md", "esq", "mba", "msc", "bsc", "dphil", "cbe", "obe", "mbe", "kbe", "qc", "frs"]
+)
+"""Letters behind a person's name."""
+
+GENERATIONS = {"jr": "jr", "junior": "jr", "sr": "sr", "senior": "sr"}
+
+OPPOSED = frozenset(
+    """
+    north south east west northern southern eastern western northeast northwest southeast southwest
+    northeastern northwestern southeastern southwestern upper lower inner outer left right
+    male female men women mens womens boys girls boy girl man woman king queen prince princess
+    mr mrs ms brother sister father mother son daughter
+    first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
+    spring summer autumn winter major minor senior junior jr sr old new early late
+    pre post anti non un de re sub super inter intra micro macro mini mega
+    plus pro max lite ultra beta alpha gamma delta
+    internal external public private positive negative input output
+    monday tuesday wednesday thursday friday saturday sunday january february march april june
+    july august september october november december
+    """.split()  # noqa: SIM905 - a list of words is read more easily
+)
+"""Words that names of different things differ by: where one has it, the other must too."""
+
+HAN_OPPOSED = frozenset("东西南北上下左右前后男女父母兄弟姐妹新旧大小内外正副甲乙丙丁")
+"""Characters likewise."""
+
+ORDINALS = {
+    word: str(number)
+    for number, word in enumerate(
+        [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+        ],
+        start=1,
+    )
+}
+
+ROMAN = {
+    word: str(number)
+    for number, word in enumerate(
+        [
+            "i",
+            "ii",
+            "iii",
+            "iv",
+            "v",
+            "vi",
+            "vii",
+            "viii",
+            "ix",
+            "x",
+            "xi",
+            "xii",
+            "xiii",
+            "xiv",
+            "xv",
+            "xvi",
+            "xvii",
+            "xviii",
+            "xix",
+            "xx",
+        ],
+        start=1,
+    )
+}
+
+HAN_DIGITS = {character: str(number) for number, character in enumerate("〇一二三四五六七八九")}
+HAN_DIGITS |= {"零": "0", "两": "2", "十": "10", "百": "100", "千": "1000"}
+
+DEMONYM_ENDS = ("n", "an", "ian", "ish", "ese", "i", "ic")
+"""What makes the name of a people of the name of a country."""
