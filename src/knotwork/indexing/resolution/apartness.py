@@ -8,7 +8,7 @@ from knotwork.indexing.resolution.rulings import Ruling, differ
 from knotwork.indexing.resolution.spelling import edit_distance
 from knotwork.transform.rules.aliases import is_short_for
 
-_CONFLICTS = frozenset(
+CONFLICTS = frozenset(
     frozenset(pair)
     for pair in (
         ("PERSON", "PLACE"),
@@ -19,12 +19,13 @@ _CONFLICTS = frozenset(
         ("PLACE", "WORK"),
     )
 )
+"""Types that exclude each other."""
 
 
 def rule_apart(one: Profile, other: Profile) -> Ruling | None:
     """Return why two entities are not one, by types and names alone; None where nothing says so."""
     kinds = frozenset((one.entity.type, other.entity.type))
-    if kinds in _CONFLICTS:
+    if kinds in CONFLICTS:
         return differ(f"types differ: {' and '.join(sorted(kinds))}")
     generations = {one.shape.generation, other.shape.generation} - {""}
     if len(generations) > 1:

@@ -53,16 +53,6 @@ def find_candidates(
     return Candidates(kept, len(found) - len(kept))
 
 
-def are_persons(one: Profile, other: Profile) -> bool:
-    """Tell whether two names may be of one person: the same surname, one perhaps alone."""
-    first, second = one.person, other.person
-    if first is not None and second is not None:
-        return first.surname == second.surname
-    person = first or second
-    alone = other if first is not None else one
-    return person is not None and alone.shape.words == (person.surname,)
-
-
 def find_rivals(profiles: Iterable[Profile]) -> dict[str, tuple[str, ...]]:
     """Return the persons of each surname and first initial, by `PersonName.key`."""
     found: defaultdict[str, list[str]] = defaultdict(list)

@@ -8,7 +8,7 @@ decided is what a fresh index would decide.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -44,20 +44,23 @@ class Profile:
 
 @dataclass(slots=True)
 class Evidence:
-    """Where entities stand, by entity id; ``texts`` are of the chunks that state an alias.
+    """Where entities stand. All but the last five are by entity id.
 
-    ``aliases`` holds the chunks that state that one is another name of
-    another; ``partners`` the entities that each has such an edge with; ``firsts`` the offset at
-    which each document first names a person.
+    ``firsts`` holds the offset at which each document first names an entity, ``partners`` the
+    entities that it has an edge of an alias with. ``aliases`` holds the chunks that state one,
+    ``owners`` the document of each chunk, ``texts`` what the chunks say that state an alias,
+    ``kinds`` the type that a chunk gives an entity, and ``around`` all that a chunk mentions.
     """
 
     chunks: dict[str, frozenset[str]] = field(default_factory=dict)
     documents: dict[str, frozenset[str]] = field(default_factory=dict)
-    owners: dict[str, str] = field(default_factory=dict)
-    aliases: dict[Ids, tuple[str, ...]] = field(default_factory=dict)
-    partners: dict[str, frozenset[str]] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
     firsts: dict[str, dict[str, int]] = field(default_factory=dict)
+    partners: dict[str, frozenset[str]] = field(default_factory=dict)
+    aliases: Mapping[Ids, tuple[str, ...]] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    kinds: dict[tuple[str, str], str] = field(default_factory=dict)
+    around: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def is_introduced(self, short: str, full: str) -> bool:
         """Tell whether every document that names both names the full one first."""
@@ -111,7 +114,7 @@ def read_aliases(store: Store, of: Collection[str] | None = None) -> dict[Ids, t
 
 
 def read_evidence(
-    store: Store, pairs: Iterable[Ids], aliases: dict[Ids, tuple[str, ...]]
+    store: Store, pairs: Iterable[Ids], aliases: Mapping[Ids, tuple[str, ...]]
 ) -> Evidence:
     """Return what is known of the entities of pairs; ``aliases`` must hold all of theirs."""
     evidence = Evidence(aliases=aliases)
@@ -137,19 +140,22 @@ def read_evidence(
     return evidence
 
 
-def read_firsts(store: Store, evidence: Evidence, persons: Iterable[str]) -> None:
-    """Add where each document first names these entities, which ``evidence`` holds."""
-    wanted = {entity for entity in persons if entity not in evidence.firsts}
-    owner = {c: evidence.owners[c] for entity in wanted for c in evidence.chunks[entity]}
-    firsts: dict[str, dict[str, int]] = {entity: {} for entity in sorted(wanted)}
-    for batch in _batches(sorted(owner)):
+def read_mentions(store: Store, evidence: Evidence) -> None:
+    """Add how the chunks of the entities that ``evidence`` holds mention them, and what else."""
+    wanted = evidence.chunks.keys()
+    for batch in _batches(sorted(evidence.owners)):
         for chunk, mentions in store.graph.mentions(batch).items():
+            evidence.around[chunk] = frozenset(mention.entity_id for mention in mentions)
+            document = evidence.owners[chunk]
             for mention in mentions:
-                if mention.entity_id in wanted and mention.spans:
-                    known = firsts[mention.entity_id]
+                if mention.entity_id not in wanted:
+                    continue
+                if mention.type:
+                    evidence.kinds[chunk, mention.entity_id] = mention.type
+                if mention.spans:
+                    known = evidence.firsts.setdefault(mention.entity_id, {})
                     start = mention.spans[0].start
-                    known[owner[chunk]] = min(start, known.get(owner[chunk], _NOWHERE))
-    evidence.firsts.update(firsts)
+                    known[document] = min(start, known.get(document, _NOWHERE))
 
 
 def _batches(ids: list[str]) -> Iterator[list[str]]:
