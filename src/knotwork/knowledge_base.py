@@ -18,6 +18,7 @@ from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import open_embedder
+from knotwork.inference.role_models import forget_calls
 from knotwork.records import (
     Answer,
     Direction,
@@ -33,6 +34,7 @@ from knotwork.stores.registry import open_store
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
+    from knotwork.indexing.estimation import IndexEstimate
     from knotwork.indexing.runs import IndexingRun, IndexOptions
     from knotwork.synthesis.asking import Asker, AskOptions
     from knotwork.synthesis.events import AskEvent
@@ -167,6 +169,20 @@ class KnowledgeBase:
             store_roots(self.store, selection.roots)
             yield from run.events(selection)
 
+    def estimate(
+        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
+    ) -> IndexEstimate:
+        """Return what `index` would have a language model read, and at what cost.
+
+        A few chunks are asked to find out; their replies are kept for the run. Nothing is indexed.
+        Raises as `index_events`.
+        """
+        from knotwork.indexing.sources import select_files
+
+        named = [paths] if isinstance(paths, str | Path) else list(paths)
+        with closing(self._begin(options)) as run:
+            return run.estimate(select_files(self.store, named, self.settings.index))
+
     def index_documents(
         self,
         documents: Iterable[Document],
@@ -187,20 +203,23 @@ class KnowledgeBase:
         with closing(self._begin(options)) as run:
             return _last_report(run.events(Selection(candidates, covers, ())))
 
-    def delete(self, uris: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
+    def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents with all that only they supported; return their uris.
 
-        Takes uris, paths of files or folders, and patterns with ``*``. A file that is still in an
+        Takes uris, paths of files or folders, and patterns with ``*``. What a language model said
+        when it read them is forgotten too. A file that is still in an
         indexed folder comes back with the next `index` of it. Raises UnknownName, with the nearest
         uris, before anything is removed.
         """
         from knotwork.indexing.commits import remove_sources
         from knotwork.indexing.selection import select_entries
 
-        names = [uris] if isinstance(uris, str | Path) else list(uris)
-        entries = select_entries(self.store, [str(name) for name in names])
+        given = [names] if isinstance(names, str | Path) else list(names)
+        entries = select_entries(self.store, [str(name) for name in given])
         remove_sources(self.store, entries)
-        return tuple(entry.uri for entry in entries)
+        uris = tuple(entry.uri for entry in entries)
+        forget_calls(self.store.url, uris)
+        return uris
 
     def search(
         self, question: str, *, retriever: str | None = None, k: int | None = None
@@ -250,11 +269,18 @@ class KnowledgeBase:
         not set rightly, and ModelError when it fails and ``fallback`` is off.
         """
         from knotwork.synthesis.asking import Asker
+        from knotwork.synthesis.sources import index_sources
 
         with self._lock:
             if self._asker is None:
                 self._asker = Asker(self.store, self.settings, model=self._chat_model)
-        return self._asker.answer(lambda: self.search(question, retriever=retriever, k=k), options)
+        sources = index_sources(
+            self.store,
+            search=lambda text: self.search(text, retriever=retriever, k=k),
+            embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
+            concurrency=self.settings.llm.concurrency,
+        )
+        return self._asker.answer(question, sources, options)
 
     def explore(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from knotwork.cli.costs import describe_money, describe_usage
 from knotwork.indexing.report import IndexEvent, IndexReport
 from knotwork.records import Answer, Chunk, Document, Evidence, Hit, Subgraph
 
@@ -40,6 +41,8 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
         ],
         "usage": _describe_usage(answer),
     }
+    if answer.mode != "basic":
+        described["mode"] = answer.mode
     if answer.model or answer.notes:
         described |= {"model": answer.model, "notes": list(answer.notes)}
     return described
@@ -49,9 +52,12 @@ def _describe_usage(answer: Answer) -> dict[str, Any]:
     """Return what an answer cost; what only a language model can cost, only where one is set."""
     usage = asdict(answer.usage)
     reused, money = usage.pop("reused_calls"), usage.pop("money")
+    stages = {stage.pop("stage"): stage for stage in map(dict, usage.pop("stages"))}
     if answer.model or answer.notes:
         # As text: a float would not be the sum of money to the last digit.
         usage |= {"reused_calls": reused, "money": None if money is None else str(money)}
+    if stages:
+        usage["stages"] = stages
     return usage
 
 
@@ -161,7 +167,7 @@ def _describe_topic(
 def describe_report(report: IndexReport) -> dict[str, Any]:
     """Return the object of `index --json`."""
     seconds = {stage: round(value, 3) for stage, value in report.seconds.items()}
-    return {
+    described: dict[str, Any] = {
         "added": report.added,
         "changed": report.changed,
         "unchanged": report.unchanged,
@@ -184,6 +190,13 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
         "notes": list(report.notes),
         "interrupted": report.interrupted,
     }
+    if report.usage:
+        described["model"] = {
+            "readings": {str(status): count for status, count in report.readings.items()},
+            "usage": describe_usage(report.usage),
+            "money": describe_money(report.money),
+        }
+    return described
 
 
 def describe_event(event: IndexEvent) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knotwork.cli.costs import print_usage
 from knotwork.cli.progress import format_seconds, tell_failure
 from knotwork.cli.terminal import Terminal, count_of
 from knotwork.indexing.report import Failure, IndexReport
@@ -33,6 +34,7 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
         terminal.say(f"Embedder   {report.embedder} ({counts})")
     else:
         terminal.say(f"Embedder   {NO_EMBEDDER}")
+    print_usage(terminal, report)
     print_failures(terminal, report)
     for note in report.notes:
         terminal.note(note, style="yellow")

@@ -13,12 +13,11 @@ language model is asked from threads of its own, since its server can do much at
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from knotwork.errors import BudgetExceeded, KnotworkError, LoadError, ModelError
+from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.indexing.changes import (
     failed_entry,
     needs_no_reading,
@@ -28,6 +27,7 @@ from knotwork.indexing.changes import (
 )
 from knotwork.indexing.commits import commit_documents, remove_sources
 from knotwork.indexing.embedding import EMBEDDER_META, NO_VECTORS, check_embedder, known_vectors
+from knotwork.indexing.preparing import prepare
 from knotwork.indexing.reading import READ_AHEAD_CHUNKS, quarantined_documents
 from knotwork.indexing.report import (
     EventKind,
@@ -39,7 +39,7 @@ from knotwork.indexing.report import (
 from knotwork.indexing.stages import Candidate, Prepared, Stages
 from knotwork.indexing.tally import Tally
 from knotwork.inference.base import PassageVectors
-from knotwork.records import Chunk, Document
+from knotwork.records import Chunk
 from knotwork.stores.base import LedgerEntry, Store
 
 BATCH_CHUNKS = 1_024
@@ -53,8 +53,6 @@ EMBEDDING_CHUNKS = 128
 REMOVAL_DOCUMENTS = 64
 OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
 """Failures that may pass while the file stays as it is: tried again by every run."""
-
-_log = logging.getLogger("knotwork.indexing")
 
 
 @dataclass(slots=True)
@@ -188,7 +186,7 @@ class Pipeline:
                 yield self._tally.event(EventKind.UNCHANGED, source.uri)
                 return
             wanted = tiers.wants_model(entry)
-            prepared = self._prepare(source, document, wanted=wanted)
+            prepared = prepare(source, document, self._stages, wanted=wanted, tally=self._tally)
         except LoadError as error:
             failed = failed_entry(source, entry, error, tiers)
             if failed != entry:
@@ -215,31 +213,6 @@ class Pipeline:
                 self._batch.add(*finished)
                 if self._batch.is_full(self._batch_chunks):
                     yield from self._flush()
-
-    def _prepare(self, source: Candidate, document: Document, *, wanted: bool) -> Prepared:
-        try:
-            with self._tally.timed("split"):
-                sections, chunks = self._stages.splitter.split(document)
-            leaves = [chunk for chunk in chunks if not chunk.is_parent]
-            with self._tally.timed("extract"):
-                extractions = self._stages.extractor.extract(document, leaves)
-        except KnotworkError:
-            raise
-        except Exception as fault:
-            # One document that meets a fault of ours must not keep all others out of the index.
-            _log.exception("cannot index %s", source.uri)
-            raise LoadError("fault", f"{type(fault).__name__}: {fault}") from fault
-        embedding = self._stages.embedding
-        keys = tuple(embedding.chunk_key(chunk) for chunk in leaves) if embedding else ()
-        return Prepared(
-            source,
-            document,
-            tuple(sections),
-            tuple(chunks),
-            tuple(extractions),
-            self._stages.tiers.settings(wanted, read=False),
-            keys,
-        )
 
     def _flush(self) -> Iterator[IndexEvent]:
         """Embed and commit the batch."""

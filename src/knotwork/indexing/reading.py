@@ -10,12 +10,15 @@ from knotwork.errors import ModelUnavailable
 from knotwork.indexing.report import EventKind
 from knotwork.indexing.stages import Prepared
 from knotwork.indexing.tiers import Tiers
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork.records import ChunkReading, ReadingStatus
 from knotwork.stores.base import Store
 from knotwork.stores.readings import StoresReadings
 from knotwork.transform.model.extractor import ModelExtractor
 from knotwork.transform.model.outcomes import ChunkOutcome
 from knotwork.transform.model.pool import PATIENCE
+from knotwork.transform.model.turns import ChunkJob
 
 READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
@@ -51,12 +54,37 @@ class DocumentReader:
         self.read_chunks = 0
         """Chunks of unfinished documents that were read."""
 
+    @property
+    def model(self) -> ChatModel:
+        """The model that reads."""
+        return self._extractor.model
+
+    def jobs(self, prepared: Prepared) -> list[ChunkJob]:
+        """Return what there is to read in a document."""
+        return self._extractor.jobs(prepared.document, prepared.leaves, prepared.extractions)
+
+    def request(self, job: ChunkJob) -> ChatRequest | None:
+        """Return the first request for a chunk; None for one without words, which is not asked."""
+        return self._extractor.request(job)
+
+    def cost(self, job: ChunkJob) -> TokenUsage:
+        """Have one chunk read now, and return what all its turns cost."""
+        model = self.model
+        before = model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
+        self._extractor.extract_chunk(job)
+        after = model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
+        return TokenUsage(
+            after.input_tokens - before.input_tokens,
+            after.output_tokens - before.output_tokens,
+            after.calls - before.calls,
+        )
+
     def begin(self, prepared: Prepared, kind: EventKind) -> None:
         """Have a document read; ``kind`` comes back with it."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._extractor.concurrency, "knotwork-read")
-        jobs = self._extractor.jobs(prepared.document, prepared.leaves, prepared.extractions)
-        futures = deque(self._pool.submit(self._extractor.extract_chunk, job) for job in jobs)
+        submit = self._pool.submit
+        futures = deque(submit(self._extractor.extract_chunk, job) for job in self.jobs(prepared))
         self._documents.append(_Open(prepared, kind, futures))
         self.open_chunks += len(futures)
 

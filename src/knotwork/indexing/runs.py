@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from knotwork.config import Settings
 from knotwork.indexing.composition import compose_stages
+from knotwork.indexing.estimation import IndexEstimate, estimate_reading
 from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.report import IndexEvent
 from knotwork.indexing.sources import Selection
@@ -64,6 +65,15 @@ class IndexingRun:
         pipeline = Pipeline(self._store, self.stages)
         yield from pipeline.run(
             selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
+        )
+
+    def estimate(self, selection: Selection) -> IndexEstimate:
+        """Return what `events` would have a model read, and at what cost; ask a few chunks."""
+        return estimate_reading(
+            selection.candidates,
+            ledger=self._store.ledger,
+            stages=self.stages,
+            prices=self.models.prices,
         )
 
     def close(self) -> None:

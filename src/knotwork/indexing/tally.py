@@ -34,6 +34,7 @@ class Tally:
     total: int = 0
     chunks: int = 0
     chunks_known: int = 0
+    chunks_shown: int = 0
     sentences: int = 0
     mentions: int = 0
     relations: int = 0
@@ -60,12 +61,13 @@ class Tally:
             self.outcomes[kind] += 1
         if kind is EventKind.REMOVED:
             self.removed.append(uri)
+        self.chunks_shown = max(self.chunks_shown, self.chunks + read)
         return IndexEvent(
             kind,
             uri,
             done=sum(self.outcomes.values()) - len(self.removed),
             total=self.total,
-            chunks=self.chunks + read,
+            chunks=self.chunks_shown,
             chunks_known=self.chunks_known,
         )
 

@@ -50,6 +50,10 @@ class CachedChatModel:
         """What went through this model: calls and reuses of this run."""
         return self._meter
 
+    def is_kept(self, request: ChatRequest) -> bool:
+        """Tell whether the reply to a request is kept, so that asking costs nothing."""
+        return isinstance(self._cache.find(call_key(self.name, request)), ChatReply)
+
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply; it is kept if it is whole: neither cut off nor empty."""
         return self._obtain(request, lambda reply: reply, self._keep_whole)

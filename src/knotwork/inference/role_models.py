@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection
+from pathlib import Path
 
 from knotwork.config import LlmSettings
 from knotwork.errors import StoreReadOnly
@@ -25,6 +27,21 @@ _log = logging.getLogger("knotwork.inference")
 def calls_path(store_url: str) -> str:
     """Return the file of calls that belongs to an index: beside it, or in memory as it is."""
     return IN_MEMORY if store_url == "memory:" else f"{store_url}.calls"
+
+
+def forget_calls(store_url: str, sources: Collection[str]) -> int:
+    """Remove the kept calls about these documents; return how many there were.
+
+    An index without a file of calls has none. Raises StoreError when the file cannot be written.
+    """
+    path = calls_path(store_url)
+    if path == IN_MEMORY or not Path(path).exists():
+        return 0
+    cache = CallCache.open(path)
+    try:
+        return cache.forget(sources)
+    finally:
+        cache.close()
 
 
 class RoleModels:

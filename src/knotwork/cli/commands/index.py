@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -13,21 +13,49 @@ from knotwork.cli.session import Session, check_choice
 
 if TYPE_CHECKING:
     from knotwork.cli.progress import ProgressView
+    from knotwork.indexing.estimation import IndexEstimate
     from knotwork.indexing.report import IndexReport
+    from knotwork.indexing.runs import IndexOptions
     from knotwork.knowledge_base import KnowledgeBase
 
 VIEWS = ("auto", "bar", "plain", "json", "none")
+TIERS = ("none", "lean", "full")
 
 
 @click.command(
     epilog=show_examples(
         "knotwork index ~/papers",
         'knotwork index docs/ notes.md "reports/*.pdf" --store handbook.knot',
+        "knotwork index docs/ --tier full --estimate",
         "knotwork index docs/ --json --progress json 2> progress.jsonl",
     )
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-@click.option("--retry", is_flag=True, help="Read again what could not be read last time.")
+@click.option(
+    "--retry",
+    is_flag=True,
+    help="Read again what could not be read last time; ask a model again where its reply was of "
+    "no use.",
+)
+@click.option(
+    "--tier",
+    metavar="TIER",
+    shell_complete=complete_from(TIERS),
+    help="How much a language model makes of these files: none, lean or full. Without it new files "
+    "have that of the settings (llm.tier), and those that a model read stay read.",
+)
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="Say what reading by a model would cost, and index nothing. A few chunks are asked.",
+)
+@click.option(
+    "--budget",
+    metavar="AMOUNT",
+    default="",
+    help='The most to spend: tokens, as 200k, or money, as "5 EUR". The next run goes on from '
+    "there.",
+)
 @click.option(
     "--progress",
     metavar="VIEW",
@@ -37,7 +65,16 @@ VIEWS = ("auto", "bar", "plain", "json", "none")
     help="auto, bar, plain, json or none.",
 )
 @with_session()
-def command(session: Session, *, paths: tuple[str, ...], retry: bool, progress: str) -> None:
+def command(
+    session: Session,
+    *,
+    paths: tuple[str, ...],
+    progress: str,
+    estimate: bool,
+    retry: bool,
+    tier: str | None,
+    budget: str,
+) -> None:
     """Index files and folders; what did not change is left alone, what is gone is removed.
 
     It may be stopped at any time: the same command goes on where it stopped.
@@ -46,13 +83,18 @@ def command(session: Session, *, paths: tuple[str, ...], retry: bool, progress: 
     from knotwork.cli.progress import choose_view
     from knotwork.cli.summaries import print_interruption, print_report
     from knotwork.indexing.report import IndexingInterrupted
+    from knotwork.indexing.runs import IndexOptions
 
     check_choice("value of --progress", progress, VIEWS)
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
+    wanted = IndexOptions(retry=retry, tier=tier, budget=budget)
     knowledge_base = session.open(read_only=False)
+    if estimate:
+        show_estimate(session, knowledge_base.estimate(paths, **wanted))
+        return
     try:
-        report = run_indexing(knowledge_base, paths, view, retry=retry)
+        report = run_indexing(knowledge_base, paths, view, **wanted)
     except IndexingInterrupted as interruption:
         if session.common.json:
             terminal.emit(describe_report(interruption.report))
@@ -64,13 +106,26 @@ def command(session: Session, *, paths: tuple[str, ...], retry: bool, progress: 
         print_report(terminal, report, store=session.settings.store.path)
 
 
+def show_estimate(session: Session, estimate: IndexEstimate) -> None:
+    """Print what a run would cost."""
+    from knotwork.cli.costs import describe_estimate, print_estimate
+
+    if session.common.json:
+        session.terminal.emit(describe_estimate(estimate))
+    else:
+        print_estimate(session.terminal, estimate)
+
+
 def run_indexing(
-    knowledge_base: KnowledgeBase, paths: Sequence[str], view: ProgressView, *, retry: bool = False
+    knowledge_base: KnowledgeBase,
+    paths: Sequence[str],
+    view: ProgressView,
+    **options: Unpack[IndexOptions],
 ) -> IndexReport:
     """Index the paths, show every step, and return the report."""
     report: IndexReport | None = None
     with view:
-        for event in knowledge_base.index_events(paths, retry=retry):
+        for event in knowledge_base.index_events(paths, **options):
             view.show(event)
             report = event.report or report
     assert report is not None, "a run ends with its report"

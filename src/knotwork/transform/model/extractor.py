@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from knotwork.inference.chat import ChatModel
+from knotwork.inference.chat import ChatModel, ChatRequest
 from knotwork.inference.halt import Halt
 from knotwork.records import Chunk, Document, Extraction, ReadingStatus, content_id
 from knotwork.transform.base import Extractor
@@ -16,7 +16,7 @@ from knotwork.transform.model.methods import ExtractionMethod, LineMethod
 from knotwork.transform.model.outcomes import ChunkOutcome
 from knotwork.transform.model.pool import PATIENCE, give_up_without_server, work_ordered
 from knotwork.transform.model.prompts import prompts_fingerprint
-from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk
+from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk, first_request
 from knotwork.transform.rules import RuleExtractor
 
 VERSION = 1
@@ -71,6 +71,10 @@ class ModelExtractor:
             ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
             for chunk, base in zip(leaves, found, strict=True)
         ]
+
+    def request(self, job: ChunkJob) -> ChatRequest | None:
+        """Return the first request for a chunk; None for one without words, which is not asked."""
+        return first_request(self.method, job)
 
     def extract_chunk(self, job: ChunkJob) -> ChunkOutcome:
         """Return what became of one chunk; raises as `turns.extract_chunk`."""

@@ -62,7 +62,7 @@ def extract_chunk(
     A chunk whose reply cannot be read twice, or which its server refuses, is quarantined. Raises
     ModelError for what concerns all chunks: see `concerns_one_chunk`.
     """
-    if not any(character.isalpha() for character in job.chunk.text):
+    if not _has_words(job.chunk):
         return ChunkOutcome(job.base, ReadingStatus.OK)
     try:
         return _Conversation(model, method, job, turns or Turns()).outcome()
@@ -80,6 +80,20 @@ def extract_chunk(
         )
 
 
+def first_request(method: ExtractionMethod, job: ChunkJob) -> ChatRequest | None:
+    """Return what a chunk is asked first; None for one without words, which is not asked."""
+    return method.request(_task_of(job)) if _has_words(job.chunk) else None
+
+
+def _has_words(chunk: Chunk) -> bool:
+    return any(character.isalpha() for character in chunk.text)
+
+
+def _task_of(job: ChunkJob) -> ChunkTask:
+    text = job.chunk.text
+    return ChunkTask(text, prompt_language(text), job.document.uri, job.memory)
+
+
 class _Conversation:
     """The turns of one chunk in order."""
 
@@ -91,10 +105,9 @@ class _Conversation:
         self.job = job
         self.turns = turns
         self.made: tuple[Draft, Assembled] | None = None
-        language = prompt_language(job.chunk.text)
-        self.task = ChunkTask(job.chunk.text, language, job.document.uri, job.memory)
+        self.task = _task_of(job)
         self.around = Surroundings(
-            job.document.text, job.memory, language, typed=bool(turns.schema)
+            job.document.text, job.memory, self.task.language, typed=bool(turns.schema)
         )
 
     def outcome(self) -> ChunkOutcome:

@@ -1,0 +1,102 @@
+"""What language models cost, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from knotwork.cli.terminal import Terminal, count_of
+from knotwork.indexing.report import IndexReport
+from knotwork.inference.chat import TokenUsage
+from knotwork.records import ReadingStatus
+
+if TYPE_CHECKING:
+    from knotwork.indexing.estimation import IndexEstimate
+    from knotwork.inference.estimates import Range
+
+NO_PRICE = "price not known: see llm.prices"
+WITHOUT_EXTRAS = (
+    "This is extraction alone. Descriptions, doubtful names and reports, which come afterwards, "
+    "cost about a quarter as much again."
+)
+
+
+def describe_usage(usage: Mapping[str, TokenUsage]) -> dict[str, Any]:
+    """Return tokens and calls by stage."""
+    return {stage: asdict(used) for stage, used in usage.items()}
+
+
+def describe_money(money: Decimal | None) -> str | None:
+    """Return money as text: a float would not be the sum to the last digit."""
+    return None if money is None else str(money)
+
+
+def describe_estimate(estimate: IndexEstimate) -> dict[str, Any]:
+    """Return the object of `index --estimate --json`."""
+    described = asdict(estimate)
+    described["run"] = {
+        "calls": estimate.run.calls,
+        "input_tokens": asdict(estimate.run.input_tokens),
+        "output_tokens": asdict(estimate.run.output_tokens),
+        "money": None
+        if estimate.run.money is None
+        else {key: str(value) for key, value in asdict(estimate.run.money).items()},
+        "without_price": list(estimate.run.without_price),
+    }
+    return described
+
+
+def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
+    """Print what a run would cost, and what it cost to find out."""
+    run = estimate.run
+    chunks = count_of(estimate.chunks, "chunk")
+    if not estimate.chunks:
+        terminal.say("A model would read nothing: no tokens would be spent.", style="bold")
+        terminal.say("Choose the tier with --tier full, or see llm.tier.")
+        return
+    terminal.say(
+        f"To read   {count_of(estimate.documents, 'document')}, {chunks}, "
+        f"about {estimate.text_tokens:,} tokens of text",
+        style="bold",
+    )
+    if estimate.kept:
+        terminal.say(f"Kept      {estimate.kept:,} were asked before, and cost nothing")
+    spent = estimate.spent.input_tokens + estimate.spent.output_tokens
+    terminal.say(f"Sample    {estimate.sampled:,} were asked just now, for {spent:,} tokens")
+    terminal.say(f"Calls     {run.calls:,} to make")
+    terminal.say(f"Tokens    {_between(run.input_tokens)} in")
+    terminal.say(f"          {_between(run.output_tokens)} out")
+    if run.money is None:
+        terminal.say(f"Money     {NO_PRICE}")
+    else:
+        low, high = run.money.low, run.money.high
+        terminal.say(f"Money     {run.money.expected:,.4f} ({low:,.4f} to {high:,.4f})")
+    terminal.note(WITHOUT_EXTRAS)
+
+
+def print_usage(terminal: Terminal, report: IndexReport) -> None:
+    """Print what a model did and cost in a run; nothing where none was asked."""
+    if not report.usage:
+        return
+    total = sum(report.usage.values(), TokenUsage())
+    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} reused"
+    money = "" if report.money is None or not total.calls else f", {report.money:,.4f} of money"
+    terminal.say(
+        f"Model      {calls}: {total.input_tokens:,} tokens in, {total.output_tokens:,} out{money}"
+    )
+    for stage, used in report.usage.items():
+        tokens = f"{used.input_tokens:,} in, {used.output_tokens:,} out"
+        terminal.say(f"{stage:<10} {count_of(used.calls, 'call')}, {tokens}", indent=2)
+    quarantined = report.readings.get(ReadingStatus.QUARANTINED, 0)
+    if quarantined:
+        terminal.note(
+            f"No reply could be used for {count_of(quarantined, 'chunk')}: what the rules found is "
+            "there. See knotwork doctor; ask again with --retry.",
+            style="yellow",
+        )
+
+
+def _between(tokens: Range) -> str:
+    return f"about {tokens.expected:,} ({tokens.low:,} to {tokens.high:,})"

@@ -1,0 +1,111 @@
+"""What it will cost to have a model read documents, from a sample of their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from knotwork.errors import LoadError
+from knotwork.indexing.changes import needs_no_reading, with_entries
+from knotwork.indexing.preparing import prepare
+from knotwork.indexing.reading import DocumentReader
+from knotwork.indexing.stages import Candidate, Stages
+from knotwork.indexing.tally import Tally
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.chat import ChatRequest, TokenUsage
+from knotwork.inference.estimates import (
+    RunEstimate,
+    SampledCall,
+    count_request,
+    estimate_run,
+    plan_calls,
+)
+from knotwork.inference.prices import PriceTable
+from knotwork.stores.base import Ledger
+from knotwork.text.tokens import count_tokens
+from knotwork.transform.model.turns import ChunkJob
+
+SAMPLED_CHUNKS = 12
+"""Chunks that are really asked: their replies are kept, so that nothing is paid twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEstimate:
+    """What a run will have a model read, and at what cost.
+
+    ``documents`` are to be read, with ``chunks`` of ``text_tokens``; ``kept`` of the chunks were
+    asked before and cost nothing, ``sampled`` were asked for this estimate and cost ``spent``.
+    ``run`` is the cost of what is left.
+    """
+
+    documents: int
+    chunks: int
+    text_tokens: int
+    kept: int
+    sampled: int
+    spent: TokenUsage
+    run: RunEstimate
+
+
+def estimate_reading(
+    sources: Sequence[Candidate],
+    *,
+    ledger: Ledger,
+    stages: Stages,
+    prices: PriceTable,
+    sampled_chunks: int = SAMPLED_CHUNKS,
+) -> IndexEstimate:
+    """Return what a run over ``sources`` will cost; a few chunks are asked to find out.
+
+    Sources that cannot be read are left out. Raises ModelError when the model fails.
+    """
+    reader = stages.reader
+    jobs = list(_jobs(sources, ledger, stages, reader)) if reader else []
+    asked = [(job, request) for job in jobs if reader and (request := reader.request(job))]
+    model = reader.model if reader else None
+    new = [pair for pair in asked if not _is_kept(model, pair[1])]
+    step = max(1, len(new) // sampled_chunks) if sampled_chunks else 0
+    sample = new[:: step or 1][:sampled_chunks]
+    calls = [_ask(reader, job, request) for job, request in sample] if reader else []
+    left = [request for job, request in new if not any(job is other for other, _ in sample)]
+    name = model.name if model else ""
+    planned = plan_calls(name, left, count_tokens=count_tokens)
+    return IndexEstimate(
+        documents=len({job.document.uri for job in jobs}),
+        chunks=len(jobs),
+        text_tokens=sum(count_tokens(job.chunk.text) for job in jobs),
+        kept=len(asked) - len(new),
+        sampled=len(calls),
+        spent=TokenUsage(
+            sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
+        ),
+        run=estimate_run(calls, planned, prices=prices),
+    )
+
+
+def _jobs(
+    sources: Sequence[Candidate], ledger: Ledger, stages: Stages, reader: DocumentReader
+) -> Iterator[ChunkJob]:
+    tally = Tally()
+    for source, entry in with_entries(sources, ledger):
+        wanted = stages.tiers.wants_model(entry)
+        if not wanted or needs_no_reading(source, entry, stages.tiers):
+            continue
+        try:
+            prepared = prepare(source, source.read(), stages, wanted=wanted, tally=tally)
+        except LoadError:
+            continue
+        yield from reader.jobs(prepared)
+
+
+def _is_kept(model: object, request: ChatRequest) -> bool:
+    return isinstance(model, CachedChatModel) and model.is_kept(request)
+
+
+def _ask(reader: DocumentReader, job: ChunkJob, request: ChatRequest) -> SampledCall:
+    """Have one chunk read, with all its turns, and return what that cost."""
+    usage = reader.cost(job)
+    counted = count_request(request, count_tokens)
+    return SampledCall(
+        request.stage, reader.model.name, counted, usage.input_tokens, usage.output_tokens
+    )
