@@ -64,9 +64,9 @@ def say_relation(source: str, relation: str, target: str, description: str) -> s
 
     `split_relation` reads it back.
     """
-    if relation == unnamed_relation(source + target + description):
-        return description
-    if split_relation(source, target, description) == (relation, description):
+    found, rest = split_relation(source, target, description)
+    unnamed = unnamed_relation(source + target + description)
+    if (found or unnamed, rest) == (relation, description):
         return description
     told = _sentence(source, relation, target)
     return f"{told}: {description}" if description else f"{told}."

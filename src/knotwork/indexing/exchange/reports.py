@@ -9,7 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork.indexing.communities.extractive import write_extractive_report
-from knotwork.indexing.communities.material import flat_text, group_by_parent, read_material
+from knotwork.indexing.communities.material import (
+    flat_text,
+    group_by_parent,
+    is_prose,
+    read_material,
+)
 from knotwork.indexing.exchange.foreign import ForeignFinding, ForeignReport
 from knotwork.records import Chunk, Community, CommunityReport, Finding, Support
 from knotwork.stores.base import Store
@@ -17,6 +22,8 @@ from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 MOST_SUPPORTS = 5
+_SMOOTHING = 8
+"""Terms by which every sentence counts as longer, so that a heading does not win by one word."""
 
 _REFERENCE = re.compile(r"\s*\[\s*Data\s*:([^\[\]]*)\]", re.IGNORECASE)
 _ROWS = re.compile(r"([A-Za-z][A-Za-z _]*?)\s*\(([^()]*)\)")
@@ -167,7 +174,9 @@ class _Resolver:
     def _best_sentence(self, key: str, flat: str, terms: frozenset[str]) -> tuple[float, int]:
         """Return how well the best sentence of a chunk fits a text, and its place."""
         scores = [
-            math.inf if sentence == flat else len(terms & held) / math.sqrt(len(held) + 1)
+            math.inf
+            if sentence == flat
+            else len(terms & held) / math.sqrt(len(held) + _SMOOTHING) * is_prose(sentence)
             for sentence, held in self._terms[key]
         ]
         place = max(range(len(scores)), key=lambda index: (scores[index], -index))
