@@ -9,7 +9,16 @@ from knotwork.records.communities import (
     Support,
 )
 from knotwork.records.documents import Chunk, Document, Heading, Page, Section, Span
-from knotwork.records.evidence import Answer, Citation, Evidence, Hit, Query, Step, Usage
+from knotwork.records.evidence import (
+    Answer,
+    Citation,
+    Evidence,
+    Hit,
+    Query,
+    StageUsage,
+    Step,
+    Usage,
+)
 from knotwork.records.graph import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
@@ -66,6 +75,7 @@ __all__ = [
     "SameAs",
     "Section",
     "Span",
+    "StageUsage",
     "Step",
     "Subgraph",
     "Support",

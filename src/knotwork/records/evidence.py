@@ -75,11 +75,23 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class StageUsage:
+    """What one stage of an operation, such as "answer", cost of the language model."""
+
+    stage: str
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reused_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What an operation cost.
 
     ``reused_calls`` were known from before, at no tokens. ``money`` is in the currency in which
-    prices are written, None where a price is not known.
+    prices are written, None where a price is not known. ``stages`` are what each stage took of the
+    language model, by name.
     """
 
     model_calls: int = 0
@@ -89,6 +101,7 @@ class Usage:
     seconds: float = 0.0
     reused_calls: int = 0
     money: Decimal | None = None
+    stages: tuple[StageUsage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +112,8 @@ class Answer:
     words, and ``citations`` are the nearest passages, marked as such by ``answered``.
 
     ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
-    with what a model wrote, or why none did although one is set.
+    with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
+    was answered, as "basic" or "global".
     """
 
     question: str
@@ -112,3 +126,4 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     notes: tuple[str, ...] = ()
+    mode: str = "basic"

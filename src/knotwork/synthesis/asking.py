@@ -4,40 +4,63 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from knotwork.config import Settings
+from knotwork.config import AnswerSettings, Settings
+from knotwork.errors import ModelError, StoreError, UnknownName
 from knotwork.inference.budget import Budget, parse_ceiling
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.chat_registry import NO_CHAT_MODEL, chat_model_spec
+from knotwork.inference.chat_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
+from knotwork.inference.metered import UsageMeter
 from knotwork.inference.retries import RetryPolicy
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.records import Evidence
 from knotwork.stores.base import Store
+from knotwork.stores.readings import StoresReadings
 from knotwork.synthesis.answering import compose_answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
+from knotwork.synthesis.inquiry import Inquiry, Sources
+from knotwork.synthesis.modes import ASK_MODES, AskMode
+from knotwork.synthesis.routing import choose_mode
 from knotwork.synthesis.writing import AnswerWriter
 from knotwork.text.tokens import count_tokens
 
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
 """Fewer than elsewhere: somebody waits for the answer, and there is one without the model."""
 
+_FROM_REPORTS = frozenset({AskMode.GLOBAL, AskMode.MAP_REDUCE, AskMode.DRIFT})
+
 
 class AskOptions(TypedDict, total=False):
-    """How a language model takes part in an answer, where one is set.
+    """How a question is answered, and how a language model takes part, where one is set.
 
-    Without ``use_llm`` (by default it is on) none does. Without ``fallback`` (on) its failure is
-    raised, and else noted. ``budget`` is a ceiling of tokens or money, as `parse_ceiling` reads it.
-    With ``retry`` (off) the model is asked again for a reply that could not be used.
+    ``mode`` is a value of `AskMode` ("auto"). With ``expand`` (off) the model finds keywords and
+    synonyms to search by too; with ``classify`` (off) it chooses the mode, where that is "auto".
+    Without ``use_llm`` (by default it is on) no model takes part. Without ``fallback`` (on) its
+    failure is raised, and else noted. ``budget`` is a ceiling of tokens or money, as
+    `parse_ceiling` reads it. With ``retry`` (off) the model is asked again for a reply that could
+    not be used.
     """
 
+    mode: str
+    expand: bool
+    classify: bool
     use_llm: bool
     fallback: bool
     budget: str
     retry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The models of one question, which share a meter and a budget."""
+
+    answer: CachedChatModel
+    keyword: CachedChatModel
+    summarize: CachedChatModel
 
 
 class Asker:
@@ -53,17 +76,23 @@ class Asker:
         self._models: RoleModels | None = None
         self._lock = threading.Lock()
 
-    def answer(self, search: Callable[[], Evidence], options: AskOptions) -> Iterator[AskEvent]:
+    def answer(self, question: str, sources: Sources, options: AskOptions) -> Iterator[AskEvent]:
         """Search, and yield the steps to an answer, the last one with it.
 
-        Raises as ``search`` and `AnswerWriter.write`; ConfigError when the model is not set rightly
-        and StoreError when its calls cannot be kept, both before the search.
+        Raises as ``sources`` and `AnswerWriter.write`; UnknownName for an unknown mode; ConfigError
+        when the model is not set rightly and StoreError when its calls cannot be kept, both before
+        the search.
         """
         started_s = time.perf_counter()
-        model = self._open(options) if options.get("use_llm", True) else None
-        evidence = search()
+        wanted = read_mode(options.get("mode", AskMode.AUTO))
+        models = self._open(options) if options.get("use_llm", True) else None
+        notes: list[str] = []
+        mode = self._settle_mode(question, wanted, models, options, notes)
+        evidence = sources.search(question)
+        if options.get("expand", False) and models is not None:
+            evidence = _expand(question, evidence, sources, models.keyword, options, notes)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
-        for event in self._answer_from(evidence, model, options):
+        for event in self._answer_from(mode, evidence, sources, models, options, notes):
             if event.answer is None:
                 yield event
             else:
@@ -76,24 +105,84 @@ class Asker:
             if self._models is not None:
                 self._models.close()
 
+    def _settle_mode(
+        self,
+        question: str,
+        wanted: AskMode,
+        models: _Models | None,
+        options: AskOptions,
+        notes: list[str],
+    ) -> AskMode:
+        """Return the mode to answer in; where it is left open, by rules or as the model says.
+
+        Rules choose local only where descriptions by a model give it more than passages have.
+        """
+        if wanted is not AskMode.AUTO:
+            return wanted
+        if options.get("classify", False) and models is not None:
+            from knotwork.synthesis.keywords import classify_question
+
+            try:
+                return classify_question(question, models.keyword)
+            except (ModelError, StoreError) as error:
+                if not options.get("fallback", True):
+                    raise
+                notes.append(f"The mode was chosen by rules: {error}")
+        mode = choose_mode(question)
+        is_richer = (
+            models is not None
+            and mode is AskMode.LOCAL
+            and isinstance(self._store, StoresReadings)
+            and bool(self._store.readings.described())
+        )
+        return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
+
     def _answer_from(
-        self, evidence: Evidence, model: CachedChatModel | None, options: AskOptions
+        self,
+        mode: AskMode,
+        evidence: Evidence,
+        sources: Sources,
+        models: _Models | None,
+        options: AskOptions,
+        notes: list[str],
     ) -> Iterator[AskEvent]:
         settings = self._settings.answer
-        if model is None:
-            quoted = compose_answer(evidence, store=self._store, settings=settings)
-            return iter([AskEvent(AskEventKind.FINISHED, answer=quoted)])
-        writer = AnswerWriter(
-            model,
+        fallback = options.get("fallback", True)
+        writer = None
+        if models is not None:
+            kept = self._models.notes if self._models else ()
+            writer = AnswerWriter(
+                models.answer,
+                store=self._store,
+                settings=settings,
+                notes=kept,
+                fallback=fallback,
+            )
+        if mode is AskMode.BASIC:
+            yield from _answer_basically(self._store, settings, evidence, writer, notes)
+            return
+        if mode in _FROM_REPORTS:
+            yield AskEvent(AskEventKind.STEP, "reports", total=1)
+            reports = sources.write_reports(models.summarize if models else None)
+        else:
+            reports = sources.find_reports()
+        inquiry = Inquiry(
+            question=evidence.query.text,
+            mode=mode,
             store=self._store,
             settings=settings,
-            notes=self._models.notes if self._models else (),
-            fallback=options.get("fallback", True),
+            sources=sources,
+            reports=reports,
+            writer=writer,
+            model=models.answer if models else None,
+            concurrency=self._settings.llm.concurrency,
+            fallback=fallback,
+            notes=tuple(notes),
         )
-        return writer.write(evidence)
+        yield from _answer_in_mode(inquiry, evidence)
 
-    def _open(self, options: AskOptions) -> CachedChatModel | None:
-        """Return the model with a meter of its own, or None where none is set."""
+    def _open(self, options: AskOptions) -> _Models | None:
+        """Return the models with a meter of their own, or None where none answers."""
         llm, ceiling = self._settings.llm, options.get("budget", "")
         budget = Budget(parse_ceiling(ceiling), count_tokens=count_tokens) if ceiling else None
         if self._model is None and chat_model_spec(llm, "answer") == NO_CHAT_MODEL:
@@ -102,6 +191,80 @@ class Asker:
             if self._models is None:
                 path = calls_path(self._store.url)
                 self._models = RoleModels(llm, path=path, model=self._model, retries=RETRIES)
-        return self._models.open(
-            "answer", budget=budget, retry_rejected=options.get("retry", False)
+        meter, again = UsageMeter(), options.get("retry", False)
+        opened = self._models
+
+        def open_role(role: ModelRole) -> CachedChatModel | None:
+            return opened.open(role, meter=meter, budget=budget, retry_rejected=again)
+
+        answer = open_role("answer")
+        if answer is None:
+            return None
+        return _Models(answer, open_role("keyword") or answer, open_role("summarize") or answer)
+
+
+def read_mode(name: str) -> AskMode:
+    """Return the mode of this name. Raises UnknownName."""
+    if name not in ASK_MODES:
+        raise UnknownName("mode", name, ASK_MODES)
+    return AskMode(name)
+
+
+def _answer_basically(
+    store: Store,
+    settings: AnswerSettings,
+    evidence: Evidence,
+    writer: AnswerWriter | None,
+    notes: list[str],
+) -> Iterator[AskEvent]:
+    if writer is None:
+        quoted = compose_answer(evidence, store=store, settings=settings)
+        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        return
+    for event in writer.write(evidence):
+        answer = event.answer
+        yield (
+            replace(event, answer=replace(answer, notes=(*notes, *answer.notes)))
+            if answer
+            else event
         )
+
+
+def _answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+    """Yield the steps of a mode; each is imported when it is asked for."""
+    from knotwork.synthesis.drift import answer_by_drift
+    from knotwork.synthesis.global_answers import answer_globally
+    from knotwork.synthesis.local_answers import answer_by_both, answer_locally
+    from knotwork.synthesis.map_reduce import answer_by_map_reduce
+
+    ways = {
+        AskMode.LOCAL: answer_locally,
+        AskMode.GLOBAL: answer_globally,
+        AskMode.MAP_REDUCE: answer_by_map_reduce,
+        AskMode.HYBRID: answer_by_both,
+        AskMode.DRIFT: answer_by_drift,
+    }
+    return ways[inquiry.mode](inquiry, evidence)
+
+
+def _expand(
+    question: str,
+    evidence: Evidence,
+    sources: Sources,
+    model: CachedChatModel,
+    options: AskOptions,
+    notes: list[str],
+) -> Evidence:
+    """Return evidence with what a search by the model's keywords brings beside it."""
+    from knotwork.synthesis.keywords import add_found, find_keywords
+
+    try:
+        keywords = find_keywords(question, model)
+    except (ModelError, StoreError) as error:
+        if not options.get("fallback", True):
+            raise
+        notes.append(f"The search was not expanded: {error}")
+        return evidence
+    if not keywords:
+        return evidence
+    return add_found(evidence, sources.search(" ".join(keywords)), keywords=keywords)

@@ -15,6 +15,8 @@ class AskEventKind(StrEnum):
     """Passages were retrieved: ``evidence``."""
     ASKED = "asked"
     """The model, ``text``, is at work."""
+    STEP = "step"
+    """Before the answer: ``done`` of ``total`` parts of what ``text`` names are finished."""
     TEXT = "text"
     """A piece of the answer, ``text``; the pieces together are the answer's text."""
     WITHDRAWN = "withdrawn"
@@ -31,3 +33,5 @@ class AskEvent:
     text: str = ""
     evidence: Evidence | None = None
     answer: Answer | None = None
+    done: int = 0
+    total: int = 0

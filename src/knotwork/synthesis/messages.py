@@ -15,6 +15,16 @@ _DOUBT = {
     "zh": "可信度为 {found:.2f}，需要达到 {needed:.2f}（answer.abstain_below）。",
 }
 
+_THEMES = {
+    "en": "The documents have {count} main themes:",
+    "zh": "这些文档主要有{count}个主题：",
+}
+_ONE_THEME = {"en": "The documents have one main theme:", "zh": "这些文档主要有一个主题："}
+_ON_THIS = {
+    "en": "What the documents say of this, by theme:",
+    "zh": "文档中与此有关的内容，按主题：",
+}
+
 
 def no_answer(language: str) -> str:
     """Say that passages were found, but none that answers."""
@@ -29,3 +39,9 @@ def no_match(language: str) -> str:
 def low_confidence(language: str, *, found: float, needed: float) -> str:
     """Say how sure the answer would have been, and how sure it has to be."""
     return _DOUBT.get(language, _DOUBT["en"]).format(found=found, needed=needed)
+
+
+def tell_themes(language: str, *, count: int, has_focus: bool) -> str:
+    """Introduce an overview by themes: of all, or of what the question asks for."""
+    texts = _ON_THIS if has_focus else _ONE_THEME if count == 1 else _THEMES
+    return texts.get(language, texts["en"]).format(count=count)

@@ -16,7 +16,7 @@ from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatReply, ChatRequest
 from knotwork.inference.prices import PriceTable
-from knotwork.records import Answer, Evidence, Usage
+from knotwork.records import Answer, Evidence, StageUsage, Usage
 from knotwork.stores.base import Store
 from knotwork.synthesis.answering import cite_sentences, compose_answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
@@ -70,23 +70,36 @@ class AnswerWriter:
         quoted = compose_answer(evidence, store=self._store, settings=self._settings)
         passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
         if not quoted.answered or not passages:
-            yield self._finish(quoted, NOT_ASKED)
+            yield self.finish(quoted, NOT_ASKED)
             return
+        yield from self.write_from(make_request(quoted.question, passages), passages, quoted)
+
+    def write_from(
+        self,
+        request: ChatRequest,
+        passages: Sequence[Passage],
+        quoted: Answer,
+        *,
+        notes: Sequence[str] = (),
+    ) -> Iterator[AskEvent]:
+        """Ask for an answer that cites ``passages``; ``quoted`` is the one if there is none.
+
+        ``notes`` are put before those of the answer. Yields and raises as `write`.
+        """
+        quoted = replace(quoted, notes=(*notes, *quoted.notes))
         yield AskEvent(AskEventKind.ASKED, self._model.name)
         unknown = no_answer(detect_language(quoted.question))
         showing = _Showing(passages, unknown)
         parse = partial(parse_reply, passages=passages, question=quoted.question, unknown=unknown)
-        parsed, note = yield from self._receive(
-            make_request(quoted.question, passages), showing, parse
-        )
+        parsed, note = yield from self._receive(request, showing, parse)
         if parsed is not None and not parsed.is_unknown:
             if rest := showing.finish():
                 yield AskEvent(AskEventKind.TEXT, rest)
-            yield self._finish(self._adopt(quoted, parsed), note)
+            yield self.finish(self._adopt(quoted, parsed), note)
             return
         if showing.has_shown:
             yield AskEvent(AskEventKind.WITHDRAWN, note)
-        yield self._finish(self._decline(quoted) if parsed else quoted, note)
+        yield self.finish(self.decline(quoted) if parsed else quoted, note)
 
     def _receive(
         self, request: ChatRequest, showing: _Showing, parse: partial[ParsedReply]
@@ -127,10 +140,11 @@ class AnswerWriter:
             text=parsed.text,
             citations=citations,
             model=self._model.name,
-            notes=parsed.notes,
+            notes=(*quoted.notes, *parsed.notes),
         )
 
-    def _decline(self, quoted: Answer) -> Answer:
+    def decline(self, quoted: Answer) -> Answer:
+        """Return that the model found no answer, with the nearest passages."""
         return replace(
             quoted,
             text=no_answer(detect_language(quoted.question)),
@@ -139,7 +153,8 @@ class AnswerWriter:
             model=self._model.name,
         )
 
-    def _finish(self, answer: Answer, note: str) -> AskEvent:
+    def finish(self, answer: Answer, note: str = "") -> AskEvent:
+        """Return the last event: the answer with its cost and all notes."""
         total = self._model.meter.total()
         usage = Usage(
             model_calls=total.calls,
@@ -147,6 +162,10 @@ class AnswerWriter:
             output_tokens=total.output_tokens,
             reused_calls=total.reused,
             money=self._model.meter.money(self._prices),
+            stages=tuple(
+                StageUsage(stage, used.calls, used.input_tokens, used.output_tokens, used.reused)
+                for stage, used in self._model.meter.by_stage().items()
+            ),
         )
         notes = (*self._notes, *answer.notes, *([note] if note else ()))
         return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))

@@ -9,6 +9,9 @@ and sets what it works on between marks, wherever in the conversation, each of w
     <text> a chunk, or any other text to work on </text>
     <question> a question </question>
     <context> numbered passages, each starting a line with [1], [2] ... </context>
+    <facts> lines about entities and relations, each starting with numbers as above </facts>
+    <reports> findings in the same form, each report below # TITLE; to rate them, a line each,
+        NUMBER | TITLE: TEXT </reports>
     <name> the entity that the descriptions are of </name>
     <descriptions> one a line; of several entities each below # NUMBER NAME </descriptions>
     <community> the names, relations and numbered lines of a community, one a line; of several
@@ -32,7 +35,8 @@ from knotwork.inference.chat import Message
 
 _TASK = re.compile(r"\s*task:[ \t]*([a-z][a-z-]*)[ \t]*$", re.MULTILINE)
 _SECTION = re.compile(
-    r"<(text|question|context|name|descriptions|community|pairs|points|memory)>(.*?)</\1>",
+    r"<(text|question|context|facts|reports|name|descriptions|community|pairs|points|memory)>"
+    r"(.*?)</\1>",
     re.DOTALL,
 )
 
@@ -45,6 +49,8 @@ class Assignment:
     sections: Mapping[str, str]
     message: str
     """The last message of the user."""
+    instructions: str = ""
+    """The first message, if it is the system's."""
 
     def section(self, *names: str) -> str:
         """Return the first of these sections that is there, else the user's message."""
@@ -73,4 +79,5 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
             sections[section[1]] = section[2].strip()
         if turn.role == "user":
             message = turn.content[found.end() :].strip() if found else turn.content
-    return Assignment(task, sections, message)
+    first = messages[0].content if messages and messages[0].role == "system" else ""
+    return Assignment(task, sections, message, first)

@@ -6,10 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from knotwork.inference.chat import Message
-from knotwork.synthesis.messages import no_answer
+from knotwork.testing.brains.asking import (
+    answer,
+    ask_further,
+    map_reports,
+    rate_reports,
+    reduce_points,
+    route_question,
+)
 from knotwork.testing.brains.lines import LineForm
 from knotwork.testing.brains.marks import Assignment, read_assignment
-from knotwork.testing.brains.passages import cite, rank_sentences, read_passages
+from knotwork.testing.brains.passages import cite, read_passages
 from knotwork.testing.brains.reading import Fact, key_words, language_of, read_text, sentences_of
 from knotwork.text.names import normal_form
 from knotwork.text.tokens import count_tokens
@@ -22,16 +29,13 @@ Brain = Callable[[Sequence[Message]], str]
 Task = Callable[[Assignment, LineForm], str]
 
 _PAIR = re.compile(r"^\s*(\d+)[.):、]?\s*(.+?)\s*\|\|\s*(.+?)\s*$", re.MULTILINE)
-_POINT = re.compile(r"^\s*(\d{1,3})\s*\|\s*(\S.*)$", re.MULTILINE)
 _UNNAMED = {"en": "is related to", "zh": "相关"}
 _AND = {"en": " and ", "zh": "与"}
 _HEAD = re.compile(r"^# (\d{1,4})(?: .*)?$", re.MULTILINE)
 _SUMMARY_TOKENS = 120
 _REPORT_SUMMARY_TOKENS = 60
 _REPORT_FINDINGS = 4
-_FINDINGS = 5
 _KEYWORDS = 10
-_ANSWER_SENTENCES = 3
 
 
 class UnknownTask(ValueError):
@@ -168,47 +172,19 @@ def judge_pairs(assignment: Assignment, form: LineForm) -> str:
     return "\n".join(lines) or form.nothing
 
 
-def answer(assignment: Assignment, form: LineForm) -> str:
-    """Answer from numbered passages by their sentences nearest to the question, with [n] marks."""
-    del form
-    question = assignment.question or assignment.message
-    passages = read_passages(assignment.section("context", "community", "text"))
-    ranked = rank_sentences(question, passages)[:_ANSWER_SENTENCES]
-    if not ranked:
-        return no_answer(language_of(question))
-    # What speaks of the question by far less than the best does would only blur the answer.
-    least = 2 / 3 * ranked[0].score
-    return " ".join(cite(s.text, s.number) for s in ranked if s.score >= least)
-
-
-def map_reports(assignment: Assignment, form: LineForm) -> str:
-    """Return the points of reports that help with a question, each with how much."""
-    passages = read_passages(assignment.section("context", "community", "text"))
-    ranked = rank_sentences(assignment.question or assignment.message, passages)
-    lines = [form.point(round(100 * s.score), cite(s.text, s.number)) for s in ranked[:_FINDINGS]]
-    return "\n".join(lines) or form.nothing
-
-
-def reduce_points(assignment: Assignment, form: LineForm) -> str:
-    """Join the best points of the map steps into one answer, with their marks."""
-    del form
-    question = assignment.question or assignment.message
-    points = [(int(score), text) for score, text in _POINT.findall(assignment.section("points"))]
-    best = sorted(points, key=lambda point: -point[0])
-    texts = [text.strip() for score, text in best if score > 0]
-    return _shorten(texts) or no_answer(language_of(question))
-
-
 TASKS: dict[str, Task] = {
     "answer": answer,
+    "ask-further": ask_further,
     "extract-graph": extract_graph,
     "extract-triplets": extract_triplets,
     "find-keywords": find_keywords,
     "glean": glean,
     "judge-pairs": judge_pairs,
     "map-reports": map_reports,
+    "rate-reports": rate_reports,
     "reduce-points": reduce_points,
     "report-community": report_community,
+    "route-question": route_question,
     "summarise-descriptions": summarise_descriptions,
 }
 """What a prompt may ask for in its first line, as ``task: NAME``."""

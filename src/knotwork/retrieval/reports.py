@@ -1,0 +1,212 @@
+"""Communities that bear on a question, and where their reports come from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from knotwork.inference.base import Embedder
+from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, Evidence
+from knotwork.retrieval.focus import find_focus
+from knotwork.retrieval.question import can_embed
+from knotwork.stores.base import Scored, Store
+from knotwork.stores.communities import CommunityStore, StoresCommunities
+
+FEWEST_THEMES = 4
+"""With fewer topmost communities an overview takes the largest one's parts in its place."""
+
+REPORTS = "report"
+"""The text index, and the vector index, of reports, by the ids of their communities."""
+
+_CANDIDATES = 50
+_RANK_OFFSET = 10
+"""Of reciprocal rank fusion (Cormack et al., SIGIR 2009); small, as the lists are short."""
+_LEAST_SHARE = 0.35
+"""Communities with less of the best one's score do not bear on the question."""
+_VOTING_HITS = 10
+_MOSTLY = 0.5
+"""Share of the reports that must have a vector: few that have one would pass for the nearest."""
+_BATCH = 200
+
+
+class ReportSource(Protocol):
+    """Gives the reports of communities, and may write those that are missing.
+
+    ``notes`` say what a user should know, as that some could not be written.
+    """
+
+    notes: tuple[str, ...]
+
+    def reports(
+        self, community_ids: Sequence[str], *, spend_tokens: int = 0
+    ) -> dict[str, CommunityReport]:
+        """Return reports by community id; ids without one are absent.
+
+        ``community_ids`` come the most useful first. A source that writes reports with a language
+        model spends at most ``spend_tokens``, in and out, in this call, and gives the rest as they
+        are. It raises nothing for a model that fails.
+        """
+
+
+class StoredReports:
+    """The reports that a store holds, whoever wrote them; implements `ReportSource`."""
+
+    def __init__(self, store: Store, *, notes: tuple[str, ...] = ()) -> None:
+        self._store = store
+        self.notes = notes
+
+    def reports(
+        self, community_ids: Sequence[str], *, spend_tokens: int = 0
+    ) -> dict[str, CommunityReport]:
+        """Return the reports that are there; none is written."""
+        del spend_tokens
+        held = communities_of(self._store)
+        return held.reports(community_ids) if held else {}
+
+
+def communities_of(store: Store) -> CommunityStore | None:
+    """Return the part of a store that holds communities, if it has one."""
+    return store.communities if isinstance(store, StoresCommunities) else None
+
+
+def holds_written_reports(store: Store) -> bool:
+    """Tell whether a language model wrote any report of this index."""
+    held = communities_of(store)
+    ids = [i for level in held.levels() for i in level] if held else []
+    return any(
+        report.source != EXTRACTIVE_SOURCE
+        for start in range(0, len(ids), _BATCH)
+        for report in (held.reports(ids[start : start + _BATCH]) if held else {}).values()
+    )
+
+
+def find_communities(
+    question: str,
+    *,
+    store: Store,
+    evidence: Evidence | None = None,
+    embedder: Embedder | None = None,
+    most: int,
+) -> list[Scored]:
+    """Return the communities that bear on a question, best first, none inside another.
+
+    A question with a focus gets those whose reports are nearest to it, by words and by vectors, and
+    those that hold the passages of ``evidence``. One that asks about the whole gets the largest.
+    """
+    held = communities_of(store)
+    if held is None or most <= 0:
+        return []
+    focus = find_focus(question)
+    ranked = _rank(focus, question, store, held, evidence, embedder) if focus else []
+    if not ranked:
+        return _largest(held, most)
+    ranked = [item for item in ranked if item.score >= _LEAST_SHARE * ranked[0].score]
+    return _without_overlap(ranked, held)[:most]
+
+
+def _rank(
+    focus: str,
+    question: str,
+    store: Store,
+    held: CommunityStore,
+    evidence: Evidence | None,
+    embedder: Embedder | None,
+) -> list[Scored]:
+    texts, vectors = store.texts(REPORTS), store.vectors(REPORTS)
+    lists = [texts.search(focus, k=_CANDIDATES)]
+    has_vectors = vectors.count() >= _MOSTLY * texts.count() > 0
+    if embedder is not None and can_embed(embedder, question) and has_vectors:
+        lists.append(vectors.search(embedder.embed([question])[0], k=_CANDIDATES))
+    if evidence is not None:
+        lists.append(_votes(evidence, store, held))
+    scores: defaultdict[str, float] = defaultdict(float)
+    for found in lists:
+        for rank, item in enumerate(found, start=1):
+            scores[item.id] += 1.0 / (_RANK_OFFSET + rank)
+    return [Scored(i, scores[i]) for i in sorted(scores, key=lambda i: (-scores[i], i))]
+
+
+def _votes(evidence: Evidence, store: Store, held: CommunityStore) -> list[Scored]:
+    """Return the communities that hold the passages found, the lowest level of each."""
+    hits = evidence.hits[:_VOTING_HITS]
+    around = communities_of_chunks([hit.chunk.id for hit in hits], store, held)
+    votes: defaultdict[str, float] = defaultdict(float)
+    for hit in hits:
+        inside = [c for c in around.get(hit.chunk.id, ()) if hit.score > 0]
+        for community in inside[-1:]:
+            votes[community.id] += hit.score
+    return [Scored(i, votes[i]) for i in sorted(votes, key=lambda i: (-votes[i], i))]
+
+
+def communities_of_chunks(
+    chunk_ids: Sequence[str], store: Store, held: CommunityStore
+) -> dict[str, list[Community]]:
+    """Return the communities that hold each chunk, from the topmost to the lowest."""
+    mentions = store.graph.mentions(chunk_ids)
+    entities = {m.entity_id for found in mentions.values() for m in found}
+    by_entity = held.of_entities(entities)
+    known = held.communities({i for ids in by_entity.values() for i in ids})
+    result: dict[str, list[Community]] = {}
+    for chunk_id, found in mentions.items():
+        ids = dict.fromkeys(i for m in found for i in by_entity.get(m.entity_id, ()))
+        holding = [known[i] for i in ids if i in known and chunk_id in known[i].chunk_ids]
+        result[chunk_id] = sorted(holding, key=lambda c: (c.level, c.id))
+    return result
+
+
+def _largest(held: CommunityStore, most: int) -> list[Scored]:
+    """Return the largest communities of the topmost level; parts of them, where they are few."""
+    levels = held.levels()
+    chosen = {c.id: c for c in held.communities(levels[0] if levels else []).values()}
+    below = held.communities(levels[1]).values() if len(levels) > 1 else ()
+    children: defaultdict[str, list[Community]] = defaultdict(list)
+    for community in below if len(chosen) < FEWEST_THEMES else ():
+        if community.parent_id is not None:
+            children[community.parent_id].append(community)
+    while len(chosen) < FEWEST_THEMES:
+        whole = [c for c in chosen.values() if c.id in children]
+        if not whole:
+            break
+        largest = min(whole, key=_by_extent)
+        del chosen[largest.id]
+        chosen.update({child.id: child for child in children.pop(largest.id)})
+    ranked = sorted(chosen.values(), key=_by_extent)[:most]
+    return [Scored(c.id, float(c.size + len(c.chunk_ids))) for c in ranked]
+
+
+def _by_extent(community: Community) -> tuple[int, str]:
+    return -(community.size + len(community.chunk_ids)), community.id
+
+
+def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Scored]:
+    """Leave out what lies inside, or around, a better one."""
+    above = ancestors((item.id for item in ranked), held)
+    kept: list[Scored] = []
+    for item in ranked:
+        if item.id in above and not any(
+            item.id in above[other.id] or other.id in above[item.id] for other in kept
+        ):
+            kept.append(item)
+    return kept
+
+
+def ancestors(community_ids: Iterable[str], held: CommunityStore) -> Mapping[str, Collection[str]]:
+    """Return the communities around each one; those that are gone are absent."""
+    wanted = list(dict.fromkeys(community_ids))
+    known = held.communities(wanted)
+    frontier = {c.parent_id for c in known.values() if c.parent_id} - known.keys()
+    while frontier:
+        found = held.communities(frontier)
+        known |= found
+        frontier = {c.parent_id for c in found.values() if c.parent_id} - known.keys()
+    result: dict[str, list[str]] = {}
+    for identifier in wanted:
+        if identifier not in known:
+            continue
+        chain, parent = [], known[identifier].parent_id
+        while parent is not None and parent not in chain:
+            chain.append(parent)
+            parent = known[parent].parent_id if parent in known else None
+        result[identifier] = chain
+    return result

@@ -1,0 +1,112 @@
+"""One question with all that an answer to it is made of, and the tokens it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from knotwork.config import AnswerSettings
+from knotwork.inference.base import Embedder
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.chat import ChatRequest
+from knotwork.inference.estimates import count_request
+from knotwork.records import Answer, Evidence
+from knotwork.retrieval.reports import ReportSource
+from knotwork.stores.base import Store
+from knotwork.synthesis.messages import no_answer
+from knotwork.synthesis.modes import AskMode
+from knotwork.synthesis.packing import make_harmless
+from knotwork.synthesis.prompts import fill_prompt
+from knotwork.synthesis.writing import AnswerWriter
+from knotwork.text.languages import detect_language
+from knotwork.text.tokens import count_tokens
+
+USUAL_CONTEXT_TOKENS = 1_600
+"""The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
+
+_LEAST_MATERIAL_TOKENS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the material of answers comes from.
+
+    ``search`` returns the passages for a text. ``find_reports`` gives the reports as they are;
+    ``write_reports`` brings communities up to date first, and takes the model that may write
+    missing reports, or None; what it spends is counted with the question. ``embedder`` is the
+    index's own.
+    """
+
+    search: Callable[[str], Evidence]
+    find_reports: Callable[[], ReportSource]
+    write_reports: Callable[[CachedChatModel | None], ReportSource]
+    embedder: Callable[[], Embedder | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """One question.
+
+    ``writer`` and ``model``, which share their meter, are None where no model takes part.
+    ``concurrency`` is how many calls may be made at a time. ``notes`` were made on the way.
+    """
+
+    question: str
+    mode: AskMode
+    store: Store
+    settings: AnswerSettings
+    sources: Sources
+    reports: ReportSource
+    writer: AnswerWriter | None = None
+    model: CachedChatModel | None = None
+    concurrency: int = 4
+    fallback: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def language(self) -> str:
+        """The language of the question: that of prompts and of what is said for an answer."""
+        return detect_language(self.question)
+
+    @property
+    def unknown(self) -> str:
+        """The sentence agreed on for "I don't know"."""
+        return no_answer(self.language)
+
+    def spent_tokens(self) -> int:
+        """Return the tokens that the question has cost so far."""
+        total = self.model.meter.total() if self.model else None
+        return total.input_tokens + total.output_tokens if total else 0
+
+    def make_request(
+        self, prompt: str, *, stage: str, output_tokens: int, **blanks: str
+    ) -> ChatRequest:
+        """Return the request of a prompt about the question, in its language."""
+        values = {
+            "question": make_harmless(self.question.strip()),
+            "unknown": self.unknown,
+            "material": "",
+            "points": "",
+            **blanks,
+        }
+        messages = fill_prompt(prompt, self.language, values)
+        return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)
+
+    def material_tokens(
+        self, prompt: str, *, output_tokens: int, ceiling: int, share: float, spent: int = 0
+    ) -> int:
+        """Return how many tokens of material fit beside a prompt, the question and its reply.
+
+        It is ``share`` of the setting, or what ``ceiling`` leaves of it for this one call, after
+        ``spent`` tokens; the ceiling grows with the setting.
+        """
+        empty = self.make_request(prompt, stage="", output_tokens=output_tokens)
+        wanted = self.settings.context_tokens
+        most = int(ceiling * max(wanted / USUAL_CONTEXT_TOKENS, 1.0))
+        room = most - spent - count_request(empty, count_tokens) - output_tokens
+        return max(min(int(share * wanted), room), _LEAST_MATERIAL_TOKENS)
+
+    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
+        """Return an answer that tells how it was made."""
+        notes = (*notes, *answer.notes, *self.reports.notes)
+        return replace(answer, mode=self.mode.value, notes=notes)

@@ -1,0 +1,100 @@
+"""Reports that are written when a question first needs them, within the tokens it allows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from knotwork.errors import ModelError, StoreError
+from knotwork.indexing.communities.reporting import write_reports
+from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+from knotwork.indexing.communities.writing import ReportWriter
+from knotwork.indexing.embedding import Embedding
+from knotwork.inference.base import Embedder
+from knotwork.inference.cached import CachedChatModel
+from knotwork.records import CommunityReport
+from knotwork.retrieval.reports import REPORTS, ReportSource, StoredReports
+from knotwork.stores.base import Store
+from knotwork.stores.communities import StoresCommunities
+
+REPORT_TOKENS = 850
+"""What one report costs at most, its share of the instructions included."""
+
+_LEAST_TOKENS = 1_000
+"""Of one report alone."""
+
+OLD_NOTE = "The communities are not those of the documents as they are now: {reason}"
+
+_log = logging.getLogger("knotwork.synthesis")
+
+
+def open_reports(
+    store: Store,
+    model: CachedChatModel | None,
+    *,
+    embedder: Callable[[], Embedder | None],
+    concurrency: int = 4,
+) -> ReportSource:
+    """Bring communities up to date with the documents, and return where their reports come from.
+
+    An index that cannot be written to now gives what it has, and a note says why.
+    """
+    try:
+        # Tells at once whether the index may be written to, before a model is asked.
+        with store.transaction():
+            if not is_current(store):
+                bring_up_to_date(store)
+    except StoreError as error:
+        is_old = isinstance(store, StoresCommunities) and not is_current(store)
+        return StoredReports(
+            store, notes=(OLD_NOTE.format(reason=error.message),) if is_old else ()
+        )
+    if model is None:
+        return StoredReports(store)
+    has_vectors = store.vectors(REPORTS).count() > 0
+    embedding = Embedding(embedder()) if has_vectors else None
+    return LazyReports(store, model, embedding=embedding, concurrency=concurrency)
+
+
+class LazyReports:
+    """Has a model write the reports that are missing, the most useful first; a `ReportSource`.
+
+    A report that is right is never written again. What the model cannot give is left as it is, and
+    ``notes`` say why.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        model: CachedChatModel,
+        *,
+        embedding: Embedding | None = None,
+        concurrency: int = 4,
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._embedding = embedding
+        self._writer = ReportWriter(model, concurrency=concurrency)
+        self.notes: tuple[str, ...] = ()
+
+    def reports(
+        self, community_ids: Sequence[str], *, spend_tokens: int = 0
+    ) -> dict[str, CommunityReport]:
+        """Return the reports that there are after at most ``spend_tokens`` went into new ones."""
+        waiting, left = list(dict.fromkeys(community_ids)), spend_tokens
+        while waiting and left >= _LEAST_TOKENS:
+            size = max(left // REPORT_TOKENS, 1)
+            batch, waiting = waiting[:size], waiting[size:]
+            before = self._spent()
+            try:
+                write_reports(self._store, batch, self._writer, embedding=self._embedding)
+            except (ModelError, StoreError) as error:
+                _log.info("no reports of %s: %s", self._model.name, error)
+                self.notes = (f"Some reports are not written: {error}",)
+                break
+            left -= self._spent() - before
+        return StoredReports(self._store).reports(community_ids)
+
+    def _spent(self) -> int:
+        total = self._model.meter.total()
+        return total.input_tokens + total.output_tokens

@@ -1,0 +1,122 @@
+"""Answers from passages and from the graph around what a question names, in one context."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from knotwork.records import CommunityReport, Entity, Evidence
+from knotwork.retrieval.entities import read_surroundings
+from knotwork.retrieval.reports import communities_of
+from knotwork.stores.base import Store
+from knotwork.synthesis.answering import compose_answer
+from knotwork.synthesis.contexts import HYBRID, LOCAL, pack_context
+from knotwork.synthesis.events import AskEvent, AskEventKind
+from knotwork.synthesis.global_answers import find_themes
+from knotwork.synthesis.inquiry import Inquiry
+from knotwork.synthesis.modes import LOCAL_TOKENS
+from knotwork.synthesis.overview import compose_overview, report_evidence
+from knotwork.synthesis.writing import MAX_OUTPUT_TOKENS, NOT_ASKED, STAGE
+
+LOCAL_SHARE = 1.75
+HYBRID_SHARE = 1.9
+"""Tokens of the whole context, of those that passages alone get: passages keep about as many."""
+
+_REPORTS = 2
+_HYBRID_REPORTS = 5
+_LEADING_ENTITIES = 4
+
+
+def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+    """Yield the steps to an answer from passages, entities, relations and their reports.
+
+    What the index lacks is left out; without any of it the context is that of a basic answer.
+    """
+    quoted = inquiry.label(
+        compose_answer(evidence, store=inquiry.store, settings=inquiry.settings), inquiry.notes
+    )
+    if inquiry.writer is None:
+        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        return
+    if not quoted.answered:
+        yield inquiry.writer.finish(quoted, NOT_ASKED)
+        return
+    around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
+    context = pack_context(
+        evidence,
+        facts=around.facts,
+        reports=_reports_around(inquiry, around.entities),
+        store=inquiry.store,
+        budget_tokens=inquiry.material_tokens(
+            "local",
+            output_tokens=MAX_OUTPUT_TOKENS,
+            ceiling=LOCAL_TOKENS,
+            share=LOCAL_SHARE,
+            spent=inquiry.spent_tokens(),
+        ),
+        shares=LOCAL,
+    )
+    request = inquiry.make_request(
+        "local", stage=STAGE, output_tokens=MAX_OUTPUT_TOKENS, material=context.material
+    )
+    yield from inquiry.writer.write_from(request, context.passages, quoted)
+
+
+def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+    """Yield the steps to an answer from what local and global bring, in one context.
+
+    Without a model: sentences of passages where these hold an answer, else the themes of reports.
+    """
+    spent = inquiry.spent_tokens()
+    quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
+    themes = find_themes(inquiry, evidence, most=_HYBRID_REPORTS)
+    if not quoted.answered and themes:
+        reported = report_evidence(
+            inquiry.question, themes, store=inquiry.store, found=evidence, retriever="hybrid"
+        )
+        quoted = compose_overview(reported, themes, store=inquiry.store, settings=inquiry.settings)
+    quoted = inquiry.label(quoted, inquiry.notes)
+    if inquiry.writer is None:
+        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        return
+    if not quoted.answered and not themes:
+        yield inquiry.writer.finish(quoted, NOT_ASKED)
+        return
+    around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
+    context = pack_context(
+        evidence,
+        facts=around.facts,
+        reports=[theme.report for theme in themes],
+        store=inquiry.store,
+        budget_tokens=inquiry.material_tokens(
+            "local",
+            output_tokens=MAX_OUTPUT_TOKENS,
+            ceiling=LOCAL_TOKENS,
+            share=HYBRID_SHARE,
+            spent=spent,
+        ),
+        shares=HYBRID,
+    )
+    request = inquiry.make_request(
+        "local", stage=STAGE, output_tokens=MAX_OUTPUT_TOKENS, material=context.material
+    )
+    yield from inquiry.writer.write_from(request, context.passages, quoted)
+
+
+def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[CommunityReport]:
+    """Return the reports of the lowest communities that hold most of the leading entities."""
+    ids = _communities_around(inquiry.store, entities[:_LEADING_ENTITIES])
+    reports = inquiry.reports.reports(ids) if ids else {}
+    return [reports[i] for i in ids if i in reports]
+
+
+def _communities_around(store: Store, entities: Sequence[Entity]) -> list[str]:
+    held = communities_of(store)
+    if held is None or not entities:
+        return []
+    worths: defaultdict[str, float] = defaultdict(float)
+    around = held.of_entities([entity.id for entity in entities])
+    for rank, entity in enumerate(entities):
+        for community in around.get(entity.id, ())[-1:]:
+            worths[community] += 1.0 / (1 + rank)
+    return sorted(worths, key=lambda i: (-worths[i], i))[:_REPORTS]

@@ -1,0 +1,129 @@
+"""Which way to answer a question, told from its words alone, at no tokens.
+
+A question about the documents as a whole (their themes, what they say in general, how often they
+do) is for their communities; one that wants all about a named thing, or how two are related, is for
+the graph around them; any other for passages. A wrong "global" costs more than a missed one, since
+an overview never holds a detail: so a question that names something is global only when it asks
+for an overview in so many words, or speaks of the documents themselves.
+"""
+
+from __future__ import annotations
+
+import re
+
+from knotwork.synthesis.modes import AskMode
+
+_OVERVIEW = re.compile(
+    r"\b(?:summari[sz]e|sum up|(?:an? |the |give .{0,12})(?:overview|summary)\b|overview of"
+    r"|big picture|main takeaways?|key takeaways?|in a nutshell"
+    r"|(?:main|key|major|central|common|recurring|overarching|principal|dominant|prevailing|core)"
+    r" (?:\w+ )?(?:themes|topics|ideas|points|issues|trends|findings|arguments|challenges|concerns"
+    r"|lessons|messages|conclusions|patterns|threads|subjects|concepts|questions))\b",
+    re.IGNORECASE,
+)
+_OF_THE_DOCUMENTS = re.compile(
+    r"\b(?:what (?:is|are|do|does) (?:this|these|those|the|my|our|all)(?: \w+)?"
+    r" (?:documents?|files?|texts?|corpus|collections?|materials?|data ?sets?|knowledge base"
+    r"|papers|articles|notes|sources|transcripts|reports) (?:mainly |mostly |all )?"
+    r"(?:about|cover|say|contain|discuss|deal|talk|describe)"
+    r"|(?:across|throughout|in|over) (?:all|the whole|the entire|these|my|our)(?: of)?(?: the)?"
+    r" (?:documents?|files?|texts?|corpus|collection|material|data ?set|knowledge base|papers"
+    r"|articles|notes|sources|transcripts|reports))\b",
+    re.IGNORECASE,
+)
+_PREVALENCE = re.compile(
+    r"\b(?:how (?:often|frequently|commonly) (?:do|does|are|is)"
+    r"|most (?:frequently|commonly|often|prominent|common|frequent) (?:\w+ )?(?:mention|discuss|cit"
+    r"|raised|used|rais|themes|topics|issues|challenges|concerns)"
+    r"|(?:are|is) there (?:\w+ ){0,3}(?:patterns?|trends?|themes?|differences?|similarit|recurring"
+    r"|common|shared|discussions?|conversations?|stories|anecdotes|examples|areas|technologies"
+    r"|opinions|views|phrases|episodes|cases|mentions)"
+    r"|do (?:any|some|most|certain|the|many|all)? ?[a-z]+s (?:\w+ )?(?:discuss|mention|talk|share"
+    r"|speak|describe|address|appear|use|feature|focus|lead|follow|agree)\b"
+    r"|(?:which|what) [a-z]+(?: [a-z]+)?s? (?:discuss|talk|share|speak|deal|feature|address|focus"
+    r"|contain|mention|emphasi[sz]e|highlight)\b)",
+    re.IGNORECASE,
+)
+_MANY = (
+    r"(?:discussions|conversations|episodes|guests|leaders|stories|anecdotes|perspectives|views"
+    r"|opinions|topics|themes|trends|patterns|challenges|obstacles|barriers|strategies|insights"
+    r"|predictions|approaches|examples|lessons|documents|articles|reports|transcripts|authors"
+    r"|speakers|participants|interviews|techniques|concerns|experts|industries|technologies"
+    r"|companies|sectors|projects|questions|respondents|customers|users)"
+)
+_IN_GENERAL = re.compile(
+    r"^(?:what|which|how|do|are|can|is)\b.*\b"
+    r"(?:discuss|mention(?:ed)?|talk|describe|describ(?:ed|ing)|perceive|shared?|emphasi[sz]e"
+    r"|cited?|believe|address(?:ed)?|presented|predict(?:ed|ions)|highlight(?:ed)?|identified"
+    r"|often|typically|generally|usually|consistently|frequently|commonly|differ|vary|approach"
+    r"|used?|evolve|propose|envision|considered|influenced?|suggested|integrat|provide|give)\b",
+    re.IGNORECASE,
+)
+_MANY_WORDS = re.compile(rf"\b{_MANY}\b", re.IGNORECASE)
+
+_OVERVIEW_ZH = re.compile(
+    r"总结|總結|概括|概述|综述|綜述|归纳|歸納|梳理|中心思想|主要内容|主要內容|内容概要|大意|纵览"
+    r"|核心(?:观点|觀點|思想|内容|內容|主题|主題|议题|議題)|要点|要點"
+    r"|(?:主要|有)(?:有|包括|涉及|讨论|討論|谈|談|讲|講|包含)?(?:了)?(?:哪些|什么|什麼)(?:主题|主題|话题|話題|议题|議題|方面|内容|內容|趋势|趨勢)"
+    r"|(?:主要|共同|常见|常見|反复出现的?|反覆出現的?|普遍)(?:的)?(?:主题|主題|话题|話題|议题|議題|趋势|趨勢|观点|觀點|问题|問題|挑战|挑戰)(?:是|有|包括)"
+)
+_OF_THE_DOCUMENTS_ZH = re.compile(
+    r"(?:这些|這些|这批|這批|所有|全部|整个|整個|本|全部的?|我的)(?:文档|文檔|文件|资料|資料|文章|材料|知识库|知識庫|语料|語料|报告|報告|笔记|筆記)"
+    r"|(?:文档|文檔|资料|資料|材料|知识库|知識庫|语料|語料)(?:里|裡|中|们)?(?:主要|都|大致|总共|總共|整体|整體)?(?:讲|講|说|說|谈|談|涉及|介绍|介紹|包含|关于|關於|有哪些)"
+    r"|(?:总体|總體|整体|整體)(?:上|来看|來看|而言|来说|來說)"
+)
+_NAMED_ZH = re.compile(r"[《“「『〈][^》”」』〉]+[》”」』〉]|[0-9０-９]{2,}")
+
+_ABOUT = re.compile(
+    r"^(?:please )?(?:tell me (?:more |all |everything )?about|describe|introduce|profile"
+    r"|who (?:is|was|are|were) [A-Z][\w'’.-]*(?: [\w'’.-]+){0,4}\?*$|what do (?:we|you) know about)"
+    r"|\b(?:relationship|relations|connections?|link|ties) (?:between|among|of .+ (?:to|with))\b"
+    r"|\bhow (?:is|are|was|were) .+ (?:related|connected|linked) to\b",
+)
+_ABOUT_ZH = re.compile(
+    r"介绍一下|介紹一下|^(?:请|請)?(?:介绍|介紹|说说|說說|谈谈|談談)"
+    r"|(?:之间|之間|和|与|與|跟).{0,12}(?:的)?(?:关系|關係|联系|聯繫)(?:是|如何|怎样|怎樣|吗|嗎|？|\?|$)"
+    r"|^.{2,8}(?:是谁|是誰|是什么人|是什麼人)[？?]?$"
+)
+_WORD = re.compile(r"[A-Za-z][\w'’-]*")
+_ACRONYM = re.compile(r"[A-Z]{2,}$")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_FEWEST_WORDS = 4
+
+
+def choose_mode(question: str) -> AskMode:
+    """Return "global", "local" or "basic": what rules make of the words of a question."""
+    text = " ".join(question.split())
+    if len(_HAN.findall(text)) * 3 >= len(text):
+        return _choose_zh(text)
+    names_something = _names_something(text)
+    if _OF_THE_DOCUMENTS.search(text) or (_OVERVIEW.search(text) and not names_something):
+        return AskMode.GLOBAL
+    if not names_something and _is_general(text):
+        return AskMode.GLOBAL
+    return AskMode.LOCAL if _ABOUT.search(text) else AskMode.BASIC
+
+
+def _choose_zh(text: str) -> AskMode:
+    if _OF_THE_DOCUMENTS_ZH.search(text):
+        return AskMode.GLOBAL
+    if _OVERVIEW_ZH.search(text) and not _NAMED_ZH.search(text):
+        return AskMode.GLOBAL
+    return AskMode.LOCAL if _ABOUT_ZH.search(text) else AskMode.BASIC
+
+
+def _is_general(text: str) -> bool:
+    """Tell whether a question without names is about what many say, or how often they do."""
+    if len(_WORD.findall(text)) < _FEWEST_WORDS:
+        return False
+    if _PREVALENCE.search(text):
+        return True
+    return bool(_IN_GENERAL.search(text) and _MANY_WORDS.search(text))
+
+
+def _names_something(text: str) -> bool:
+    """Tell whether a question has a name, a number or a quotation; acronyms are none."""
+    if re.search(r"\d|[“\"「][^”\"」]+[”\"」]", text):
+        return True
+    words = [match[0] for match in _WORD.finditer(text)][1:]
+    return any(word[0].isupper() and word != "I" and not _ACRONYM.match(word) for word in words)
