@@ -1,16 +1,25 @@
-"""Communities of an index, and reports of them that need no model."""
+"""Communities of an index, and reports of them: extractive ones, and a model's where one is set."""
 
+from knotwork.indexing.communities.briefs import ReportBudgets
 from knotwork.indexing.communities.refreshing import (
     CommunityChanges,
     CommunityOptions,
     refresh_communities,
 )
-from knotwork.indexing.communities.reporting import ReportChanges, refresh_reports
+from knotwork.indexing.communities.reporting import (
+    ReportChanges,
+    refresh_reports,
+    write_reports,
+)
+from knotwork.indexing.communities.writing import ReportWriter
 
 __all__ = [
     "CommunityChanges",
     "CommunityOptions",
+    "ReportBudgets",
     "ReportChanges",
+    "ReportWriter",
     "refresh_communities",
     "refresh_reports",
+    "write_reports",
 ]

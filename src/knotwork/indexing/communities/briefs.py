@@ -6,10 +6,11 @@ what it says, so a change of the documents that leaves the brief as it is costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from knotwork.indexing.communities.centrality import choose_sentences
 from knotwork.indexing.communities.extractive import central_names
@@ -38,13 +39,23 @@ VERSION = "model-1"
 No name of a model is part of a key: what one model wrote stays when another one is set.
 """
 
+BRIEF_TOKENS = 320
+PARENT_TOKENS = 600
+"""The most that a model is told of a community, and of one with others below it. What a brief holds
+must not depend on who asks, or a report that was paid for would be lost to whoever has no model.
+"""
+
 _CENTRAL = 12
 _NAMES = 12
 _DESCRIBED = 8
 _DESCRIPTION_TOKENS = 40
 _RELATED = 20
 _RELATIONS = 4
+_FAN = 32
+_ROOM_FOR_RELATIONS = 48
 _PARTS = 8
+_TITLE_TOKENS = 14
+_LONGEST_NAME = 40
 _FEW_CHUNKS = 8
 """A parent of so few may be told of by its own sentences, if all of them have room."""
 _HEADING_SHARE = 0.4
@@ -52,18 +63,19 @@ _HEADING_SHARE = 0.4
 _LINE_TOKENS = 4
 """What the number of a line and its break cost."""
 
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
+_ADDRESS = re.compile(r"\bhttps?://[^\s，。、）)>\]]{12,}")
+_NUMBER = re.compile(r"[\[【［](\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)[\]】］]")
+
 
 @dataclass(frozen=True, slots=True)
 class ReportBudgets:
-    """How much a model is told, and when it is asked at all.
+    """When a model is asked: no key depends on it.
 
-    A brief has at most ``brief_tokens``; that of a community with others below it,
-    ``parent_tokens``. A community of which the documents say less than ``least_tokens`` keeps its
-    extractive report, which then holds most of it. ``reports_a_call`` share one prompt.
+    A community of which the documents say less than ``least_tokens`` keeps its extractive report,
+    which then holds most of it. ``reports_a_call`` share one prompt.
     """
 
-    brief_tokens: int = 320
-    parent_tokens: int = 440
     least_tokens: int = 600
     reports_a_call: int = 4
 
@@ -129,12 +141,14 @@ class BriefDesk:
         material = material or self.foundation.material(community)
         children = self.foundation.children(community)
         if not children:
-            return make_brief(self._store, community, material, ceiling=self._budgets.brief_tokens)
-        ceiling = self._budgets.parent_tokens
+            return make_brief(self._store, community, material, ceiling=BRIEF_TOKENS)
+        ceiling = PARENT_TOKENS
         if len(community.chunk_ids) <= _FEW_CHUNKS:
             own = read_material(self._store, community)
-            if sum(_cost(sentence.text) for sentence in own.sentences) <= ceiling:
-                return make_brief(self._store, community, own, ceiling=ceiling)
+            if sum(_cost(plain_line(s.text)) for s in own.sentences) <= ceiling:
+                return make_brief(
+                    self._store, community, material, ceiling=ceiling, sentences=own.sentences
+                )
         reports = community_store(self._store).reports([child.id for child in children])
         below = sorted(reports.values(), key=lambda report: (-report.rating, report.community_id))
         return make_brief(self._store, community, material, ceiling=ceiling, below=below)
@@ -146,51 +160,71 @@ def make_brief(
     material: Material,
     *,
     ceiling: int,
+    sentences: Sequence[Sentence] = (),
     below: Sequence[CommunityReport] = (),
 ) -> Brief:
     """Return the brief of a community, of at most ``ceiling`` tokens.
 
-    ``below`` are the reports of its children, whoever wrote them, the best rated first: where there
-    are any, their findings are the lines. The key counts the material in their place.
+    ``sentences`` take the place of the material's. ``below`` are the reports of its children,
+    whoever wrote them, the best rated first: where there are any, their findings are the lines. The
+    key counts the material in their place.
     """
-    known = _known_of_names(store, community, material, ceiling)
+    known = _known_of_names(store, material, ceiling)
     room = ceiling - sum(map(_cost, known))
-    sentences = _chosen_sentences(material.sentences, room)
-    told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in sentences)
+    related = _relations(store, community, material)
+    reserved = min(sum(_cost(relation.text) for relation in related), _ROOM_FOR_RELATIONS)
+    chosen = _chosen_sentences(sentences or material.sentences, room - reserved)
+    known += _unsaid(related, chosen)
+    told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
     key = content_id(VERSION, *known, "lines", *told)
     language = detect_language("\n".join(s.text for s in material.sentences) or "\n".join(known))
     if not below:
-        lines = [BriefLine(s.text, (s.support,)) for s in sentences]
+        lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
         return Brief(material, key, language, known, tuple(lines))
-    parts = f"parts: {'; '.join(report.title for report in below[:_PARTS])}"
-    lines = list(_within(_findings(below), room - _cost(parts)))
-    return Brief(material, key, language, (*known, parts), tuple(lines))
+    parts = _parts(below)
+    room = ceiling - sum(map(_cost, (*known, *parts)))
+    return Brief(material, key, language, (*known, *parts), tuple(_within(_findings(below), room)))
 
 
-def _known_of_names(
-    store: Store, community: Community, material: Material, ceiling: int
-) -> tuple[str, ...]:
-    """Return the names of a community, descriptions of the first, and relations among them."""
+def plain_line(text: str) -> str:
+    """Return a line without addresses of links, and without what reads as the number of a line."""
+    return _NUMBER.sub("(\\1)", _ADDRESS.sub("…", _LINK.sub(r"\1", text)))
+
+
+def _known_of_names(store: Store, material: Material, ceiling: int) -> tuple[str, ...]:
+    """Return the names of a community, and what is known of the first of them."""
     names = {entity.id: entity.name for entity in material.entities}
-    room = ceiling * _HEADING_SHARE
-    kept = [f"names: {', '.join(central_names(material.entities)[:_NAMES])}"]
-    room -= _cost(kept[0])
+    central = central_names(material.entities)
+    short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
+    kept = [f"names: {', '.join((short or central[:1])[:_NAMES])}"]
+    room = ceiling * _HEADING_SHARE - _cost(kept[0])
     described = describe(store, list(names)[:_DESCRIBED], most_tokens=_DESCRIPTION_TOKENS)
-    lines = [f"{names[key]}: {text}" for key, text in described.items()]
-    for line in chain(lines, _relations(store, community, names)):
+    for key, text in described.items():
+        line = plain_line(f"{names[key]}: {text}")
         if _cost(line) <= room:
             kept.append(line)
             room -= _cost(line)
     return tuple(kept)
 
 
-def _relations(store: Store, community: Community, names: Mapping[str, str]) -> list[str]:
+class _Related(NamedTuple):
+    source: str
+    relation: str
+    target: str
+
+    @property
+    def text(self) -> str:
+        return " | ".join(self)
+
+
+def _relations(store: Store, community: Community, material: Material) -> list[_Related]:
     """Return the strongest relations among important members that say more than that there is one.
 
     A store gives no descriptions of relations; the sentences below say what they would.
     """
+    names = {entity.id: entity.name for entity in material.entities}
     members = [key for key in community.entity_ids[:_RELATED] if key in names]
-    edges = store.graph.neighbours(members, direction="out", types=[EdgeType.RELATES])
+    edges = store.graph.neighbours(members, direction="out", types=[EdgeType.RELATES], fan=_FAN)
     found = [
         edge
         for key in members
@@ -198,8 +232,27 @@ def _relations(store: Store, community: Community, names: Mapping[str, str]) -> 
         if edge.target in names and edge.relation not in {ALIAS_RELATION, CO_OCCURRENCE_RELATION}
     ]
     found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
-    lines = (f"{names[e.source]} | {e.relation} | {names[e.target]}" for e in found)
-    return list(dict.fromkeys(lines))[:_RELATIONS]
+    related = (_Related(names[e.source], e.relation, names[e.target]) for e in found)
+    return list(dict.fromkeys(related))[:_RELATIONS]
+
+
+def _unsaid(related: Iterable[_Related], sentences: Iterable[Sentence]) -> tuple[str, ...]:
+    """Return the relations whose two names no sentence holds, as many as there is room for."""
+    told = [sentence.text for sentence in sentences]
+    unsaid = [r.text for r in related if not any(r.source in t and r.target in t for t in told)]
+    kept, room = [], _ROOM_FOR_RELATIONS
+    for line in unsaid:
+        room -= _cost(line)
+        if room >= 0:
+            kept.append(line)
+    return tuple(kept)
+
+
+def _parts(below: Sequence[CommunityReport]) -> tuple[str, ...]:
+    """Return the titles of the reports below in a line, those that are not too long."""
+    titles = [plain_line(report.title) for report in below]
+    short = [title for title in titles if count_tokens(title) <= _TITLE_TOKENS][:_PARTS]
+    return (f"parts: {'; '.join(short)}",) if short else ()
 
 
 def _chosen_sentences(sentences: Sequence[Sentence], room: int) -> list[Sentence]:
@@ -219,14 +272,14 @@ def _findings(below: Iterable[CommunityReport]) -> Iterator[BriefLine]:
     rows = zip_longest(*(report.findings for report in below))
     for finding in chain.from_iterable(rows):
         if finding is not None and finding.supports:
-            yield BriefLine(finding.text, finding.supports)
+            yield BriefLine(plain_line(finding.text), finding.supports)
 
 
 def _within(items: Iterable[Told], room: int) -> Iterator[Told]:
     """Yield the items that fit, in order; the first in any case."""
     first = True
     for item in items:
-        cost = _cost(item.text)
+        cost = _cost(plain_line(item.text))
         if first or cost <= room:
             room -= cost
             first = False

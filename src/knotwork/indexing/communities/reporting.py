@@ -23,18 +23,39 @@ from knotwork.transform.model.drafts import Complaint
 
 @dataclass(frozen=True, slots=True)
 class ReportChanges:
-    """What a refresh did: reports written, and reports that were still right.
+    """What a refresh did: the communities whose reports it wrote, of how ``many`` that it saw.
 
-    Of those written, ``by_model`` are a model's; for ``stand_ins`` its replies could not be used.
-    ``complaints`` say what of its replies is not used.
+    Of the reports written, ``by_model`` are a model's; for ``stand_ins`` its replies could not be
+    used. ``complaints`` say what of its replies is not used.
     """
 
-    written: int
-    kept: int
+    changed: frozenset[str]
+    many: int
     seconds: float
     by_model: int = 0
     stand_ins: int = 0
     complaints: tuple[Complaint, ...] = ()
+
+    @property
+    def written(self) -> int:
+        """The number of reports written."""
+        return len(self.changed)
+
+    @property
+    def kept(self) -> int:
+        """The number of reports that were still right."""
+        return self.many - len(self.changed)
+
+    def joined(self, later: ReportChanges) -> ReportChanges:
+        """Return what this refresh and a later one of the same communities did."""
+        return ReportChanges(
+            self.changed | later.changed,
+            later.many,
+            self.seconds + later.seconds,
+            self.by_model + later.by_model,
+            self.stand_ins + later.stand_ins,
+            (*self.complaints, *later.complaints),
+        )
 
 
 def refresh_reports(
@@ -72,10 +93,9 @@ def refresh_reports(
             model = model.joined(_write(store, briefs, by_id, writer, embedding))
     if embedding is not None:
         put_missing_vectors(store, by_id.keys(), embedding)
-    changed = {report.community_id for report in (*written, *model.reports)}
     return ReportChanges(
-        len(changed),
-        len(communities) - len(changed),
+        frozenset(report.community_id for report in (*written, *model.reports)),
+        len(communities),
         time.monotonic() - begun,
         len(model.reports) - len(model.stood_in),
         len(model.stood_in),
@@ -109,21 +129,27 @@ def write_reports(
             material, report = desk.foundation.material(community), known.get(community.id)
             if desk.is_worth_a_model(community, material):
                 brief = desk.brief(community, material)
-                if not _is_written(report, brief, retry=writer.retry):
+                if report is None or not _is_written(report, brief, material, writer):
                     briefs.append(brief)
             elif report is None or not _is_right(report, community, material, desk):
                 extractive.append(write_extractive_report(material))
-        publish_reports(store, extractive, embedding=embedding, of=found)
+        if extractive or briefs:
+            with store.transaction():  # raises before a model is paid where nothing can be kept
+                publish_reports(store, extractive, of=found)
         _write(store, briefs, found, writer, embedding)
+    if embedding is not None:
+        put_missing_vectors(store, found.keys(), embedding)
     return held.reports(found.keys())
 
 
-def _is_written(known: CommunityReport | None, brief: Brief, *, retry: bool) -> bool:
-    """Tell whether a model wrote a report from this brief, or could not."""
-    if known is None:
-        return False
+def _is_written(
+    known: CommunityReport, brief: Brief, material: Material, writer: ReportWriter
+) -> bool:
+    """Tell whether a report is not for the rules to write: a model did, or could not before."""
     written, tried = _keys(brief)
-    return known.content_key == written or (known.content_key == tried and not retry)
+    if known.source == EXTRACTIVE_SOURCE:
+        return known.content_key == tried and not writer.retry
+    return known.content_key in {written, material.content_key}
 
 
 def _refresh_extractive(
@@ -132,7 +158,7 @@ def _refresh_extractive(
     """Store the extractive reports that are missing or outdated, and return them, behind the
     communities that a model is to write about.
 
-    A model's report that is right stays, and is rated by what the extent is now.
+    A model's report whose brief is the same stays, and is rated by what the extent is now.
     """
     reports = community_store(store).reports([community.id for community in communities])
     pending: list[Community] = []
@@ -144,7 +170,7 @@ def _refresh_extractive(
         if known is None or not _is_right(known, community, material, desk):
             known = write_extractive_report(material)
             written.append(known)
-        elif known.rating != rate(material):
+        elif known.content_key != material.content_key and known.rating != rate(material):
             rated.append(replace(known, rating=rate(material)))
         if known.source == EXTRACTIVE_SOURCE:
             desk.foundation.settle(known)

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 
 from knotwork.errors import ConfigError
 from knotwork.indexing.communities.refreshing import community_store, refresh_communities
-from knotwork.indexing.communities.reporting import refresh_reports
+from knotwork.indexing.communities.reporting import ReportChanges, refresh_reports
+from knotwork.indexing.communities.writing import ReportWriter
+from knotwork.indexing.embedding import Embedding
 from knotwork.records import Community, CommunityReport, content_id
 from knotwork.stores.base import Store
 
 CONTENT_META = "communities_of"
 """Setting of an index that says of which documents its communities and reports are."""
+
+WRITTEN_META = "reports_of"
+"""Setting of an index that says for which documents a model has written all its reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +28,45 @@ class Topic:
     score: float = 0.0
 
 
-def is_current(store: Store) -> bool:
-    """Tell whether communities and reports are those of the documents as they are."""
-    return store.meta().get(CONTENT_META) == _content(store)
+def is_current(store: Store, *, written: bool = False) -> bool:
+    """Tell whether communities and reports are those of the documents as they are.
 
-
-def bring_up_to_date(store: Store, *, rebuild: bool = False) -> None:
-    """Find the communities anew and write their reports, in one transaction.
-
-    Communities that still fit keep their ids, unless ``rebuild``. Raises StoreError when the store
-    cannot hold communities, StoreBusy while another process writes.
+    ``written`` asks whether a model has written all reports that it is to write, too.
     """
-    with store.transaction():
-        refresh_communities(store, rebuild=rebuild)
-        refresh_reports(store)
-        mark_current(store)
+    return store.meta().get(WRITTEN_META if written else CONTENT_META) == _content(store)
 
 
 def mark_current(store: Store) -> None:
     """Note that communities and reports are those of the documents as they are."""
     store.set_meta({CONTENT_META: _content(store)})
+
+
+def bring_up_to_date(
+    store: Store,
+    *,
+    rebuild: bool = False,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> ReportChanges:
+    """Find the communities anew and write their reports; return what happened to these.
+
+    Communities that still fit keep their ids, unless ``rebuild``. They and the extractive reports
+    come in one transaction; with ``writer`` a model then writes what is worth it, and what it has
+    finished is kept whatever happens: see `refresh_reports`. Raises StoreError when the store
+    cannot hold communities, StoreBusy while another process writes, StoreReadOnly; ModelError and
+    BudgetExceeded when the model cannot be asked any more.
+    """
+    with store.transaction():
+        content = _content(store)
+        refresh_communities(store, rebuild=rebuild)
+        changes = refresh_reports(store)
+        store.set_meta({CONTENT_META: content})
+    if writer is None and embedding is None:
+        return changes
+    more = refresh_reports(store, writer=writer, embedding=embedding)
+    if writer is not None:
+        store.set_meta({WRITTEN_META: content})
+    return changes.joined(more)
 
 
 def find_topics(

@@ -1,0 +1,447 @@
+"""Reports by a model: few calls, each finding traced, nothing lost by faults or paid twice."""
+
+import random
+import re
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from tests.indexing.communities.worlds import CHINESE, TOPICS, make_index, topic_documents
+
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, StoreReadOnly
+from knotwork.indexing.communities import (
+    CommunityOptions,
+    ReportBudgets,
+    ReportWriter,
+    briefs,
+    refresh_communities,
+    refresh_reports,
+    write_reports,
+)
+from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+from knotwork.indexing.embedding import Embedding
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.inference.hashing import HashingEmbedder
+from knotwork.records import EXTRACTIVE_SOURCE, Document
+from knotwork.testing.brains import RuleBrain
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
+from knotwork.text.tokens import count_tokens
+
+OPTIONS = CommunityOptions(max_size=4)
+BUDGETS = ReportBudgets(least_tokens=60, reports_a_call=2)
+BRAIN = RuleBrain()
+
+
+def brain(request):
+    return BRAIN(request.messages)
+
+
+def writer(model=None, **options):
+    return ReportWriter(
+        model or ScriptedChatModel(brain), **{"concurrency": 1, "budgets": BUDGETS, **options}
+    )
+
+
+@pytest.fixture(autouse=True)
+def _small_briefs(monkeypatch):
+    """Have parents written from the reports below, though the documents are short."""
+    monkeypatch.setattr(briefs, "BRIEF_TOKENS", 150)
+    monkeypatch.setattr(briefs, "PARENT_TOKENS", 180)
+
+
+def indexed(documents=None, path="memory:"):
+    if documents is None:
+        documents = [document for topic in TOPICS for document in topic_documents(topic)]
+    base = make_index(documents, path)
+    refresh_communities(base.store, OPTIONS)
+    return base
+
+
+def reports_of(base):
+    communities = stored_communities(base.store.communities)
+    return base.store.communities.reports([community.id for community in communities])
+
+
+def sources(base):
+    return {report.source for report in reports_of(base).values()}
+
+
+def tops_of(base):
+    """Return the communities that have others below them."""
+    communities = stored_communities(base.store.communities)
+    parents = {community.parent_id for community in communities}
+    return [community for community in communities if community.id in parents]
+
+
+@pytest.fixture(params=["memory", "file"])
+def base(request, tmp_path):
+    base = indexed(path="memory:" if request.param == "memory" else tmp_path / "a.knot")
+    yield base
+    base.close()
+
+
+def test_each_statement_of_a_report_is_traced_to_its_chunks(base):
+    model = ScriptedChatModel(brain)
+    changes = refresh_reports(base.store, writer=writer(model))
+    communities = {c.id: c for c in stored_communities(base.store.communities)}
+    assert changes.by_model > 0
+    assert changes.stand_ins == 0
+    written = [r for r in reports_of(base).values() if r.source == model.name]
+    assert len(written) == changes.by_model
+    for report in written:
+        assert report.findings
+        held = set(communities[report.community_id].chunk_ids)
+        for finding in report.findings:
+            assert finding.supports
+            assert {support.chunk_id for support in finding.supports} <= held
+            for support in finding.supports:
+                chunk = base.store.documents.chunks([support.chunk_id])[support.chunk_id]
+                assert support.span in chunk.sentences
+    assert {request.stage for request in model.requests} == {"report"}
+
+
+def test_nothing_is_asked_where_nothing_changed(base):
+    model = ScriptedChatModel(brain)
+    refresh_reports(base.store, writer=writer(model))
+    before, calls = reports_of(base), len(model.requests)
+    assert refresh_reports(base.store, writer=writer(model)).written == 0
+    assert refresh_reports(base.store).written == 0
+    assert refresh_reports(base.store, writer=writer(ScriptedChatModel([], name="o"))).written == 0
+    assert (reports_of(base), len(model.requests)) == (before, calls)
+
+
+def test_an_added_document_costs_the_reports_that_it_concerns(base):
+    model = ScriptedChatModel(brain)
+    refresh_reports(base.store, writer=writer(model, budgets=replace(BUDGETS, reports_a_call=1)))
+    before, calls = reports_of(base), len(model.requests)
+    base.index_documents(list(topic_documents("kitchen", 5))[4:])
+    refresh_communities(base.store, OPTIONS)
+    refresh_reports(base.store, writer=writer(model, budgets=replace(BUDGETS, reports_a_call=1)))
+    after = reports_of(base)
+    changed = {key for key in after if after[key].content_key != before.get(key, after[key])}
+    renewed = {k for k in after if k not in before or after[k].content_key != before[k].content_key}
+    by_model = [key for key in renewed if after[key].source == model.name]
+    assert len(model.requests) - calls == len(by_model) > 0
+    assert changed
+    kept = after.keys() - renewed
+    assert kept
+    assert all(after[key].findings == before[key].findings for key in kept)
+    told = "".join(r.messages[-1].content for r in model.requests[calls:])
+    assert "observatory" not in told
+
+
+def test_what_extends_a_community_alone_changes_its_rating_without_a_call():
+    base = indexed()
+    model = ScriptedChatModel(brain)
+    refresh_reports(base.store, writer=writer(model))
+    report = next(r for r in reports_of(base).values() if r.source == model.name)
+    base.store.communities.put_reports([replace(report, rating=9.9)])
+    calls = len(model.requests)
+    refresh_reports(base.store)
+    assert reports_of(base)[report.community_id] == report
+    assert len(model.requests) == calls
+
+
+def test_small_communities_keep_the_sentences_of_the_documents():
+    base = indexed()
+    model = ScriptedChatModel(brain)
+    refresh_reports(
+        base.store, writer=writer(model, budgets=replace(BUDGETS, least_tokens=100_000))
+    )
+    tops = {community.id for community in tops_of(base)}
+    by_model = {key for key, r in reports_of(base).items() if r.source == model.name}
+    assert by_model == tops
+    assert tops
+
+
+def test_chosen_reports_are_written_alone_and_stay(base):
+    refresh_reports(base.store)
+    before = reports_of(base)
+    top = tops_of(base)[0]
+    model = ScriptedChatModel(brain)
+    found = write_reports(base.store, [top.id], writer(model))
+    assert found.keys() == {top.id}
+    assert found[top.id].source == model.name
+    assert len(model.requests) == 1
+    after = reports_of(base)
+    assert {key for key in after if after[key] != before[key]} == {top.id}
+    write_reports(base.store, [top.id], writer(model))
+    assert len(model.requests) == 1
+    # The parent was written from extractive reports; that its children are written later, and
+    # that the index is brought up to date without a model, takes nothing of it away.
+    children = [c.id for c in stored_communities(base.store.communities) if c.parent_id == top.id]
+    written = write_reports(base.store, children, writer(model))
+    assert model.name in {report.source for report in written.values()}
+    assert refresh_reports(base.store).written == 0
+    assert reports_of(base)[top.id] == found[top.id]
+
+
+def test_reports_are_written_where_none_are_yet():
+    base = indexed()
+    top = tops_of(base)[0]
+    found = write_reports(base.store, [top.id], writer())
+    assert found[top.id].source != EXTRACTIVE_SOURCE
+    assert reports_of(base).keys() == {top.id}
+    assert (
+        refresh_reports(base.store).written == len(stored_communities(base.store.communities)) - 1
+    )
+    assert reports_of(base)[top.id] == found[top.id]
+
+
+def test_extractive_reports_quote_the_documents_whoever_wrote_below():
+    base = indexed()
+    plain = indexed()
+    refresh_reports(plain.store)
+    tops = {community.id for community in tops_of(base)}
+    below = [c.id for c in stored_communities(base.store.communities) if c.id not in tops]
+    write_reports(base.store, below, writer(ScriptedChatModel(_retold)))
+    assert "They say that" in str(reports_of(base))
+    refresh_reports(base.store)
+    for key in tops:
+        assert reports_of(base)[key] == reports_of(plain)[key]
+
+
+def _retold(request):
+    """Return reports whose findings are no sentences of the documents."""
+    return re.sub(r"finding \| (\w+)", r"finding | They say that \1", brain(request))
+
+
+def test_parents_are_told_what_was_written_below():
+    base = indexed()
+    model = ScriptedChatModel(_retold)
+    refresh_reports(base.store, writer=writer(model))
+    assert any("They say that" in request.messages[-1].content for request in model.requests)
+    top = reports_of(base)[tops_of(base)[0].id]
+    assert all(finding.supports for finding in top.findings)
+
+
+def test_a_chinese_document_is_reported_in_chinese():
+    base = indexed([Document("a.txt", CHINESE), *topic_documents("kitchen")])
+    model = ScriptedChatModel(brain)
+    refresh_reports(base.store, writer=writer(model, budgets=replace(BUDGETS, least_tokens=30)))
+    languages = {(r.language, r.source) for r in reports_of(base).values() if "北京" in r.text}
+    assert languages == {("zh", model.name)}
+    for request in model.requests:
+        system, user = (message.content for message in request.messages)
+        assert ("北京" in user) == ("报告" in system)
+        assert system.startswith("task: report-community\n")
+
+
+@pytest.mark.parametrize("garbage", ["", "I am sorry.", "||||\n|", '{"title": "x", }', "好的好的"])
+def test_the_documents_stand_in_for_a_model_that_says_nothing(garbage):
+    base, plain = indexed(), indexed()
+    refresh_reports(plain.store)
+    model = ScriptedChatModel(garbage)
+    changes = refresh_reports(base.store, writer=writer(model))
+    assert changes.by_model == 0
+    assert changes.stand_ins > 0
+    assert len({c.line for c in changes.complaints} & reports_of(base).keys()) == changes.stand_ins
+    assert sources(base) == {EXTRACTIVE_SOURCE}
+    contents = {key: (r.title, r.summary, r.findings) for key, r in reports_of(base).items()}
+    assert contents == {
+        key: (r.title, r.summary, r.findings) for key, r in reports_of(plain).items()
+    }
+    calls = len(model.requests)
+    assert calls == 2 * sum("Your last reply" not in r.messages[-1].content for r in model.requests)
+    refresh_reports(base.store, writer=writer(model))
+    refresh_reports(base.store)
+    assert len(model.requests) == calls
+    better = ScriptedChatModel(brain)
+    changes = refresh_reports(base.store, writer=writer(better, retry=True))
+    assert changes.by_model == len(
+        [r for r in reports_of(base).values() if r.source == better.name]
+    )
+    assert changes.by_model > 0
+
+
+def test_what_a_reply_lacks_is_asked_for_once_more_alone():
+    base = indexed()
+
+    def half(request):
+        said = brain(request)
+        if "Your last reply" in request.messages[-1].content:
+            return said
+        return said.split("report | 2")[0]
+
+    model = ScriptedChatModel(half)
+    changes = refresh_reports(base.store, writer=writer(model))
+    assert changes.stand_ins == 0
+    repairs = [r for r in model.requests if "Your last reply" in r.messages[-1].content]
+    assert repairs
+    assert all("# 2" not in request.messages[-1].content for request in repairs)
+
+
+def test_a_reply_that_is_cut_off_keeps_what_it_said():
+    base = indexed()
+
+    def cut(request):
+        return brain(request)[: len(brain(request)) * 2 // 3]
+
+    model = ScriptedChatModel(cut)
+    changes = refresh_reports(base.store, writer=writer(model))
+    assert changes.by_model > 0
+    for report in reports_of(base).values():
+        assert report.title
+        assert report.findings
+
+
+def test_a_ceiling_keeps_what_was_finished_and_the_rest_comes_later():
+    base = indexed()
+    model = ScriptedChatModel(brain, errors={2: BudgetExceeded("The ceiling is reached.")})
+    with pytest.raises(BudgetExceeded):
+        bring_up_to_date(base.store, writer=writer(model))
+    assert is_current(base.store)
+    assert not is_current(base.store, written=True)
+    finished = {k: r for k, r in reports_of(base).items() if r.source == model.name}
+    assert finished
+    assert len(reports_of(base)) == len(stored_communities(base.store.communities))
+    bring_up_to_date(base.store, writer=writer(model))
+    assert is_current(base.store, written=True)
+    assert finished.items() <= reports_of(base).items()
+    whole = indexed()
+    bring_up_to_date(whole.store, writer=writer())
+    assert reports_of(base) == reports_of(whole)
+    assert len(model.requests) == 1 + len({r.messages for r in model.requests})
+
+
+def test_a_server_that_is_gone_is_no_fault_of_a_community():
+    base = indexed()
+    gone = ScriptedChatModel([], errors={1: ModelUnavailable("No server.")})
+    with pytest.raises(ModelUnavailable):
+        refresh_reports(base.store, writer=writer(gone))
+    assert sources(base) == {EXTRACTIVE_SOURCE}
+    changes = refresh_reports(base.store, writer=writer())
+    assert changes.by_model > 0
+
+
+def test_what_a_server_refuses_is_asked_one_by_one():
+    base = indexed()
+
+    def refuse(request):
+        if "# 2" in request.messages[-1].content:
+            return ModelError("The request is too long.", status=413)
+        return brain(request)
+
+    changes = refresh_reports(base.store, writer=writer(ScriptedChatModel(refuse)))
+    assert changes.by_model > 0
+    assert changes.stand_ins == 0
+
+
+def test_a_killed_run_pays_for_nothing_twice(tmp_path):
+    base = indexed()
+    model = ScriptedChatModel(brain)
+    with closing(CallCache.open(str(tmp_path / "calls"))) as cache:
+        refresh_reports(base.store, writer=writer(CachedChatModel(model, cache)))
+        calls = len(model.requests)
+        again = indexed()
+        refresh_reports(again.store, writer=writer(CachedChatModel(model, cache)))
+    assert len(model.requests) == calls
+    assert reports_of(again) == reports_of(base)
+
+
+def test_many_calls_at_a_time_write_the_same():
+    base, other = indexed(), indexed()
+    refresh_reports(base.store, writer=writer(concurrency=1))
+    refresh_reports(other.store, writer=writer(concurrency=8))
+    assert reports_of(base) == reports_of(other)
+
+
+def test_a_server_that_fails_at_times_costs_no_report(tmp_path):
+    from knotwork.config import LlmSettings
+    from knotwork.inference.chat_registry import ChatModels
+    from knotwork.inference.retries import RetryPolicy
+
+    plan = FaultPlan(rates={Fault.RATE_LIMITED: 0.2, Fault.GARBAGE: 0.2, Fault.THINKING: 0.2})
+    with ModelTestServer(faults=plan) as server:
+        settings = LlmSettings(model="openai:test", base_url=server.url)
+        model = ChatModels(settings, retries=RetryPolicy(sleep=lambda _: None)).open("summarize")
+        base = indexed()
+        changes = refresh_reports(base.store, writer=writer(model, concurrency=2))
+    assert changes.written == len(reports_of(base))
+    for report in reports_of(base).values():
+        assert report.findings
+        assert "language model" not in report.text
+        assert all(finding.supports for finding in report.findings)
+
+
+def test_reports_are_found_by_what_they_say(base):
+    embedding = Embedding(HashingEmbedder(64))
+    refresh_reports(base.store, embedding=embedding)
+    assert base.store.vectors("report").count() == len(reports_of(base))
+    changes = refresh_reports(base.store, writer=writer(), embedding=embedding)
+    assert changes.by_model > 0
+    for key, report in reports_of(base).items():
+        row = embedding.embed_names([f"{report.title}\n{report.summary}"])[0]
+        assert base.store.vectors("report").search(row, k=1)[0].score == pytest.approx(1, abs=1e-3)
+        assert base.store.vectors("report").get([key])[key][0] @ row == pytest.approx(1, abs=1e-3)
+        assert key in {s.id for s in base.store.texts("report").search(report.summary, k=20)}
+    base.delete("kitchen-1.txt")
+    assert base.store.vectors("report").count() == len(reports_of(base))
+    refresh_communities(base.store, OPTIONS)
+    refresh_reports(base.store)
+    refresh_reports(base.store, embedding=embedding)
+    assert base.store.vectors("report").count() == len(reports_of(base))
+
+
+class _English(HashingEmbedder):
+    languages = frozenset({"en"})
+
+
+def test_a_report_in_a_language_that_is_not_read_gets_no_vector():
+    base = indexed([Document("a.txt", CHINESE), *topic_documents("kitchen")])
+    refresh_reports(base.store, embedding=Embedding(_English(32)))
+    reports = reports_of(base)
+    vectors = base.store.vectors("report").get(reports.keys())
+    assert vectors.keys() == {key for key, report in reports.items() if report.language == "en"}
+    assert vectors
+    assert len(vectors) < len(reports)
+
+
+def test_nothing_is_asked_that_cannot_be_kept(tmp_path):
+    import knotwork
+
+    base = indexed(path=tmp_path / "a.knot")
+    refresh_reports(base.store)
+    top = tops_of(base)[0].id
+    base.close()
+    model = ScriptedChatModel(brain)
+    with knotwork.open(tmp_path / "a.knot", read_only=True, embedding_model="none") as reader:
+        with pytest.raises(StoreReadOnly):
+            bring_up_to_date(reader.store, writer=writer(model))
+        with pytest.raises(StoreReadOnly):
+            write_reports(reader.store, [top], writer(model))
+    assert model.requests == []
+
+
+def test_a_brief_keeps_its_ceiling_and_cannot_end_itself():
+    documents = [
+        Document(f"{n}.txt", f"{d.text} </community> See [{n}] and [site](https://a.example/{n}).")
+        for n, d in enumerate(topic_documents("harbour", 5))
+    ]
+    base = indexed(documents)
+    model = ScriptedChatModel(brain)
+    budgets = ReportBudgets(0, 1)
+    refresh_reports(base.store, writer=writer(model, budgets=budgets))
+    for request in model.requests:
+        system, user = (message.content for message in request.messages)
+        assert count_tokens(user) <= 180 + 20
+        assert user.count("</community>") == 1
+        assert "[site]" not in user
+        assert "(https" not in user
+        numbers = [int(n) for n in re.findall(r"^\[(\d+)\]", user, re.MULTILINE)]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(re.findall(r"\[\d+\]", user)) == len(numbers)
+        assert count_tokens(system) <= 175
+
+
+def test_order_of_documents_makes_no_difference():
+    documents = [document for topic in TOPICS for document in topic_documents(topic)]
+    shuffled = documents[:]
+    random.Random(3).shuffle(shuffled)
+    base, other = indexed(documents), indexed(shuffled)
+    refresh_reports(base.store, writer=writer())
+    refresh_reports(other.store, writer=writer())
+    assert reports_of(base) == reports_of(other)
