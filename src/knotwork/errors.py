@@ -191,14 +191,16 @@ class BudgetExceeded(ModelError):
 class Unparsable(ModelError):
     """A model's reply is not what was asked for; it is kept apart, and not used.
 
-    ``reason`` is one short sentence for the list of such replies.
+    ``reason`` is one short sentence for the list of such replies, ``text`` the reply. A reader of
+    replies may leave ``text`` out: whoever asked fills it in.
     """
 
     code = "unparsable_reply"
 
-    def __init__(self, reason: str, *, fix: str = "") -> None:
+    def __init__(self, reason: str, *, text: str = "", fix: str = "") -> None:
         super().__init__(reason, fix=fix)
         self.reason = reason
+        self.text = text
 
 
 class IndexingError(KnotworkError):

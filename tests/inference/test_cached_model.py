@@ -107,6 +107,31 @@ def test_a_bad_reply_is_never_served_again(model, inner, cache):
     assert cache.ledger().total().usage == TokenUsage(5, 9, 1)
 
 
+def test_a_bad_reply_goes_with_its_rejection(model, inner, cache):
+    def text_of(asking) -> str:
+        with pytest.raises(Unparsable) as raised:
+            asking()
+        return raised.value.text
+
+    def check(asked, parse=parse_number) -> str:
+        return text_of(lambda: complete_checked(asked, ask("seven"), parse))
+
+    assert check(inner) == "re: seven"  # no cache keeps it
+    assert check(model) == "re: seven"
+    assert check(CachedChatModel(EchoModel(), cache)) == "re: seven"  # a later run
+    assert text_of(lambda: model.complete(ask("seven"))) == "re: seven"
+    assert text_of(lambda: list(model.stream_checked(ask("seven"), parse_number))) == "re: seven"
+    assert text_of(lambda: list(model.stream_checked(ask("new"), parse_number))) == "re: new"
+    model.complete(ask("kept"))
+    refused = text_of(lambda: model.complete_checked(ask("kept"), parse_number))
+    assert refused == "re: kept"
+
+    def parse_part(_: ChatReply) -> int:
+        raise Unparsable("No.", text="the part of it")
+
+    assert check(inner, parse_part) == "the part of it"
+
+
 def test_a_bad_reply_is_asked_for_anew_only_on_request(inner, cache):
     model = CachedChatModel(inner, cache)
     with pytest.raises(Unparsable):

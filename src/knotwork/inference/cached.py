@@ -10,7 +10,7 @@ from typing import TypeVar
 from knotwork.errors import Unparsable
 from knotwork.inference.call_cache import CallCache, RejectedReply
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage
-from knotwork.inference.checked import is_whole
+from knotwork.inference.checked import is_whole, parse_reply
 from knotwork.inference.keys import call_key
 from knotwork.inference.metered import UsageMeter
 
@@ -61,9 +61,10 @@ class CachedChatModel:
     def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         """Return what ``parse`` makes of the reply, which is kept if ``parse`` returns.
 
-        ``parse`` must have no other effect, as it sees kept replies each time. Raises Unparsable
-        where ``parse`` did, now or in an earlier run; else as `ChatModel.complete`. A kept reply
-        that ``parse`` refuses, as it was made stricter since, is taken out of use.
+        ``parse`` must have no other effect, as it sees kept replies each time. Raises Unparsable,
+        with the reply's text, where ``parse`` did, now or in an earlier run; else as
+        `ChatModel.complete`. A kept reply that ``parse`` refuses, as it was made stricter since, is
+        taken out of use.
         """
         return self._obtain(request, parse, partial(self._keep_parsed, parse=parse))
 
@@ -127,7 +128,7 @@ class CachedChatModel:
         """Count a reuse, and return what ``parse`` makes of a kept reply or take it out of use."""
         reused = self._reuse(request, reply)
         try:
-            return parse(reused)
+            return parse_reply(reused, parse)
         except Unparsable as error:
             self._cache.revoke(key, self.name, request, reply, error.reason)
             raise
@@ -139,7 +140,9 @@ class CachedChatModel:
             if self._retry_rejected:
                 return None
             raise Unparsable(
-                found.reason, fix="The model is asked again only on request: `--retry`."
+                found.reason,
+                text=found.text,
+                fix="The model is asked again only on request: `--retry`.",
             )
         return found
 
@@ -162,7 +165,7 @@ class CachedChatModel:
         """Count a call, and keep its reply if it can be parsed, else apart."""
         self._meter.add(self.name, request, reply.usage)
         try:
-            parsed = parse(reply)
+            parsed = parse_reply(reply, parse)
         except Unparsable as error:
             self._cache.reject(key, self.name, request, reply, error.reason)
             raise

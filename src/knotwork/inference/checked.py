@@ -23,12 +23,22 @@ def complete_checked(model: ChatModel, request: ChatRequest, parse: Callable[[Ch
     """Ask any chat model and return what ``parse`` makes of the reply.
 
     ``parse`` has no effect but its result, as a kept reply is parsed again each time, and raises
-    Unparsable for a reply that must not be used; so does this function, and else as
-    `ChatModel.complete`. A model that keeps replies keeps this one under the check of ``parse``.
+    Unparsable for a reply that must not be used; so does this function, with the reply's text, and
+    else as `ChatModel.complete`. A model that keeps replies keeps this one under the check of
+    ``parse``.
     """
     if isinstance(model, ChecksReplies):
         return model.complete_checked(request, parse)
-    return parse(model.complete(request))
+    return parse_reply(model.complete(request), parse)
+
+
+def parse_reply(reply: ChatReply, parse: Callable[[ChatReply], T]) -> T:
+    """Return what ``parse`` makes of a reply; its Unparsable goes on with the reply's text."""
+    try:
+        return parse(reply)
+    except Unparsable as error:
+        error.text = error.text or reply.text
+        raise
 
 
 def is_whole(reply: ChatReply) -> bool:

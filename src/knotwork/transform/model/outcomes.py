@@ -13,9 +13,9 @@ from knotwork.transform.model.drafts import Complaint
 class ChunkOutcome:
     """A chunk's contributions and how they came about.
 
-    A quarantined one has ``reason``, and ``raw``, the reply that could not be read, where one came
-    (of a reply that a cache keeps apart, the cache holds the text). ``unavailable`` says that no
-    reply came at all. ``repaired`` says that a second try made it.
+    A quarantined one has ``reason``, and ``raw``, the reply that could not be read, where one came,
+    now or in an earlier run. ``unavailable`` says that no reply came at all. ``repaired`` says that a
+    second try made it.
     """
 
     extraction: Extraction

@@ -46,14 +46,6 @@ class Turns:
     """What gleaning asks for, and what counts before the rules' own types."""
 
 
-class UnreadableReply(Unparsable):
-    """A reply of which nothing can be used; ``raw`` is the reply."""
-
-    def __init__(self, reason: str, raw: str) -> None:
-        super().__init__(reason)
-        self.raw = raw
-
-
 def extract_chunk(
     model: ChatModel, method: ExtractionMethod, job: ChunkJob, *, turns: Turns | None = None
 ) -> ChunkOutcome:
@@ -67,8 +59,9 @@ def extract_chunk(
     try:
         return _Conversation(model, method, job, turns or Turns()).outcome()
     except Unparsable as error:
-        raw = error.raw if isinstance(error, UnreadableReply) else ""
-        return ChunkOutcome(job.base, ReadingStatus.QUARANTINED, reason=error.reason, raw=raw)
+        return ChunkOutcome(
+            job.base, ReadingStatus.QUARANTINED, reason=error.reason, raw=error.text
+        )
     except ModelError as error:
         if not concerns_one_chunk(error):
             raise
@@ -132,15 +125,15 @@ class _Conversation:
         return complete_checked(self.model, request, self._read)
 
     def _read(self, reply: ChatReply) -> Draft:
-        """Return the records of a reply. Raises UnreadableReply where none is of this chunk."""
+        """Return the records of a reply. Raises Unparsable where none is of this chunk."""
         draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
         if draft.records:
             if not self._assemble(draft).kept:
-                raise UnreadableReply("Nothing that it names is in the text.", reply.text)
+                raise Unparsable("Nothing that it names is in the text.")
             return draft
         if draft.says_nothing and reply.finish_reason == "stop":
             return draft
-        raise UnreadableReply(_why_empty(reply, draft), reply.text)
+        raise Unparsable(_why_empty(reply, draft))
 
     def _assemble(self, draft: Draft) -> Assembled:
         if self.made is None or self.made[0] is not draft:  # mostly the one that was checked
@@ -155,7 +148,7 @@ class _Conversation:
         def read(reply: ChatReply) -> Draft:
             more = reader.read(reply.text, cut=reply.finish_reason == "length")
             if not more.records and not more.says_nothing:
-                raise UnreadableReply(_why_empty(reply, more), reply.text)
+                raise Unparsable(_why_empty(reply, more))
             return self.turns.schema.admit(more)
 
         for _ in range(self.turns.gleanings):
