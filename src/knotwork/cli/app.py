@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": ("demo", "Index a bundled sample and answer three questions."),
     "init": ("init", "Write a settings file to edit."),
     "index": ("index", "Index files and folders, or what changed in them."),
+    "import": ("import_index", "Bring in an index of GraphRAG or LightRAG."),
     "ask": ("ask", "Answer a question, with the sources."),
     "search": ("search", "Find passages."),
     "explore": ("explore", "Walk the knowledge graph from names."),

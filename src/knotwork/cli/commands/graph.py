@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,16 +14,22 @@ from knotwork.cli.app import show_examples
 from knotwork.cli.options import keep_common, with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.cli.summaries import NO_EMBEDDER
+from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
 
+if TYPE_CHECKING:
+    from knotwork.stores.base import Store
+
 MOST_RELATIONS = 15
+GRAPHRAG = "graphrag"
+"""The format that holds more than the graph: the tables of Microsoft GraphRAG."""
 
 
 def complete_formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the export formats that begin with what was typed, in a shell."""
     from knotwork.stores.export import FORMATS
 
-    return [name for name in FORMATS if name.startswith(typed)]
+    return [name for name in (*FORMATS, GRAPHRAG) if name.startswith(typed)]
 
 
 @click.group()
@@ -75,7 +82,7 @@ def stats(session: Session) -> None:
     short_help="Write the whole graph to a file.",
     epilog=show_examples(
         "knotwork graph export --format graphml --output graph.graphml",
-        "knotwork graph export --format csv --output graph/",
+        "knotwork graph export --format graphrag --output tables/",
         "knotwork graph export | jq '.nodes | length'",
     ),
 )
@@ -85,27 +92,28 @@ def stats(session: Session) -> None:
     shell_complete=complete_formats,
     default="json",
     show_default=True,
-    help="json, graphml, csv, parquet or cypher.",
+    help="json, graphml, csv, parquet, cypher or graphrag.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A folder for csv and parquet.",
+    help="A folder for csv, parquet and graphrag.",
 )
 @with_session()
 def export(session: Session, *, format: str, output: Path | None) -> None:  # noqa: A002
     """Write documents, sections, chunks, entities and all edges to a file.
 
     Equal indexes give equal files. Without --output, json, graphml and cypher go to standard
-    output.
+    output. The tables of graphrag hold text units, communities and reports too.
     """
     from knotwork.stores.export import FOLDER_FORMATS, FORMATS, export_graph
 
-    check_choice("export format", format, tuple(FORMATS))
-    if output is None and (format in FOLDER_FORMATS or session.common.json):
-        wanted = f"An export as {format}" if format in FOLDER_FORMATS else "An export with --json"
+    check_choice("export format", format, (*FORMATS, GRAPHRAG))
+    to_folder = format in {*FOLDER_FORMATS, GRAPHRAG}
+    if output is None and (to_folder or session.common.json):
+        wanted = f"An export as {format}" if to_folder else "An export with --json"
         raise ConfigError(f"{wanted} needs --output.", fix="Add --output with a path.")
     store = session.open().store
     if output is None:
@@ -113,6 +121,9 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
             report = export_graph(store, Path(folder, "graph"), format=format)
             with report.files[0].open(encoding="utf-8", newline="") as file:
                 shutil.copyfileobj(file, sys.stdout)
+        return
+    if format == GRAPHRAG:
+        _export_tables(session, store, output)
         return
     report = export_graph(store, output, format=format)
     files = [str(file) for file in report.files]
@@ -123,3 +134,16 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
     else:
         counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
         session.terminal.say(f"Wrote {counts} to {', '.join(files)}")
+
+
+def _export_tables(session: Session, store: Store, output: Path) -> None:
+    from knotwork.indexing.exchange.exporting import export_graphrag
+
+    report = export_graphrag(store, output)
+    files = [str(file) for file in report.files]
+    if session.common.json:
+        session.terminal.emit({"format": GRAPHRAG, "files": files, "rows": dict(report.rows)})
+        return
+    for file in report.files:
+        rows = count_of(report.rows[file.stem], "row")
+        session.terminal.say(f"Wrote {rows} to {file}")

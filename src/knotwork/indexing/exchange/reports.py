@@ -22,7 +22,7 @@ from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 MOST_SUPPORTS = 5
-_SMOOTHING = 8
+_SMOOTHING = 30
 """Terms by which every sentence counts as longer, so that a heading does not win by one word."""
 
 _REFERENCE = re.compile(r"\s*\[\s*Data\s*:([^\[\]]*)\]", re.IGNORECASE)
@@ -134,7 +134,7 @@ class _Resolver:
         self._cited = cited
         self._counts = counts
         self._chunks: dict[str, Chunk] = {}
-        self._terms: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self._sentences: dict[str, list[tuple[str, frozenset[str], float]]] = {}
 
     def read(self, finding: ForeignFinding) -> Finding:
         """Return a finding without references, and with what they lead to."""
@@ -174,10 +174,8 @@ class _Resolver:
     def _best_sentence(self, key: str, flat: str, terms: frozenset[str]) -> tuple[float, int]:
         """Return how well the best sentence of a chunk fits a text, and its place."""
         scores = [
-            math.inf
-            if sentence == flat
-            else len(terms & held) / math.sqrt(len(held) + _SMOOTHING) * is_prose(sentence)
-            for sentence, held in self._terms[key]
+            math.inf if sentence == flat else len(terms & held) * weight
+            for sentence, held, weight in self._sentences[key]
         ]
         place = max(range(len(scores)), key=lambda index: (scores[index], -index))
         return scores[place], place
@@ -189,4 +187,10 @@ class _Resolver:
                 continue
             self._chunks[key] = chunk
             texts = [flat_text(chunk.sentence_text(i)) for i in range(len(chunk.sentences))]
-            self._terms[key] = [(text, frozenset(content_terms(text))) for text in texts]
+            self._sentences[key] = [_weighed(text) for text in texts]
+
+
+def _weighed(text: str) -> tuple[str, frozenset[str], float]:
+    """Return a sentence, its terms, and what each term of it that a finding shares counts."""
+    terms = frozenset(content_terms(text))
+    return text, terms, is_prose(text) / math.sqrt(len(terms) + _SMOOTHING)
