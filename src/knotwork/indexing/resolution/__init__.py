@@ -1,1 +1,23 @@
 """Which entities are one thing under several names: rules, and a judge for what they leave open."""
+
+from knotwork.indexing.resolution.homonyms import Homonym
+from knotwork.indexing.resolution.judging import FULL_SHARE, LEAN_SHARE, Judge
+from knotwork.indexing.resolution.resolving import (
+    ResolutionChanges,
+    decide,
+    merged_names,
+    resolve_entities,
+    undo,
+)
+
+__all__ = [
+    "FULL_SHARE",
+    "LEAN_SHARE",
+    "Homonym",
+    "Judge",
+    "ResolutionChanges",
+    "decide",
+    "merged_names",
+    "resolve_entities",
+    "undo",
+]

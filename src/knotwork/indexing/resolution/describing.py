@@ -45,10 +45,8 @@ class Question:
         return f"{self.first} || {self.second}"
 
 
-def describe(
-    store: Store, profiles: Collection[Profile], *, tokens: int = DESCRIPTION_TOKENS
-) -> dict[str, str]:
-    """Return a line for each entity: "NAME: TYPE, words", with about ``tokens`` tokens of words.
+def describe(store: Store, profiles: Collection[Profile]) -> dict[str, str]:
+    """Return a line for each entity: "NAME: TYPE, words", `DESCRIPTION_TOKENS` of words at most.
 
     The words are a model's description where the store has one, else the sentence that names the
     entity in the chunk that is most about it. Equal graphs give equal lines.
@@ -61,8 +59,8 @@ def describe(
         entity = profile.entity
         words = told.get(profile.id, "")
         if not words and profile.id in chunks:
-            words = _telling_words(chunks[profile.id].text, entity.name, tokens)
-        shown = ", ".join(part for part in (entity.type, _cut(_flat(words), 0, tokens)) if part)
+            words = _telling_words(chunks[profile.id].text, entity.name)
+        shown = ", ".join(part for part in (entity.type, _cut(_flat(words))) if part)
         name = _COLON.sub(" ", _flat(entity.name))
         lines[profile.id] = f"{name}: {shown}" if shown else name
     return lines
@@ -83,7 +81,7 @@ def _telling_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
     return {entity: chunks[chunk] for entity, chunk in best.items() if chunk in chunks}
 
 
-def _telling_words(text: str, name: str, tokens: int) -> str:
+def _telling_words(text: str, name: str) -> str:
     """Return the part of a text that first says something of a name: its sentence from the name on,
     or from a little before it where little comes behind.
     """
@@ -94,20 +92,20 @@ def _telling_words(text: str, name: str, tokens: int) -> str:
         if place < 0:
             continue
         rest = sentence[place:]
-        if count_tokens(rest) - count_tokens(name) >= tokens // 2:
+        if count_tokens(rest) - count_tokens(name) >= DESCRIPTION_TOKENS // 2:
             return rest[len(name) :].lstrip(" ,，、)）")
         return sentence
     return sentences[0] if sentences else ""
 
 
-def _cut(text: str, start: int, tokens: int) -> str:
+def _cut(text: str) -> str:
     starts = token_starts(text)
-    if len(starts) <= tokens:
+    if len(starts) <= DESCRIPTION_TOKENS:
         return text
-    end = starts[tokens]
+    end = starts[DESCRIPTION_TOKENS]
     while end > 0 and text[end - 1].isascii() and text[end - 1].isalnum() and text[end].isalnum():
         end -= 1
-    return text[start:end].rstrip(" ,，、(（")
+    return text[:end].rstrip(" ,，、(（")
 
 
 def _flat(text: str) -> str:

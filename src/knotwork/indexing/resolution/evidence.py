@@ -114,11 +114,11 @@ def read_aliases(store: Store, of: Collection[str] | None = None) -> dict[Ids, t
 
 
 def read_evidence(
-    store: Store, pairs: Iterable[Ids], aliases: Mapping[Ids, tuple[str, ...]]
+    store: Store, entity_ids: Iterable[str], aliases: Mapping[Ids, tuple[str, ...]]
 ) -> Evidence:
-    """Return what is known of the entities of pairs; ``aliases`` must hold all of theirs."""
+    """Return what is known of entities; ``aliases`` must hold all of theirs."""
     evidence = Evidence(aliases=aliases)
-    wanted = sorted({entity for pair in pairs for entity in pair})
+    wanted = sorted(set(entity_ids))
     partners: defaultdict[str, set[str]] = defaultdict(set)
     for first, second in aliases:
         partners[first].add(second)

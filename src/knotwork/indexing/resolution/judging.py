@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from knotwork.errors import Unparsable
-from knotwork.indexing.resolution.describing import DESCRIPTION_TOKENS, Question
+from knotwork.indexing.resolution.describing import Question
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, Message
 from knotwork.inference.checked import complete_checked
 from knotwork.records import Verdict
@@ -37,14 +37,13 @@ class Judge:
     """A model that says whether two names mean one thing.
 
     It may spend about ``ceiling_tokens`` a run, in and out; without a ceiling it is asked about
-    every open pair. ``description_tokens`` are shown of each entity beside name and type.
+    every open pair.
     """
 
     model: ChatModel
     ceiling_tokens: int | None = None
     pairs_a_call: int = 25
     concurrency: int = 4
-    description_tokens: int = DESCRIPTION_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +54,11 @@ class Judged:
     missing: tuple[Question, ...]
 
 
-def choose_questions(
-    questions: Sequence[Question], judge: Judge
-) -> tuple[list[Question], list[Question]]:
-    """Return the questions that fit under the judge's ceiling, most worth first, and the rest."""
+def choose_questions(questions: Sequence[Question], judge: Judge) -> list[Question]:
+    """Return the questions that fit under the judge's ceiling, most worth first."""
     ranked = sorted(questions, key=lambda question: (-question.worth, question.pair))
     if judge.ceiling_tokens is None:
-        return ranked, []
+        return ranked
     left, chosen = judge.ceiling_tokens, 0
     for question in ranked:
         cost = count_tokens(question.text) + 3 + _TOKENS_A_VERDICT
@@ -71,7 +68,7 @@ def choose_questions(
             break
         left -= cost
         chosen += 1
-    return ranked[:chosen], ranked[chosen:]
+    return ranked[:chosen]
 
 
 def ask_judge(judge: Judge, questions: Sequence[Question]) -> Iterator[Judged]:

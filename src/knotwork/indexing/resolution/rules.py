@@ -185,6 +185,8 @@ def _by_spelling(pair: PairView) -> Ruling | None:
         return None
     if pair.likeness and are_spellings(one, other):
         return leave_open("spelt alike", 0.5 * pair.likeness)
+    if pair.nearness:
+        return leave_open("alike in meaning", 0.4 * pair.nearness)
     return None
 
 

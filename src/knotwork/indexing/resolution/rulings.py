@@ -31,6 +31,7 @@ class PairView:
     evidence: Evidence
     profiles: Mapping[str, Profile]
     likeness: float = 0.0
+    nearness: float = 0.0
     rivals: tuple[str, ...] = ()
     """Other entities that ``short`` may be as well, by its name."""
 
@@ -63,11 +64,12 @@ def view_pair(
     profiles: Mapping[str, Profile],
     *,
     likeness: float = 0.0,
+    nearness: float = 0.0,
     rivals: tuple[str, ...] = (),
 ) -> PairView:
     """Return two entities as the rules see them."""
     short, full = sorted((one, other), key=lambda p: (len(p.shape.squeezed), p.id))
-    return PairView(short, full, evidence, profiles, likeness, rivals)
+    return PairView(short, full, evidence, profiles, likeness, nearness, rivals)
 
 
 def differ(reason: str) -> Ruling:
