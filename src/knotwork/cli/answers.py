@@ -51,10 +51,17 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
 def print_usage(terminal: Terminal, answer: Answer) -> None:
     """Note on standard error what the answer cost."""
     terminal.note(
-        f"{answer.retriever}, confidence {answer.confidence:.2f}, "
+        f"{describe_way(answer)}, confidence {answer.confidence:.2f}, "
         f"{answer.usage.seconds * 1000:.0f} ms, {describe_cost(answer)}",
         style="dim",
     )
+
+
+def describe_way(answer: Answer) -> str:
+    """Return how passages were found, and the mode of the answer if that is not the plain one."""
+    if answer.mode in ("basic", answer.retriever):
+        return answer.retriever
+    return f"{answer.mode}, {answer.retriever}"
 
 
 def describe_cost(answer: Answer) -> str:

@@ -68,11 +68,17 @@ class AnswerView:
         self._status.close()
         self._text.end()
 
+    def _show_status(self, label: str) -> None:
+        if self._has_status:
+            self._status.close()
+            self._status.enter_context(self._terminal.err.status(label))
+
     def show(self, event: AskEvent) -> None:
         """Show the next step."""
-        if event.kind is AskEventKind.ASKED and self._has_status:
-            label = f"Asking {join_lines(event.text)}"
-            self._status.enter_context(self._terminal.err.status(label))
+        if event.kind is AskEventKind.ASKED:
+            self._show_status(f"Asking {join_lines(event.text)}")
+        elif event.kind is AskEventKind.STEP:
+            self._show_status(f"{describe_step(event)} …")
         elif event.kind is AskEventKind.TEXT and self._streams:
             self._status.close()
             self._text.add(event.text)
@@ -85,3 +91,9 @@ class AnswerView:
                     "(This text is withdrawn; the answer follows.)\n", style="yellow"
                 )
             self.has_shown_answer = False
+
+
+def describe_step(event: AskEvent) -> str:
+    """Return a step before the answer in words, with how far it is."""
+    name = join_lines(event.text).capitalize()
+    return f"{name}, {event.done} of {event.total}" if event.total > 1 else name

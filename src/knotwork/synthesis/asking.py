@@ -203,6 +203,15 @@ class Asker:
         return _Models(answer, open_role("keyword") or answer, open_role("summarize") or answer)
 
 
+def needs_reports(question: str, mode: str) -> bool:
+    """Tell whether a question is answered from reports, as far as rules choose its mode.
+
+    Raises UnknownName for an unknown mode.
+    """
+    wanted = read_mode(mode)
+    return (choose_mode(question) if wanted is AskMode.AUTO else wanted) in _FROM_REPORTS
+
+
 def read_mode(name: str) -> AskMode:
     """Return the mode of this name. Raises UnknownName."""
     if name not in ASK_MODES:

@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from knotwork.records import Answer, Evidence
 
 
+def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the modes that begin with what was typed, in a shell."""
+    from knotwork.synthesis.modes import ASK_MODES
+
+    return [name for name in ASK_MODES if name.startswith(typed)]
+
+
 @click.command(
     epilog=show_examples(
         'knotwork ask "Who approves travel abroad?"',
-        'knotwork ask "谁审批海外出差？" --store handbook.knot',
+        'knotwork ask "What are the main themes?" --mode global',
         'knotwork ask "When was the mine closed?" --json | jq .citations',
     )
 )
@@ -29,6 +36,14 @@ if TYPE_CHECKING:
     shell_complete=complete_retrievers,
     help="How passages are found, as auto, hybrid or bm25.",
 )
+@click.option(
+    "--mode",
+    metavar="NAME",
+    default="auto",
+    shell_complete=complete_modes,
+    help="auto, basic, local, global, map-reduce, hybrid or drift.",
+)
+@click.option("--expand", is_flag=True, help="Search by the model's keywords too.")
 @click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
 @click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
 @click.option(
@@ -42,13 +57,14 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
 
     When the documents hold no answer it says so and shows the nearest passages. A language model,
     if one is set (llm.model), writes the answer from the passages found; when it fails, sentences
-    of the documents are quoted, and a note says why.
+    of the documents are quoted, and a note says why. Questions about the documents as a whole are
+    answered from reports.
     """
     from knotwork.cli.answers import print_answer, print_evidence, print_usage
     from knotwork.cli.envelopes import describe_answer, describe_evidence
     from knotwork.cli.evidence import find_documents, note_emptiness
 
-    knowledge_base = session.open()
+    knowledge_base = _open(session, arguments)
     answer, found, is_shown = _ask(session, knowledge_base, arguments)
     evidence = found if arguments["explain"] else None
     documents = find_documents(knowledge_base, evidence) if evidence else {}
@@ -67,6 +83,24 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     print_usage(session.terminal, answer)
 
 
+def _open(session: Session, arguments: dict[str, Any]) -> KnowledgeBase:
+    """Open the index; to write, where reports are needed that may yet have to be made."""
+    from knotwork.errors import StoreError
+    from knotwork.inference.chat_registry import NO_CHAT_MODEL
+    from knotwork.synthesis.asking import needs_reports
+
+    opened = session.open()
+    if not needs_reports(arguments["question"], arguments["mode"]):
+        return opened
+    has_model = session.settings.llm.model != NO_CHAT_MODEL and not arguments["no_llm"]
+    if opened.has_communities and not has_model:
+        return opened
+    try:
+        return session.open(read_only=False)
+    except StoreError:
+        return opened
+
+
 def _ask(
     session: Session, knowledge_base: KnowledgeBase, arguments: dict[str, Any]
 ) -> tuple[Answer, Evidence, bool]:
@@ -78,6 +112,8 @@ def _ask(
     events = knowledge_base.ask_events(
         arguments["question"],
         retriever=arguments["retriever"],
+        mode=arguments["mode"],
+        expand=arguments["expand"],
         use_llm=not arguments["no_llm"],
         fallback=not arguments["no_fallback"],
         retry=arguments["retry"],
