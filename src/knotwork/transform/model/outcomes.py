@@ -14,8 +14,8 @@ class ChunkOutcome:
     """A chunk's contributions and how they came about.
 
     A quarantined one has ``reason``, and ``raw``, the reply that could not be read, where one came,
-    now or in an earlier run. ``unavailable`` says that no reply came at all. ``repaired`` says that a
-    second try made it.
+    now or in an earlier run. ``unavailable`` says that no reply came at all. ``repaired`` says that
+    a second try made it.
     """
 
     extraction: Extraction
