@@ -83,10 +83,10 @@ def pair_by_spelling(names: Sequence[Named], wanted: Collection[int]) -> dict[Pa
     grams = {place: grams_of(names[place].shape) for place in places}
     signatures = _sign([grams[place] for place in places])
     asked = set(wanted)
+    mask = np.array([place in asked for place in places], dtype=np.bool_)
     found: dict[Pair, float] = {}
     for band in range(BANDS):
-        columns = signatures[:, band * ROWS : (band + 1) * ROWS]
-        for bucket in _buckets(columns, signatures, band):
+        for bucket in _buckets(signatures, mask, band):
             for pair in _pairs_within([[places[row] for row in bucket]], asked):
                 if pair not in found:
                     found[pair] = likeness(grams[pair[0]], grams[pair[1]])
@@ -131,27 +131,33 @@ def _hash(text: str) -> int:
 
 
 def _buckets(
-    columns: NDArray[np.int64], signatures: NDArray[np.int64], band: int
+    signatures: NDArray[np.int64], mask: NDArray[np.bool_], band: int
 ) -> Iterator[list[int]]:
-    """Yield the rows that agree in all columns, two or more at a time."""
-    crowded = signatures[:, BANDS * ROWS :]
-    for rows in _equal_rows(columns, np.arange(len(columns))):
+    """Yield the rows that agree in a band, two or more at a time, one in the mask at least."""
+    columns = signatures[:, band * ROWS : (band + 1) * ROWS]
+    crowded = np.roll(signatures[:, BANDS * ROWS :], band, axis=1)[:, :ROWS]
+    for rows in _equal_rows(columns, np.arange(len(columns)), mask):
         if len(rows) <= CROWD:
             yield rows.tolist()
             continue
-        further = np.roll(crowded, band, axis=1)[:, :ROWS]
-        for part in _equal_rows(further, rows):
+        for part in _equal_rows(crowded, rows, mask):
             # What is still crowded shares nearly all n-grams: neighbours in order stand for all.
-            ordered = part.tolist()
-            for start in range(0, len(ordered), CROWD):
-                yield ordered[start : start + CROWD]
+            for start in range(0, len(part), CROWD):
+                yield part[start : start + CROWD].tolist()
 
 
-def _equal_rows(columns: NDArray[np.int64], rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+def _equal_rows(
+    columns: NDArray[np.int64], rows: NDArray[np.intp], mask: NDArray[np.bool_]
+) -> Iterator[NDArray[np.intp]]:
+    """Yield those of ``rows``, ascending, that have equal columns, where the mask holds for one."""
+    if len(rows) < 2:
+        return
     chosen = columns[rows]
-    order = np.lexsort((*chosen.T[::-1],))
-    ranked = chosen[order]
-    changes = np.flatnonzero(np.any(ranked[1:] != ranked[:-1], axis=1)) + 1
-    for part in np.split(order, changes):
-        if len(part) > 1:
-            yield np.sort(rows[part])
+    order = np.lexsort((*chosen.T[::-1],))  # stable: equal rows stay in ascending order
+    changes = np.any(chosen[order[1:]] != chosen[order[:-1]], axis=1)
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    ends = np.append(starts[1:], len(rows))
+    ranked = rows[order]
+    asked = np.add.reduceat(mask[ranked].astype(np.int64), starts) > 0
+    for place in np.flatnonzero((ends - starts > 1) & asked).tolist():
+        yield ranked[starts[place] : ends[place]]

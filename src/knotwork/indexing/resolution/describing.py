@@ -19,6 +19,7 @@ VERSION = "pairs-1"
 DESCRIPTION_TOKENS = 14
 _BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
 _MARKS = re.compile(r"<(/?\w+)\s*>")
+_EDGE = re.compile(r"^[\W_]+")
 _COLON = re.compile(r"\s*[:：]\s*")
 
 
@@ -60,7 +61,7 @@ def describe(store: Store, profiles: Collection[Profile]) -> dict[str, str]:
         words = told.get(profile.id, "")
         if not words and profile.id in chunks:
             words = _telling_words(chunks[profile.id].text, entity.name)
-        shown = ", ".join(part for part in (entity.type, _cut(_flat(words))) if part)
+        shown = ", ".join(part for part in (entity.type, _cut(_EDGE.sub("", _flat(words)))) if part)
         name = _COLON.sub(" ", _flat(entity.name))
         lines[profile.id] = f"{name}: {shown}" if shown else name
     return lines
@@ -93,7 +94,7 @@ def _telling_words(text: str, name: str) -> str:
             continue
         rest = sentence[place:]
         if count_tokens(rest) - count_tokens(name) >= DESCRIPTION_TOKENS // 2:
-            return rest[len(name) :].lstrip(" ,，、)）")
+            return rest[len(name) :]
         return sentence
     return sentences[0] if sentences else ""
 
@@ -105,7 +106,7 @@ def _cut(text: str) -> str:
     end = starts[DESCRIPTION_TOKENS]
     while end > 0 and text[end - 1].isascii() and text[end - 1].isalnum() and text[end].isalnum():
         end -= 1
-    return text[:end].rstrip(" ,，、(（")
+    return text[:end].rstrip(" ,，、(（#")
 
 
 def _flat(text: str) -> str:

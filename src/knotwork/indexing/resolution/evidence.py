@@ -140,10 +140,11 @@ def read_evidence(
     return evidence
 
 
-def read_mentions(store: Store, evidence: Evidence) -> None:
-    """Add how the chunks of the entities that ``evidence`` holds mention them, and what else."""
-    wanted = evidence.chunks.keys()
-    for batch in _batches(sorted(evidence.owners)):
+def read_mentions(store: Store, evidence: Evidence, entity_ids: Collection[str]) -> None:
+    """Add how chunks mention these of the entities that ``evidence`` holds, and what else."""
+    wanted = set(entity_ids)
+    chunks = {chunk for entity in wanted for chunk in evidence.chunks[entity]}
+    for batch in _batches(sorted(chunks)):
         for chunk, mentions in store.graph.mentions(batch).items():
             evidence.around[chunk] = frozenset(mention.entity_id for mention in mentions)
             document = evidence.owners[chunk]

@@ -62,7 +62,7 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> Survey
     seen = involved | {entity for others in around.values() for entity in others}
     seen |= {entity for pair in aliases for entity in pair} & profiles.keys()
     evidence = read_evidence(store, seen, aliases)
-    read_mentions(store, evidence)
+    read_mentions(store, evidence, _closely(profiles, candidates.likeness, seen))
     homonyms = find_homonyms(sorted(seen), profiles, evidence)
     rulings: dict[Ids, Ruling] = {}
     for pair, likeness in candidates.likeness.items():
@@ -85,6 +85,22 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> Survey
     total = len(candidates.likeness) + candidates.apart
     looked_at = None if changed is None else frozenset(wanted).union(changed)
     return Survey(profiles, rulings, homonyms, total, candidates.apart + differ, looked_at)
+
+
+def _closely(
+    profiles: Mapping[str, Profile], pairs: Collection[Ids], seen: Collection[str]
+) -> set[str]:
+    """Return the entities whose mentions matter: persons under two names, and names of which one
+    chunk may mean another thing than the next. Where an entity has no type, no mention has one.
+    """
+    persons = {
+        entity
+        for pair in pairs
+        if any(profiles[end].person is not None for end in pair)
+        for entity in pair
+    }
+    typed = (e for e in seen if profiles[e].entity.type and profiles[e].entity.chunk_count > 1)
+    return persons.union(typed)
 
 
 def _rivals_of(
