@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from knotwork.indexing.communities.briefs import Brief
-from knotwork.indexing.prompts.batches import Reading
+from knotwork.indexing.prompts.batches import LONGEST_LINE, Reading, reply_lines
 from knotwork.inference.chat import ChatReply
 from knotwork.records import Finding, Support
 from knotwork.text.terms import content_terms
-from knotwork.transform.model.cleaning import bare_line, clean_field, is_idle, plain_text
+from knotwork.transform.model.cleaning import bare_line, clean_field, is_idle
 from knotwork.transform.model.drafts import Complaint
 
 MOST_FINDINGS = 6
@@ -36,7 +36,7 @@ _KINDS = {
 }  # fmt: skip
 _KIND = re.compile(
     rf"[\W_]{{0,4}}({'|'.join(sorted(_KINDS, key=len, reverse=True))})[\W_]{{0,3}}?\s*\d{{0,2}}"
-    r"[*_`\"'”]{0,3}\s*[|:：\t]\s*(.*)",
+    r"[*_`\"'”]{0,3}\s*[|:：]\s*(.*)",
     re.IGNORECASE,
 )
 _REPORT = re.compile(
@@ -120,7 +120,7 @@ def read_reports(reply: ChatReply, briefs: Sequence[Brief]) -> Reading[ReportDra
 def _read_blocks(reply: ChatReply) -> tuple[list[_Block], list[Complaint]]:
     blocks: list[_Block] = [_Block()]
     complaints: list[Complaint] = []
-    lines = [line for line in map(str.strip, plain_text(reply.text).split("\n")) if line]
+    lines = reply_lines(reply.text)
     for position, line in enumerate(lines):
         cut = reply.finish_reason == "length" and position == len(lines) - 1
         fault = _read_line(line, blocks, cut=cut)
@@ -131,12 +131,16 @@ def _read_blocks(reply: ChatReply) -> tuple[list[_Block], list[Complaint]]:
 
 def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
     """Add a line to the report that it is of; return why it is not used, or ""."""
-    match = _KIND.fullmatch(line.strip("| \t"))
+    if len(line) > LONGEST_LINE:
+        return "it is too long"
+    bare = bare_line(line).strip("| ")
+    match = _KIND.fullmatch(bare) or _KIND.fullmatch(line.strip("| "))
     kind = _KINDS[match[1].casefold()] if match else ""
-    if kind in {"", "report"} and (numbered := _REPORT.fullmatch(line)):
+    numbered = _REPORT.fullmatch(bare) or _REPORT.fullmatch(line)
+    if kind in {"", "report"} and numbered:
         blocks.append(_Block(int(numbered[1])))
         return ""
-    text = match[2] if match else bare_line(line)
+    text = match[2] if match else bare
     if not kind and _MARK.search(text) and (blocks[-1].title or blocks[-1].findings):
         kind = "finding"  # a list below a heading
     if kind not in _LONGEST:
@@ -185,7 +189,7 @@ def _cited(text: str) -> tuple[str, tuple[int, ...]]:
         if re.fullmatch(r"\d+\s*[–-]\s*\d+", mark[1]) and 0 <= given[1] - given[0] < _LONGEST_RANGE:
             given = list(range(given[0], given[1] + 1))
         numbers += given
-    return _MARK.sub("", text), tuple(dict.fromkeys(numbers))
+    return _MARK.sub("", text).rstrip(" |,，、;；"), tuple(dict.fromkeys(numbers))
 
 
 def _place(block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]) -> int | None:

@@ -9,11 +9,16 @@ from typing import Generic, TypeVar
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.checked import complete_checked
+from knotwork.transform.model.cleaning import plain_text
 from knotwork.transform.model.drafts import Complaint
 from knotwork.transform.model.outcomes import concerns_one_chunk
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+
+
+LONGEST_LINE = 2_000
+"""Characters of a line of a reply; what is longer was never asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,12 @@ class BatchTask(Generic[Item, Made]):
     request: Callable[[Sequence[Item], str], ChatRequest]
     read: Callable[[ChatReply, Sequence[Item]], Reading[Made]]
     missing: str
+
+
+def reply_lines(text: str) -> list[str]:
+    """Return the lines of a reply that hold anything, tabs as bars, spaces one at a time."""
+    lines = plain_text(text).replace("\t", "|").split("\n")
+    return [flat for line in lines if (flat := " ".join(line.split()))]
 
 
 def ask_in_batch(

@@ -7,12 +7,19 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from knotwork.indexing.prompts import batches_by_language, make_messages
-from knotwork.indexing.prompts.batches import BatchOutcome, BatchTask, Reading, ask_in_batch
+from knotwork.indexing.prompts.batches import (
+    LONGEST_LINE,
+    BatchOutcome,
+    BatchTask,
+    Reading,
+    ask_in_batch,
+    reply_lines,
+)
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.halt import Halt
 from knotwork.text.terms import content_terms
 from knotwork.text.tokens import count_tokens
-from knotwork.transform.model.cleaning import bare_line, clean_field, fold, is_idle, plain_text
+from knotwork.transform.model.cleaning import bare_line, clean_field, fold, is_idle
 from knotwork.transform.model.drafts import Complaint
 from knotwork.transform.model.pool import work_ordered
 
@@ -86,7 +93,7 @@ def read_summaries(reply: ChatReply, entries: Sequence[Entry]) -> Reading[str]:
     """
     found: dict[int, str] = {}
     complaints: list[Complaint] = []
-    lines = [line for line in map(str.strip, plain_text(reply.text).split("\n")) if line]
+    lines = reply_lines(reply.text)
     if len(entries) == 1 and lines and not any(_place(line, entries) for line in lines):
         lines = [f"1 | {' '.join(lines)}"]
     for position, line in enumerate(lines):
@@ -109,7 +116,7 @@ def read_summaries(reply: ChatReply, entries: Sequence[Entry]) -> Reading[str]:
 
 def _place(line: str, entries: Sequence[Entry]) -> tuple[int, str] | None:
     """Return which entry a line is of, by number or by name, and what it says."""
-    match = _NUMBERED.fullmatch(line)
+    match = _NUMBERED.fullmatch(line[:LONGEST_LINE])
     if match and 1 <= int(match[1]) <= len(entries):
         text = match[2]
         name = entries[int(match[1]) - 1].name
