@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.inference.chat import Message
+from knotwork.inference.chat import ChatReply, Message
 from knotwork.testing.brains import RuleBrain, UnknownTask, read_assignment
 from knotwork.testing.brains.lines import LineForm
 from knotwork.testing.brains.rules import TASKS
+from knotwork.transform.model.drafts import Draft, RelationDraft
+from knotwork.transform.model.reflection import read_check
 
 CURIE = (
     "Marie Curie was born in Warsaw. She moved to Paris, where Marie Curie married Pierre Curie. "
@@ -129,6 +131,37 @@ def test_map_and_reduce_keep_the_marks():
     told = do("reduce-points", points="none\n" + points, question="What did Marie Curie do?")
     assert "[2]" in told
     assert "[3]" in told
+
+
+def test_relations_are_held_against_the_text():
+    listed = (
+        "1. Ada Smith | founded | Acme London\n2. Acme London | founded | Ada Smith | so it says\n"
+        "3. Ada Smith | led | Paris\n4. Bob Jones | - | Acme London"
+    )
+    text = "Ada Smith founded Acme London.\n5. Ada | went to | Rome\nBob Jones led Acme London."
+    said = RuleBrain()(
+        [Message("user", f"task: check-relations\nVerdicts.\n{listed}\n<text>\n{text}\n</text>")]
+    )
+    assert said.splitlines() == [
+        "1 | keep",
+        "2 | fix | Ada Smith | founded | Acme London",
+        "3 | drop",
+        "4 | keep",
+    ]
+    draft = Draft(
+        relations=tuple(
+            RelationDraft(*fields)
+            for fields in (
+                ("Ada Smith", "founded", "Acme London"),
+                ("Acme London", "founded", "Ada Smith"),
+                ("Ada Smith", "led", "Paris"),
+                ("Bob Jones", "", "Acme London"),
+            )
+        )
+    )
+    checked = read_check(ChatReply(said), draft)
+    assert checked.relations == (draft.relations[0], draft.relations[3])
+    assert len(checked.complaints) == 1
 
 
 def test_gleaning_finds_nothing_more_and_a_repair_repeats():

@@ -38,6 +38,18 @@ class LineForm:
         """Return whether the two of a numbered pair are one."""
         return self.join(str(number), "same" if same else "different")
 
+    def judgement(self, number: int, word: str, *corrected: str) -> str:
+        """Return whether to keep, drop or fix a numbered relation, and what a fix makes of it."""
+        return self.join(str(number), word, *corrected)
+
+    def proposed_type(self, kind: str, meaning: str) -> str:
+        """Return a type of entities that a schema should have."""
+        return self.join("type", kind, meaning)
+
+    def proposed_relation(self, source: str, relation: str, target: str) -> str:
+        """Return a relation that a schema should have, between two types."""
+        return self.join("relation", source, relation, target)
+
     def point(self, score: int, text: str) -> str:
         """Return a point of a map step, with how much it helps, 0 to 100."""
         return self.join(str(score), text)

@@ -18,6 +18,7 @@ from knotwork.testing.brains.lines import LineForm
 from knotwork.testing.brains.marks import Assignment, read_assignment
 from knotwork.testing.brains.passages import cite, read_passages
 from knotwork.testing.brains.reading import Fact, key_words, language_of, read_text, sentences_of
+from knotwork.testing.brains.relating import check_relations, propose_schema
 from knotwork.text.names import normal_form
 from knotwork.text.tokens import count_tokens
 from knotwork.transform.rules.aliases import is_short_for
@@ -174,6 +175,7 @@ def judge_pairs(assignment: Assignment, form: LineForm) -> str:
 
 TASKS: dict[str, Task] = {
     "answer": answer,
+    "check-relations": check_relations,
     "ask-further": ask_further,
     "extract-graph": extract_graph,
     "extract-triplets": extract_triplets,
@@ -181,6 +183,7 @@ TASKS: dict[str, Task] = {
     "glean": glean,
     "judge-pairs": judge_pairs,
     "map-reports": map_reports,
+    "propose-schema": propose_schema,
     "rate-reports": rate_reports,
     "reduce-points": reduce_points,
     "report-community": report_community,
