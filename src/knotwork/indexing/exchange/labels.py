@@ -48,7 +48,7 @@ def name_relation(source: str, target: str, description: str) -> str:
     begin = _after_name(text, source)
     if begin is None:
         return ""
-    place = re.search(rf"(?<!\w){re.escape(target)}", text[begin:], re.IGNORECASE)
+    place = re.search(rf"(?<![^\W\u3400-\u9fff]){re.escape(target)}", text[begin:], re.IGNORECASE)
     if place is None:
         return ""
     between = _ARTICLE.sub("", text[begin : begin + place.start()].rstrip('"“ ')).strip()
