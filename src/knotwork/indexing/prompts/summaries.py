@@ -30,6 +30,7 @@ MISSING = "It has no usable line for an entry."
 _OUTPUT_TOKENS = 160
 _LONGEST_TOKENS = 240
 _NUMBERED = re.compile(r"[\W_]{0,4}(\d{1,4})[\W_]{0,3}?\s*[|:：.、)）\]】]\s*(?=\S)(.*)", re.DOTALL)
+_PAIRS = frozenset({"()", "（）", "``"})
 _STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）")
 
 
@@ -116,6 +117,8 @@ def read_summaries(reply: ChatReply, entries: Sequence[Entry]) -> Reading[str]:
 
 def _place(line: str, entries: Sequence[Entry]) -> tuple[int, str] | None:
     """Return which entry a line is of, by number or by name, and what it says."""
+    if line[0] + line[-1] in _PAIRS:
+        line = line[1:-1].strip()
     match = _NUMBERED.fullmatch(line[:LONGEST_LINE])
     if match and 1 <= int(match[1]) <= len(entries):
         text = match[2]

@@ -1,0 +1,350 @@
+"""Descriptions of entities: merged while short, written up once, and again only for what is new."""
+
+import random
+import re
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.transform.model.mutations import HARMFUL, HARMLESS
+
+import knotwork
+from knotwork.errors import BudgetExceeded, ModelUnavailable
+from knotwork.indexing import describing
+from knotwork.indexing.describing import (
+    MERGED_TOKENS,
+    describe,
+    merge_descriptions,
+    refresh_descriptions,
+)
+from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry, read_summaries
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.inference.chat import ChatReply
+from knotwork.records import (
+    EXTRACTIVE_SOURCE,
+    ChunkReading,
+    Description,
+    Document,
+    ReadingStatus,
+    entity_id,
+)
+from knotwork.testing.brains import RuleBrain
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
+from knotwork.text.tokens import count_tokens
+
+BRAIN = RuleBrain()
+FACTS = [
+    "A harbour town that lives on herring, salt and old stories.",
+    "Its council meets every Thursday below the lighthouse.",
+    "Founded by Mara Quill after the great flood of 1702.",
+    "Rebuilt twice, first in timber and then in granite.",
+    "The northern railway ends two miles before its gates.",
+    "Painters came each summer to its beaches until the war.",
+    "A museum there keeps the bell of a sunken frigate.",
+    "Twelve mills once ground barley along its only river.",
+    "Fishermen elect their own judge for quarrels about nets.",
+    "Snow closes the eastern pass from November until March.",
+    "Its dialect has forty words for different winds.",
+    "Smugglers dug the tunnels that tourists visit today.",
+]
+CHINESE = [
+    "这座古城建于公元前三世纪，城墙至今保存完好。",
+    "当地以丝绸和茶叶贸易闻名，商队从此出发前往西域。",
+    "每年秋天举行盛大的灯会，吸引各地游客前来观赏。",
+    "城中的大学拥有全国最早的天文台和植物园。",
+    "一条运河穿城而过，连接南方的稻米产区与北方都城。",
+    "博物馆收藏了大量青铜器和古代书法作品。",
+    "战争期间许多工厂和学校迁到这里继续生产和教学。",
+    "居民喜欢在清晨到湖边打太极拳和练习唱戏。",
+]
+
+
+def brain(request):
+    return BRAIN(request.messages)
+
+
+def writer(model=None, **options):
+    return DescriptionWriter(
+        model or ScriptedChatModel(brain), **{"concurrency": 1, "entries_a_call": 2, **options}
+    )
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    monkeypatch.setattr(describing, "MERGED_TOKENS", 60)
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request, tmp_path):
+    path = "memory:" if request.param == "memory" else tmp_path / "a.knot"
+    with knotwork.open(path, embedding_model="none") as base:
+        base.index_documents([Document(f"{n:02}.txt", f"Plain text {n}.") for n in range(12)])
+        yield base.store
+
+
+def read_in(store, chunk, **texts):
+    """Say what a model read in a chunk: a description for each name."""
+    descriptions = [Description(chunk, name, text) for name, text in texts.items()]
+    store.readings.put([ChunkReading(chunk, "m", ReadingStatus.OK)], descriptions)
+
+
+def chunks_of(store):
+    documents = store.documents.documents(store.documents.document_ids()).values()
+    ordered = sorted(documents, key=lambda document: document.uri)
+    return [store.documents.chunk_ids(document.id)[0] for document in ordered]
+
+
+def fill(store, count=12, **facts):
+    """Describe each name by the facts of its list, one a chunk."""
+    for place, chunk in enumerate(chunks_of(store)[:count]):
+        texts = {name: listed[place] for name, listed in facts.items() if place < len(listed)}
+        read_in(store, chunk, **texts)
+
+
+def summary_of(store, name):
+    return store.readings.summaries([entity_id(name)]).get(entity_id(name))
+
+
+def test_short_descriptions_are_merged_without_a_model(store):
+    fill(store, town=FACTS[:3])
+    model = ScriptedChatModel([])
+    changes = refresh_descriptions(store, writer=writer(model))
+    assert (changes.merged, changes.summarised) == (1, 0)
+    text = describe(store, [entity_id("town")])[entity_id("town")]
+    assert all(fact in text for fact in FACTS[:3])
+    assert summary_of(store, "town") is None
+
+
+def test_long_ones_are_written_up_several_a_call(store):
+    fill(store, town=FACTS, village=FACTS[::-1], hamlet=FACTS[:2], city=CHINESE)
+    model = ScriptedChatModel(brain)
+    changes = refresh_descriptions(store, writer=writer(model))
+    assert (changes.merged, changes.summarised, changes.stand_ins) == (1, 3, 0)
+    assert [r.stage for r in model.requests] == ["summarize"] * 2
+    found = describe(store, [entity_id(name) for name in ("city", "town", "ghost", "hamlet")])
+    assert list(found) == [entity_id("city"), entity_id("town"), entity_id("hamlet")]
+    assert found[entity_id("town")] == summary_of(store, "town").text
+    assert summary_of(store, "town").source == model.name
+    for request in model.requests:
+        system, user = (message.content for message in request.messages)
+        assert system.startswith("task: summarise-descriptions\n")
+        assert ("古城" in user) == ("编号" in system)
+        assert count_tokens(system) <= 135
+    assert re.search("[\u4e00-\u9fff]{8}", found[entity_id("city")])
+
+
+def test_nothing_is_asked_where_little_is_new(store):
+    fill(store, 6, town=FACTS, village=FACTS[::-1])
+    model = ScriptedChatModel(brain)
+    assert refresh_descriptions(store, writer=writer(model)).summarised == 2
+    assert refresh_descriptions(store, writer=writer(model)).kept == 2
+    later = chunks_of(store)[6:]
+    read_in(store, later[0], town=FACTS[6], village="Fishermen elect a judge for quarrels")
+    assert refresh_descriptions(store, writer=writer(model)).kept == 2
+    assert len(model.requests) == 1
+    for chunk, fact in zip(later[1:4], FACTS[7:], strict=False):
+        read_in(store, chunk, town=fact)
+    changes = refresh_descriptions(store, writer=writer(model))
+    assert (changes.summarised, changes.kept) == (1, 1)
+    assert "village" not in model.requests[-1].messages[-1].content
+    assert len(model.requests) == 2
+
+
+def test_what_no_document_says_any_more_is_in_no_text(store):
+    fill(store, town=FACTS)
+    refresh_descriptions(store, writer=writer())
+    gone = next(fact for fact in FACTS if fact in summary_of(store, "town").text)
+    chunk = chunks_of(store)[FACTS.index(gone)]
+    store.remove_documents([store.documents.chunks([chunk])[chunk].document_id])
+    assert gone not in describe(store, [entity_id("town")])[entity_id("town")]
+    refresh_descriptions(store)
+    assert gone not in summary_of(store, "town").text
+    assert summary_of(store, "town").source == EXTRACTIVE_SOURCE
+    model = ScriptedChatModel(brain)
+    assert refresh_descriptions(store, writer=writer(model)).summarised == 1
+    assert gone not in summary_of(store, "town").text
+    assert summary_of(store, "town").source == model.name
+
+
+def test_only_those_named_are_refreshed(store):
+    fill(store, town=FACTS, village=FACTS[::-1])
+    assert (
+        refresh_descriptions(
+            store, writer=writer(), entity_ids=[entity_id("village"), entity_id("ghost")]
+        ).summarised
+        == 1
+    )
+    assert summary_of(store, "town") is None
+    text = describe(store, [entity_id("town")])[entity_id("town")]
+    assert count_tokens(text) <= MERGED_TOKENS
+    assert all(sentence in " ".join(FACTS) for sentence in text.split(". "))
+
+
+def test_entities_that_are_one_share_a_text(store):
+    fill(store, town=FACTS[:6], borough=FACTS[6:])
+    town, borough, alias = map(entity_id, ("town", "borough", "alias"))
+    groups = {town: alias, borough: alias, alias: alias}
+    assert refresh_descriptions(store, writer=writer(), groups=groups).summarised == 1
+    found = describe(store, [town, borough, alias], groups=groups)
+    assert len(set(found.values())) == 1
+    assert found.keys() == {town, borough, alias}
+    apart = describe(store, [town, borough])
+    assert apart[town] != apart[borough]
+    assert refresh_descriptions(store, writer=writer(), groups=groups).kept == 1
+
+
+@pytest.mark.parametrize("garbage", ["", "I cannot help.", "||||\n|", "1 | \n2 |", "好的好的"])
+def test_merged_descriptions_stand_in_for_garbage(store, garbage):
+    fill(store, town=FACTS)
+    model = ScriptedChatModel(garbage)
+    changes = refresh_descriptions(store, writer=writer(model))
+    assert (changes.summarised, changes.stand_ins) == (0, 1)
+    assert changes.complaints
+    assert len(model.requests) == 2
+    text = describe(store, [entity_id("town")])[entity_id("town")]
+    assert FACTS[0] in text or FACTS[1] in text
+    assert summary_of(store, "town").source == EXTRACTIVE_SOURCE
+    assert refresh_descriptions(store, writer=writer(model)).kept == 1
+    assert len(model.requests) == 2
+    assert refresh_descriptions(store, writer=writer(retry=True)).summarised == 1
+
+
+def test_what_a_reply_lacks_is_asked_for_once_more_alone(store):
+    fill(store, town=FACTS, village=FACTS[::-1])
+
+    def half(request):
+        if "Your last reply" in request.messages[-1].content:
+            return brain(request)
+        return brain(request).split("\n")[0]
+
+    model = ScriptedChatModel(half)
+    changes = refresh_descriptions(store, writer=writer(model))
+    assert (changes.summarised, changes.stand_ins, len(model.requests)) == (2, 0, 2)
+    assert "# 2" not in model.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("error", [BudgetExceeded("Enough."), ModelUnavailable("No server.")])
+def test_what_is_finished_is_kept(store, error):
+    fill(store, town=FACTS, village=FACTS[::-1])
+    model = ScriptedChatModel(brain, errors={2: error})
+    with pytest.raises(type(error)):
+        refresh_descriptions(store, writer=writer(model, entries_a_call=1))
+    assert len([n for n in ("town", "village") if summary_of(store, n)]) == 1
+    changes = refresh_descriptions(store, writer=writer(model, entries_a_call=1))
+    assert (changes.summarised, changes.kept, len(model.requests)) == (1, 1, 3)
+
+
+def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
+    from knotwork.config import LlmSettings
+    from knotwork.inference.chat_registry import ChatModels
+    from knotwork.inference.retries import RetryPolicy
+
+    names = {f"town{n}": FACTS[n:] + FACTS[:n] for n in range(6)}
+    fill(store, **names)
+    plan = FaultPlan(rates={Fault.RATE_LIMITED: 0.3, Fault.GARBAGE: 0.2, Fault.TRUNCATED: 0.2})
+    with ModelTestServer(faults=plan) as server, closing(CallCache.open(tmp_path / "c")) as cache:
+        settings = LlmSettings(model="openai:test", base_url=server.url)
+        model = ChatModels(settings, retries=RetryPolicy(sleep=lambda _: None)).open("summarize")
+        cached = CachedChatModel(model, cache)
+        changes = refresh_descriptions(store, writer=writer(cached, concurrency=3))
+        assert changes.summarised + changes.stand_ins == 6
+        assert refresh_descriptions(store, writer=writer(cached)).kept == 6
+    facts = " ".join(FACTS)
+    for text in describe(store, [entity_id(name) for name in names]).values():
+        assert all(part.strip(". ") in facts for part in text.split(". "))
+
+
+def test_a_store_without_readings_has_nothing_to_describe():
+    class Plain:
+        url = "plain:"
+
+    assert refresh_descriptions(Plain(), writer=writer()).merged == 0
+    assert describe(Plain(), ["a"]) == {}
+
+
+def test_lines_that_repeat_others_are_left_out():
+    lines = [
+        "The council meets on Thursday below the lighthouse.",
+        "The council meets below the lighthouse",
+        "A harbour town.",
+        "A harbour town.  ",
+        "",
+    ]
+    assert merge_descriptions(lines) == [lines[0], lines[2]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([*FACTS, *CHINESE]), max_size=12), st.randoms())
+def test_merging_knows_no_order(lines, shuffle):
+    merged = merge_descriptions(lines)
+    shuffle.shuffle(lines)
+    assert merge_descriptions(lines) == merged
+    assert set(merged) <= set(lines)
+    assert merge_descriptions(merged) == merged
+
+
+ENTRIES = [Entry("a", "Town", tuple(FACTS)), Entry("b", "古城", tuple(CHINESE))]
+REPLY = [f"1 | {FACTS[0]} {FACTS[2]}", f"2 | {CHINESE[0]}"]
+
+
+def read(text, entries=ENTRIES, **reply):
+    return read_summaries(ChatReply(text, **reply), entries)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\n".join(REPLY),
+        "\n".join(reversed(REPLY)),
+        "```\n" + "\n\n".join(REPLY) + "\n```",
+        "\n".join(line.replace(" | ", ". ") for line in REPLY),
+        "\n".join(line.replace(" | ", "：") for line in REPLY),
+        "\n".join(f"# {line}" for line in REPLY),
+        "\n".join(f"**{line[0]}**{line[1:]}" for line in REPLY),
+        REPLY[0].replace("1 |", "1 | Town |") + "\n" + REPLY[1].replace("2 |", "古城 |"),
+    ],
+)
+def test_summaries_are_read_as_models_write_them(reply):
+    reading = read(reply)
+    assert dict(reading.found) == {0: f"{FACTS[0]} {FACTS[2]}", 1: CHINESE[0]}
+    assert reading.complaints == ()
+
+
+def test_one_entry_needs_no_number():
+    assert dict(read(f"{FACTS[0]}\n{FACTS[1]}", ENTRIES[:1]).found) == {0: f"{FACTS[0]} {FACTS[1]}"}
+
+
+def test_what_is_cut_off_or_too_long_is_not_used():
+    reading = read("\n".join(REPLY)[:-5], finish_reason="length")
+    assert list(reading.found) == [0]
+    assert [c.reason for c in reading.complaints] == ["it was cut off"]
+    assert read("1 | " + " ".join(FACTS) * 5).found == {}
+    assert read("1 | " + "herring | " * 3).found == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_what_models_add_to_summaries_costs_nothing(seed):
+    chance = random.Random(seed)
+    harmless = [f for f in HARMLESS if not f("1 | x").startswith("12. ")]
+    reading = read("\n".join(chance.choice(harmless)(line) for line in REPLY))
+    assert reading.found == read("\n".join(REPLY)).found
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 10**6), st.text(max_size=80), st.sampled_from(["stop", "length"]))
+def test_reading_summaries_never_fails(seed, text, finish_reason):
+    chance = random.Random(seed)
+    lines = [chance.choice(HARMFUL)(line, chance) for line in REPLY * 2] + [text]
+    chance.shuffle(lines)
+    reading = read("\n".join(lines), finish_reason=finish_reason)
+    assert set(reading.found) <= {0, 1}
+    assert all(reading.found.values())
+
+
+def test_a_long_line_of_a_summary_is_read_in_no_time():
+    for text in (" " * 30_000 + "x", "| a" * 30_000, "1 " * 30_000, "(" * 30_000):
+        assert read(f"1{text}\n{REPLY[1]}").found[1] == CHINESE[0]
