@@ -7,7 +7,7 @@ what it says, so a change of the documents that leaves the brief as it is costs 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
@@ -28,6 +28,8 @@ from knotwork.records import (
     content_id,
 )
 from knotwork.stores.base import Store
+from knotwork.stores.readings import StoresReadings
+from knotwork.stores.resolutions import StoresResolutions
 from knotwork.text.languages import detect_language
 from knotwork.text.tokens import count_tokens
 
@@ -122,6 +124,7 @@ class BriefDesk:
         known: Iterable[CommunityReport] = (),
     ) -> None:
         self.foundation = Foundation(store, children, known)
+        self._groups = _read_groups(store)
         self._store = store
         self._budgets = budgets or ReportBudgets()
 
@@ -141,23 +144,43 @@ class BriefDesk:
         material = material or self.foundation.material(community)
         children = self.foundation.children(community)
         if not children:
-            return make_brief(self._store, community, material, ceiling=BRIEF_TOKENS)
+            return self._make(community, material, BRIEF_TOKENS)
         ceiling = PARENT_TOKENS
         if len(community.chunk_ids) <= _FEW_CHUNKS:
             own = read_material(self._store, community)
             if sum(_cost(plain_line(s.text)) for s in own.sentences) <= ceiling:
-                return make_brief(
-                    self._store, community, material, ceiling=ceiling, sentences=own.sentences
-                )
+                return self._make(community, material, ceiling, sentences=own.sentences)
         reports = community_store(self._store).reports([child.id for child in children])
         below = sorted(reports.values(), key=lambda report: (-report.rating, report.community_id))
-        return make_brief(self._store, community, material, ceiling=ceiling, below=below)
+        return self._make(community, material, ceiling, below=below)
+
+    def _make(
+        self,
+        community: Community,
+        material: Material,
+        ceiling: int,
+        *,
+        sentences: Sequence[Sentence] = (),
+        below: Sequence[CommunityReport] = (),
+    ) -> Brief:
+        heading = _known_of_names(self._store, material, ceiling, self._groups)
+        related = _relations(self._store, community, material)
+        return make_brief(
+            material, heading, related, ceiling=ceiling, sentences=sentences, below=below
+        )
+
+
+def _read_groups(store: Store) -> Mapping[str, str]:
+    """Return which entities are one, where anything is known of them that they could share."""
+    if isinstance(store, StoresReadings) and isinstance(store, StoresResolutions):
+        return store.resolutions.groups()
+    return {}
 
 
 def make_brief(
-    store: Store,
-    community: Community,
     material: Material,
+    heading: Sequence[str],
+    related: Sequence[Related],
     *,
     ceiling: int,
     sentences: Sequence[Sentence] = (),
@@ -165,16 +188,15 @@ def make_brief(
 ) -> Brief:
     """Return the brief of a community, of at most ``ceiling`` tokens.
 
-    ``sentences`` take the place of the material's. ``below`` are the reports of its children,
-    whoever wrote them, the best rated first: where there are any, their findings are the lines. The
-    key counts the material in their place.
+    ``heading`` says what is known of its names, ``related`` how they are related, as far as no
+    sentence does. ``sentences`` take the place of the material's. ``below`` are the reports of its
+    children, whoever wrote them, the best rated first: where there are any, their findings are the
+    lines. The key counts the material in their place.
     """
-    known = _known_of_names(store, material, ceiling)
-    room = ceiling - sum(map(_cost, known))
-    related = _relations(store, community, material)
+    room = ceiling - sum(map(_cost, heading))
     reserved = min(sum(_cost(relation.text) for relation in related), _ROOM_FOR_RELATIONS)
     chosen = _chosen_sentences(sentences or material.sentences, room - reserved)
-    known += _unsaid(related, chosen)
+    known = (*heading, *_unsaid(related, chosen))
     told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
     key = content_id(VERSION, *known, "lines", *told)
     language = detect_language("\n".join(s.text for s in material.sentences) or "\n".join(known))
@@ -191,14 +213,18 @@ def plain_line(text: str) -> str:
     return _NUMBER.sub("(\\1)", _ADDRESS.sub("…", _LINK.sub(r"\1", text)))
 
 
-def _known_of_names(store: Store, material: Material, ceiling: int) -> tuple[str, ...]:
+def _known_of_names(
+    store: Store, material: Material, ceiling: int, groups: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the names of a community, and what is known of the first of them."""
     names = {entity.id: entity.name for entity in material.entities}
     central = central_names(material.entities)
     short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
     kept = [f"names: {', '.join((short or central[:1])[:_NAMES])}"]
     room = ceiling * _HEADING_SHARE - _cost(kept[0])
-    described = describe(store, list(names)[:_DESCRIBED], most_tokens=_DESCRIPTION_TOKENS)
+    described = describe(
+        store, list(names)[:_DESCRIBED], groups=groups, most_tokens=_DESCRIPTION_TOKENS
+    )
     for key, text in described.items():
         line = plain_line(f"{names[key]}: {text}")
         if _cost(line) <= room:
@@ -207,7 +233,9 @@ def _known_of_names(store: Store, material: Material, ceiling: int) -> tuple[str
     return tuple(kept)
 
 
-class _Related(NamedTuple):
+class Related(NamedTuple):
+    """Two names and what stands between them."""
+
     source: str
     relation: str
     target: str
@@ -217,7 +245,7 @@ class _Related(NamedTuple):
         return " | ".join(self)
 
 
-def _relations(store: Store, community: Community, material: Material) -> list[_Related]:
+def _relations(store: Store, community: Community, material: Material) -> list[Related]:
     """Return the strongest relations among important members that say more than that there is one.
 
     A store gives no descriptions of relations; the sentences below say what they would.
@@ -232,11 +260,11 @@ def _relations(store: Store, community: Community, material: Material) -> list[_
         if edge.target in names and edge.relation not in {ALIAS_RELATION, CO_OCCURRENCE_RELATION}
     ]
     found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
-    related = (_Related(names[e.source], e.relation, names[e.target]) for e in found)
+    related = (Related(names[e.source], e.relation, names[e.target]) for e in found)
     return list(dict.fromkeys(related))[:_RELATIONS]
 
 
-def _unsaid(related: Iterable[_Related], sentences: Iterable[Sentence]) -> tuple[str, ...]:
+def _unsaid(related: Iterable[Related], sentences: Iterable[Sentence]) -> tuple[str, ...]:
     """Return the relations whose two names no sentence holds, as many as there is room for."""
     told = [sentence.text for sentence in sentences]
     unsaid = [r.text for r in related if not any(r.source in t and r.target in t for t in told)]
