@@ -70,7 +70,8 @@ def pair_by_keys(names: Sequence[Named], wanted: Collection[int]) -> set[Pair]:
 
 def _keys(name: Named) -> Iterator[str]:
     shape = name.shape
-    yield "letters " + (shape.squeezed or shape.core)
+    if shape.squeezed:
+        yield "letters " + shape.squeezed
     if len(shape.words) > 1:
         yield "words " + " ".join(sorted(shape.words))
     if name.person is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,10 +24,12 @@ LEAN_SHARE = 0.1
 """Tokens a corpus token where a model does nothing else at index time."""
 
 _VERDICT = re.compile(
-    r"\W*(\d{1,4})[\s*.)、:：\]\"']*[|\t:：,， ]\W{0,4}(same|different|相同|同一|不同)(?=\W|$)",
+    r"\W*(?:\d{1,4}[.)]\s+)?(\d{1,4})[\s*.)、:：\]\"']*[|｜\t:：,， ]\W{0,4}"
+    r"(same|different|相同|同一|不同)(?=\W|$)",
     re.IGNORECASE,
 )
 _SAME = frozenset({"same", "相同", "同一"})
+_TOKENS_A_NUMBER = 3
 _TOKENS_A_VERDICT = 6
 _TOKENS_A_CALL = 12
 """What a conversation costs beyond its text: roles, marks and their line breaks."""
@@ -59,16 +62,18 @@ def choose_questions(questions: Sequence[Question], judge: Judge) -> list[Questi
     ranked = sorted(questions, key=lambda question: (-question.worth, question.pair))
     if judge.ceiling_tokens is None:
         return ranked
-    left, chosen = judge.ceiling_tokens, 0
+    left = judge.ceiling_tokens
+    chosen: Counter[str] = Counter()
     for question in ranked:
-        cost = count_tokens(question.text) + 3 + _TOKENS_A_VERDICT
-        if chosen % judge.pairs_a_call == 0:
-            cost += count_tokens(_instructions(_language([question]))) + _TOKENS_A_CALL
+        language = _language([question])
+        cost = count_tokens(question.text) + _TOKENS_A_NUMBER + _TOKENS_A_VERDICT
+        if chosen[language] % judge.pairs_a_call == 0:
+            cost += count_tokens(_instructions(language)) + _TOKENS_A_CALL
         if cost > left:
             break
         left -= cost
-        chosen += 1
-    return ranked[:chosen]
+        chosen[language] += 1
+    return ranked[: chosen.total()]
 
 
 def ask_judge(judge: Judge, questions: Sequence[Question]) -> Iterator[Judged]:
@@ -85,12 +90,15 @@ def ask_judge(judge: Judge, questions: Sequence[Question]) -> Iterator[Judged]:
 
 
 def _ask_all(judge: Judge, questions: Sequence[Question]) -> Iterator[Judged]:
-    size = judge.pairs_a_call
-    by_language = sorted(questions, key=lambda question: _language([question]))  # keeps the ranks
-    batches: list[Sequence[Question]] = []
-    for language in ("en", "zh"):
-        own = [question for question in by_language if _language([question]) == language]
-        batches += [own[start : start + size] for start in range(0, len(own), size)]
+    """Ask in calls of one language each, of as many pairs as a call takes."""
+    of_language: dict[str, list[Question]] = {"en": [], "zh": []}
+    for question in questions:
+        of_language[_language([question])].append(question)
+    batches = [
+        own[start : start + judge.pairs_a_call]
+        for own in of_language.values()
+        for start in range(0, len(own), judge.pairs_a_call)
+    ]
     yield from work_ordered(
         lambda batch: _ask_once(judge, batch), batches, concurrency=judge.concurrency
     )

@@ -116,7 +116,9 @@ def _split_legal(words: list[str]) -> tuple[str, list[str]]:
     while len(words) > 1 and words[-1] in LEGAL_FORMS:
         found.insert(0, LEGAL_FORMS[words[-1]])
         words = words[:-1]
-    if words[-1] == "and":  # Wells Fargo & Co. is a name of its own, and Dennis Allen and Co. none
+    if words[-1:] == [
+        "and"
+    ]:  # Wells Fargo & Co. is a name of its own, and Dennis Allen and Co. none
         return "", words + found
     return " ".join(found), words
 

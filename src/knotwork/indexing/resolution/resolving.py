@@ -77,7 +77,7 @@ def resolve_entities(
         return ResolutionChanges()
     resolutions = store.resolutions
     touched = resolutions.touched()
-    everything = _must_see_all(store, judge)
+    everything = must_see_all(store, with_judge=judge is not None)
     survey = survey_pairs(store, None if everything else {*touched, *(changed or ())})
     held = {decision.pair: decision for decision in resolutions.decisions()}
     margin = read_margin(store, survey, held, judge)
@@ -109,9 +109,10 @@ def resolve_entities(
     )
 
 
-def _must_see_all(store: Store, judge: Judge | None) -> bool:
+def must_see_all(store: Store, *, with_judge: bool) -> bool:
+    """Tell whether all pairs are to be looked at, not only those of what changed."""
     meta = store.meta()
-    return meta.get(RULES_META) != RULES_VERSION or (judge is not None and not meta.get(JUDGE_META))
+    return meta.get(RULES_META) != RULES_VERSION or (with_judge and not meta.get(JUDGE_META))
 
 
 def _ask(

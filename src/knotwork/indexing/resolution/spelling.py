@@ -72,9 +72,12 @@ def is_plural(one: str, other: str) -> bool:
 
 
 def _is_demonym(one: str, other: str) -> bool:
+    """Tell whether one is the people or the adjective of the other: Korean, Israeli, Italian."""
     short, full = sorted((one, other), key=len)
-    stems = {short, short.removesuffix("a"), short.removesuffix("e"), short.removesuffix("y")}
-    return any(full == stem + end for stem in stems for end in DEMONYM_ENDS)
+    stem = short.rstrip("aey")
+    return full in {short + end for end in DEMONYM_ENDS} or full in {
+        stem + end for end in DEMONYM_ENDS if len(end) > 1
+    }
 
 
 def _are_variants(one: str, other: str, *, alone: bool) -> bool:
@@ -82,7 +85,9 @@ def _are_variants(one: str, other: str, *, alone: bool) -> bool:
     short, full = sorted((one, other), key=len)
     if is_plural(short, full):
         return True
-    if alone and (len(short) < _FEWEST_LETTERS_ALONE or short[0] != full[0]):
+    if short[:1] != full[:1] and (alone or len(short) != len(full)):
+        return False  # what stands in front changes the meaning: synchronous, asynchronous
+    if alone and len(short) < _FEWEST_LETTERS_ALONE:
         return False
     most = 0 if len(short) < _FEWEST_LETTERS else 1 if len(short) < _MANY_LETTERS or alone else 2
     return edit_distance(short, full, most=most) <= most
