@@ -226,6 +226,7 @@ def test_vectors_are_made_anew_and_kept_by_a_second_import(tmp_path, folder):
     assert steps[-1].report.embedder == HashingEmbedder().name
     assert store.vectors("chunk").count() == 4
     assert store.vectors("entity").count() > 0
+    assert store.vectors("report").count() == 3
     again = Embedding(HashingEmbedder())
     import_index(store, folder, embedding=again)
     assert again.reused >= 4

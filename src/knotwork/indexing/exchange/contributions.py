@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from knotwork.indexing.exchange.foreign import (
     ForeignClaim,
@@ -46,6 +47,8 @@ from knotwork.transform.model.grounding import ChunkText
 
 _FALSE = "FALSE"
 _MOST_COMPLAINTS = 20
+_TEXTS_AT_HAND = 1_000
+"""Chunks whose words are kept; each takes some hundred kilobytes."""
 _NO_END = "an end of the relation is no entity, and does not stand in the text"
 
 
@@ -91,7 +94,7 @@ class _Assembly:
         self.losses: Losses = index.losses
         self.chunks_of: Mapping[str, Sequence[Chunk]] = placement.chunks_of
         self.chunks = {c.id: c for made in placement.documents for c in made.chunks}
-        self.texts: dict[str, ChunkText] = {}
+        self._text_of = lru_cache(_TEXTS_AT_HAND)(lambda key: ChunkText(self.chunks[key]))
         self.things: dict[str, _Thing] = {}
         self.forms: dict[str, str] = {}
         self.relations: dict[str, dict[tuple[str, str, str], Relation]] = defaultdict(dict)
@@ -150,13 +153,8 @@ class _Assembly:
         return bool(thing.places[chunk.id])
 
     def _find(self, name: str, chunk: Chunk) -> tuple[Span, ...]:
-        text = self._text(chunk)
+        text = self._text_of(chunk.id)
         return text.find(name) or text.find_part(name)
-
-    def _text(self, chunk: Chunk) -> ChunkText:
-        if chunk.id not in self.texts:
-            self.texts[chunk.id] = ChunkText(chunk)
-        return self.texts[chunk.id]
 
     def _add_relation(self, relation: ForeignRelation) -> None:
         chunks = self._chunks(relation.unit_ids)
@@ -199,7 +197,7 @@ class _Assembly:
             )
             return
         ends = (source.places[chunk.id], target.places[chunk.id])
-        span = self._text(chunk).best_sentence(ends, f"{label} {told}")
+        span = self._text_of(chunk.id).best_sentence(ends, f"{label} {told}")
         self.relations[chunk.id][key] = Relation(
             chunk.id, key[0], label, key[2], weight, span, told
         )
@@ -278,7 +276,7 @@ class _Assembly:
         forms = Counter(
             surface
             for key, spans in thing.places.items()
-            for surface in map(self._text(self.chunks[key]).surface, spans)
+            for surface in map(self._text_of(key).surface, spans)
             if normal_form(surface) == thing.form
         )
         return min(forms, key=lambda form: (-forms[form], form)) if forms else ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from knotwork.indexing.commits import commit_documents, remove_sources
+from knotwork.indexing.communities.publishing import publish_reports, put_missing_vectors
 from knotwork.indexing.communities.refreshing import (
     OPTIONS_META,
     CommunityOptions,
@@ -79,6 +80,7 @@ class _Outcome:
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     removed: tuple[str, ...] = ()
+    community_ids: tuple[str, ...] = ()
 
 
 def import_steps(
@@ -115,6 +117,8 @@ def import_steps(
         done += sum(len(made.chunks) for made in batch)
         yield ImportStep(done, total)
     outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
+    if using and outcome.counts["communities"]:
+        put_missing_vectors(store, outcome.community_ids, using)
     brought = {
         "documents": len(placement.documents),
         "text units": len(placement.chunks_of),
@@ -233,6 +237,7 @@ def _store_communities(
     assert isinstance(store, StoresCommunities)
     held = store.communities
     kept = [] if alone else stored_communities(held)
+    options = "" if kept and held.stale() else CommunityOptions().fingerprint
     taken = {member.entity_id for community in kept for member in community.members}
     hierarchy = build_hierarchy(
         index.communities, found.forms, found.extractions, index.losses, taken=taken
@@ -252,10 +257,10 @@ def _store_communities(
     written = write_reports(
         store, hierarchy.communities, reports, cited=found.cited, source=index.format
     )
-    held.put_reports(written.reports)
-    store.texts("report").add((report.community_id, report.text) for report in written.reports)
-    store.set_meta({OPTIONS_META: CommunityOptions().fingerprint})
+    publish_reports(store, written.reports)
+    store.set_meta({OPTIONS_META: options})  # none: what was to be looked at again is forgotten
     outcome.counts["communities"] = len(hierarchy.communities)
+    outcome.community_ids = tuple(community.id for community in hierarchy.communities)
     outcome.counts.update(written.counts)
     if alone:
         mark_current(store)

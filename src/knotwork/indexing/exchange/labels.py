@@ -48,10 +48,11 @@ def name_relation(source: str, target: str, description: str) -> str:
     begin = _after_name(text, source)
     if begin is None:
         return ""
-    place = re.search(rf"(?<![^\W\u3400-\u9fff]){re.escape(target)}", text[begin:], re.IGNORECASE)
-    if place is None:
+    places = re.finditer(re.escape(target), text[begin:], re.IGNORECASE)
+    end = next((begin + p.start() for p in places if _opens(text, begin + p.start())), None)
+    if end is None:
         return ""
-    between = _ARTICLE.sub("", text[begin : begin + place.start()].rstrip('"“ ')).strip()
+    between = _ARTICLE.sub("", text[begin:end].rstrip('"“ ')).strip()
     words = between.split()
     size = len(words) + len(_HAN.findall(between)) * _LONGEST_WORDS / _LONGEST_HAN
     if not words or size > _LONGEST_WORDS or _NO_LABEL.search(between):
@@ -126,6 +127,12 @@ def written_name(name: str, description: str) -> str:
 def is_shouted(name: str) -> bool:
     """Tell whether a name is written in capitals, as whole indexes of some systems are."""
     return name.isupper() and name != name.lower()
+
+
+def _opens(text: str, place: int) -> bool:
+    """Tell whether a word may begin at a place; Han characters stand without spaces."""
+    before = text[place - 1 : place]
+    return not before.isalnum() or _HAN.match(before) is not None
 
 
 def _after_name(text: str, name: str) -> int | None:

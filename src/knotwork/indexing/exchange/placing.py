@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -162,8 +163,7 @@ class _Searched:
         needle = _SPACE.sub("", wanted)
         if not needle:
             return None
-        starts = (next((i for i, o in enumerate(offsets) if o >= behind), 0) if behind else 0, 0)
-        for start in dict.fromkeys(starts):
+        for start in dict.fromkeys((bisect_left(offsets, behind), 0)):
             place = flat.find(needle, start)
             if place >= 0:
                 return Span(offsets[place], offsets[place + len(needle) - 1] + 1)
