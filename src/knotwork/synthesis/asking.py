@@ -90,7 +90,7 @@ class Asker:
         mode = self._settle_mode(question, wanted, models, options, notes)
         evidence = sources.search(question)
         if options.get("expand", False) and models is not None:
-            evidence = _expand(question, evidence, sources, models.keyword, options, notes)
+            evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
         for event in self._answer_from(mode, evidence, sources, models, options, notes):
             if event.answer is None:
@@ -136,6 +136,30 @@ class Asker:
             and bool(self._store.readings.described())
         )
         return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
+
+    def _expand(
+        self,
+        question: str,
+        evidence: Evidence,
+        sources: Sources,
+        model: CachedChatModel,
+        options: AskOptions,
+        notes: list[str],
+    ) -> Evidence:
+        """Return evidence with what a search by the model's keywords brings beside it."""
+        from knotwork.synthesis.keywords import add_found, find_keywords, known_forms
+
+        try:
+            keywords = find_keywords(question, model)
+        except (ModelError, StoreError) as error:
+            if not options.get("fallback", True):
+                raise
+            notes.append(f"The search was not expanded: {error}")
+            return evidence
+        forms = known_forms(keywords, self._store)
+        if not forms:
+            return evidence
+        return add_found(evidence, sources.search(" ".join(forms)), keywords=forms)
 
     def _answer_from(
         self,
@@ -254,26 +278,3 @@ def _answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         AskMode.DRIFT: answer_by_drift,
     }
     return ways[inquiry.mode](inquiry, evidence)
-
-
-def _expand(
-    question: str,
-    evidence: Evidence,
-    sources: Sources,
-    model: CachedChatModel,
-    options: AskOptions,
-    notes: list[str],
-) -> Evidence:
-    """Return evidence with what a search by the model's keywords brings beside it."""
-    from knotwork.synthesis.keywords import add_found, find_keywords
-
-    try:
-        keywords = find_keywords(question, model)
-    except (ModelError, StoreError) as error:
-        if not options.get("fallback", True):
-            raise
-        notes.append(f"The search was not expanded: {error}")
-        return evidence
-    if not keywords:
-        return evidence
-    return add_found(evidence, sources.search(" ".join(keywords)), keywords=keywords)

@@ -10,6 +10,7 @@ from knotwork.errors import Unparsable
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.checked import complete_checked
 from knotwork.records import Evidence, Hit
+from knotwork.stores.base import Store
 from knotwork.synthesis.modes import AskMode
 from knotwork.synthesis.packing import make_harmless
 from knotwork.synthesis.points import usable_lines
@@ -57,6 +58,14 @@ def parse_keywords(reply: ChatReply) -> tuple[str, ...]:
     if not found and not _NOTHING.fullmatch(reply.text.strip()):
         raise Unparsable("The reply holds no keyword.")
     return tuple(found.values())
+
+
+def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:
+    """Return the forms whose every term stands somewhere in the index: others only dilute."""
+    terms = {form: set(content_terms(form)) for form in forms}
+    asked = {term for found in terms.values() for term in found}
+    known = store.texts("chunk").document_frequencies(asked).keys()
+    return tuple(form for form in forms if terms[form] <= known)
 
 
 def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) -> Evidence:

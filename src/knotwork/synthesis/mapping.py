@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork.errors import KnotworkError, ModelError, StoreError
+from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.inference.checked import complete_checked
 from knotwork.records import Answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
@@ -31,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The points of each part, none where it failed, and the first error."""
+    """The points of each part, none where it failed, and the error that says most."""
 
     points: tuple[tuple[Point, ...], ...]
     failed: int
@@ -49,7 +49,7 @@ def collect_points(
 ) -> Generator[AskEvent, None, Collected]:
     """Ask for the points of all parts at a time; yield how many are finished.
 
-    A part that fails is left out. Where all fail and there is to be no fallback, the first error is
+    A part that fails is left out. Where all fail and there is to be no fallback, an error is
     raised: ModelError as `complete_checked`, StoreError.
     """
     yield AskEvent(AskEventKind.STEP, label, total=len(parts))
@@ -65,6 +65,8 @@ def collect_points(
             found.append(())
             errors.append(outcome)
         yield AskEvent(AskEventKind.STEP, label, done=len(found), total=len(parts))
+    # Why no call could be made says more than what was wrong with one reply.
+    errors.sort(key=lambda error: isinstance(error, Unparsable))
     collected = Collected(tuple(found), len(errors), dropped, errors[0] if errors else None)
     if collected.is_lost and not inquiry.fallback:
         raise errors[0]

@@ -26,6 +26,8 @@ _OF_THE_DOCUMENTS = re.compile(
     r" (?:documents?|files?|texts?|corpus|collections?|materials?|data ?sets?|knowledge base"
     r"|papers|articles|notes|sources|transcripts|reports) (?:mainly |mostly |all )?"
     r"(?:about|cover|say|contain|discuss|deal|talk|describe)"
+    r"|(?:across|throughout) the (?:documents|files|texts|corpus|collection|papers|articles|notes"
+    r"|sources|transcripts|reports)"
     r"|(?:across|throughout|in|over) (?:all|the whole|the entire|these|my|our)(?: of)?(?: the)?"
     r" (?:documents?|files?|texts?|corpus|collection|material|data ?set|knowledge base|papers"
     r"|articles|notes|sources|transcripts|reports))\b",
@@ -33,6 +35,7 @@ _OF_THE_DOCUMENTS = re.compile(
 )
 _PREVALENCE = re.compile(
     r"\b(?:how (?:often|frequently|commonly) (?:do|does|are|is)"
+    r"|(?:mentioned|discussed|cited|raised|named) (?:the )?(?:most|often|frequently)\b"
     r"|most (?:frequently|commonly|often|prominent|common|frequent) (?:\w+ )?(?:mention|discuss|cit"
     r"|raised|used|rais|themes|topics|issues|challenges|concerns)"
     r"|(?:are|is) there (?:\w+ ){0,3}(?:patterns?|trends?|themes?|differences?|similarit|recurring"
