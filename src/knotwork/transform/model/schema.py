@@ -101,9 +101,15 @@ class ExtractionSchema:
         return ", ".join(self.all_entity_types) or prompts.types
 
     def rules_text(self, prompts: Prompts) -> str:
-        """Return what a prompt says of relations and patterns, or ""."""
-        listed = ", ".join(self.relation_types)
-        said = [prompts.relation_types.format(relations=listed)] if listed else []
+        """Return what a prompt says of relations and patterns, or "".
+
+        Patterns that show every relation say it all; it is paid for with every chunk.
+        """
+        shown_by_patterns = {fold(pattern.relation) for pattern in self.patterns}
+        said: list[str] = []
+        if any(fold(relation) not in shown_by_patterns for relation in self.relation_types):
+            listed = ", ".join(self.all_relation_types)
+            said.append(prompts.relation_types.format(relations=listed))
         if self.patterns:
             shown = "; ".join(" - ".join(pattern) for pattern in self.patterns)
             said.append(prompts.patterns.format(patterns=shown))

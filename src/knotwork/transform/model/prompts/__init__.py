@@ -12,6 +12,9 @@ from knotwork.records import content_id
 from knotwork.text.languages import detect_language
 
 LANGUAGES = ("en", "zh")
+_ASIDE = frozenset({"propose", "proposed"})
+"""Prompts that ask about a collection: what was read of its chunks does not depend on them."""
+
 _MARKS = re.compile(r"<(/?(?:text|question|context|memory|names?)\s*)>", re.IGNORECASE)
 
 
@@ -29,11 +32,14 @@ class Prompts:
     repair: str
     glean: str
     check: str
+    propose: str
+    proposed: str
 
     @property
     def fingerprint(self) -> str:
-        """A hash that changes with any word."""
-        return content_id(*(getattr(self, field.name) for field in fields(self)))
+        """A hash that changes with any word by which chunks are read."""
+        names = [field.name for field in fields(self) if field.name not in _ASIDE]
+        return content_id(*(getattr(self, name) for name in names))
 
 
 @cache

@@ -1,0 +1,226 @@
+"""Schemas with counts: what was seen, how often, and the schema that follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knotwork.text.terms import terms
+from knotwork.transform.model.cleaning import fold
+from knotwork.transform.model.schema import ExtractionSchema, Pattern
+
+MOST_PATTERNS = 4
+"""Patterns of one relation in a proposal, at most; each is paid for with every chunk."""
+
+LEAST_SHARE = 0.1
+"""Of the times that a relation was seen: a pattern with a smaller share is taken for an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaProposal:
+    """A schema, and how often each of its entries was seen.
+
+    ``counted`` says what the counts are of, such as "replies of 10"; it is empty, as the counts
+    are, for a schema that stands by itself. ``meanings`` say in a line what belongs to a type.
+    """
+
+    schema: ExtractionSchema
+    types: Mapping[str, int] = field(default_factory=dict)
+    relations: Mapping[str, int] = field(default_factory=dict)
+    patterns: Mapping[Pattern, int] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    counted: str = ""
+
+    def toml(self, *heading: str) -> str:
+        """Return the file of the schema, which `ExtractionSchema.read` reads.
+
+        ``heading`` and the counts are comments.
+        """
+        schema = self.schema
+        counts = f"The numbers are {self.counted}." if self.counted else ""
+        lines = [f"# {_line(text)}" for text in (*heading, counts) if text]
+        lines += ["# true drops what is not listed here, false keeps it as it is said."]
+        lines += [f"strict = {str(schema.strict).lower()}", ""]
+        lines += _array(
+            "entity_types", ((_quoted(t), self._remark(t)) for t in schema.entity_types)
+        )
+        lines += [""]
+        relations = ((_quoted(r), _number(self.relations.get(r))) for r in schema.relation_types)
+        lines += _array("relation_types", relations)
+        lines += ["", "# Source type, relation, target type. A relation without any may join all."]
+        patterns = (
+            (f"[{', '.join(map(_quoted, p))}]", _number(self.patterns.get(p)))
+            for p in schema.patterns
+        )
+        lines += _array("patterns", patterns)
+        return "\n".join(lines) + "\n"
+
+    def _remark(self, kind: str) -> str:
+        parts = (_number(self.types.get(kind)), self.meanings.get(kind, ""))
+        return ", ".join(part for part in parts if part)
+
+
+def _array(key: str, entries: Iterable[tuple[str, str]]) -> list[str]:
+    lines = [
+        f"    {value}," + (f"  # {_line(remark)}" if remark else "") for value, remark in entries
+    ]
+    return [f"{key} = [", *lines, "]"] if lines else [f"{key} = []"]
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a basic string of TOML; JSON escapes all but the delete character alike."""
+    return json.dumps(_encodable(text), ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _line(text: str) -> str:
+    """Return a text as one line without control characters, as comments must be."""
+    shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
+    return " ".join(shown.split())
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def word_key(text: str) -> str:
+    """Return what a type or a relation is merged by where models name it: its stemmed words."""
+    return " ".join(terms(fold(text))) or fold(text)
+
+
+class _Names:
+    """Names counted under keys that merge their spellings."""
+
+    def __init__(self, key: Callable[[str], str]) -> None:
+        self._key = key
+        self._spellings: dict[str, Counter[str]] = defaultdict(Counter)
+        self.counts: Counter[str] = Counter()
+
+    def key(self, name: str) -> str:
+        """Return the key of a name, which is remembered as a spelling."""
+        key = self._key(name)
+        self._spellings[key][name] += 1
+        return key
+
+    def shown(self, key: str) -> str:
+        """Return the most frequent spelling, of equally frequent ones the first."""
+        return self._spellings[key].most_common(1)[0][0]
+
+
+class SchemaCounts:
+    """Counts types, relations and the types that these join.
+
+    Spellings that ``key`` maps to one text are one.
+    """
+
+    def __init__(self, key: Callable[[str], str] = fold) -> None:
+        self._types = _Names(key)
+        self._relations = _Names(key)
+        self._patterns: Counter[tuple[str, str, str]] = Counter()
+        self._meanings: dict[str, str] = {}
+
+    def add_type(self, name: str, *, meaning: str = "", times: int = 1) -> None:
+        """Count a type of entities."""
+        key = self._types.key(name)
+        self._types.counts[key] += times
+        if meaning:
+            self._meanings.setdefault(key, meaning)
+
+    def add_relation(self, source: str, relation: str, target: str, *, times: int = 1) -> None:
+        """Count a relation between two types; where one is "", it joins whatever."""
+        key = self._relations.key(relation)
+        self._relations.counts[key] += times
+        if source and target:
+            self._patterns[self._types.key(source), key, self._types.key(target)] += times
+
+    def add_vote(
+        self, types: Iterable[tuple[str, str]], relations: Iterable[tuple[str, str, str]]
+    ) -> None:
+        """Count what one reply says, however often it does: types with meanings, and relations."""
+        kinds: dict[str, None] = {}
+        names: dict[str, None] = {}
+        joins: dict[tuple[str, str, str], None] = {}
+        for name, meaning in types:
+            key = self._types.key(name)
+            kinds[key] = None
+            if meaning:
+                self._meanings.setdefault(key, meaning)
+        for source, relation, target in relations:
+            ends = [self._types.key(end) if end else "" for end in (source, target)]
+            kinds |= dict.fromkeys(end for end in ends if end)
+            key = self._relations.key(relation)
+            names[key] = None
+            if all(ends):
+                joins[ends[0], key, ends[1]] = None
+        self._types.counts.update(list(kinds))
+        self._relations.counts.update(list(names))
+        self._patterns.update(list(joins))
+
+    def __bool__(self) -> bool:
+        return bool(self._types.counts or self._relations.counts)
+
+    def proposal(
+        self, *, most_types: int, most_relations: int, least: int = 1, counted: str
+    ) -> SchemaProposal:
+        """Return the schema of what was seen ``least`` times, the most frequent first.
+
+        It is not strict, as what was seen is a sample. A relation whose types are all left out is
+        left out too, and so are patterns that are rare for their relation.
+        """
+        types = _most(self._types.counts, least, most_types)
+        joins: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+        typed: Counter[str] = Counter()
+        for pattern, count in self._patterns.most_common():
+            source, relation, target = pattern
+            typed[relation] += count
+            rare = count < LEAST_SHARE * self._relations.counts[relation]
+            if source in types and target in types and not rare:
+                joins[relation].append(pattern)
+        counts = self._relations.counts
+        fitting = Counter({r: n for r, n in counts.items() if joins[r] or typed[r] < n})
+        relations = _most(fitting, least, most_relations)
+        patterns = [p for relation in relations for p in joins[relation][:MOST_PATTERNS]]
+        return self._spell_out(types, relations, patterns, counted=counted, strict=False)
+
+    def exact(self, *, counted: str) -> SchemaProposal:
+        """Return the strict schema of all that was seen, the most frequent first."""
+        relations = _most(self._relations.counts)
+        order = {relation: place for place, relation in enumerate(relations)}
+        patterns = [pattern for pattern, _ in self._patterns.most_common()]
+        patterns.sort(key=lambda pattern: order[pattern[1]])
+        types = _most(self._types.counts)
+        return self._spell_out(types, relations, patterns, counted=counted, strict=True)
+
+    def _spell_out(
+        self,
+        types: Sequence[str],
+        relations: Sequence[str],
+        patterns: Sequence[tuple[str, str, str]],
+        *,
+        counted: str,
+        strict: bool,
+    ) -> SchemaProposal:
+        kinds = {self._types.shown(key): key for key in types}
+        names = {self._relations.shown(key): key for key in relations}
+        joins = {
+            Pattern(self._types.shown(s), self._relations.shown(r), self._types.shown(t)): (s, r, t)
+            for s, r, t in patterns
+        }
+        meanings = self._meanings
+        return SchemaProposal(
+            ExtractionSchema(tuple(kinds), tuple(names), tuple(joins), strict=strict),
+            {kind: self._types.counts[key] for kind, key in kinds.items()},
+            {name: self._relations.counts[key] for name, key in names.items()},
+            {join: self._patterns[key] for join, key in joins.items()},
+            {kind: meanings[key] for kind, key in kinds.items() if key in meanings},
+            counted,
+        )
+
+
+def _most(counts: Counter[str], least: int = 1, most: int | None = None) -> list[str]:
+    return [key for key, count in counts.most_common(most) if count >= least]
