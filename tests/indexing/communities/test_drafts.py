@@ -14,12 +14,12 @@ from knotwork.inference.chat import ChatReply
 from knotwork.records import Span, Support
 
 
-def make_brief(key, *lines):
+def make_brief(key, *lines, language="en"):
     told = tuple(
         BriefLine(text, (Support(f"{key}{place}", Span(place, place + 1)),))
         for place, text in enumerate(lines)
     )
-    return Brief(Material(key, (), (), (3, 3)), f"key-{key}", "en", (f"names: {key}",), told)
+    return Brief(Material(key, (), (), (3, 3)), f"key-{key}", language, (f"names: {key}",), told)
 
 
 HARBOUR = make_brief(
@@ -28,7 +28,9 @@ HARBOUR = make_brief(
     "A storm destroyed the northern pier during winter.",
     "The council paid for a new lighthouse on the rocks.",
 )
-KITCHEN = make_brief("厨房", "厨师奥黛特在萨弗伦餐厅烤面包。", "面包师们每天早晨使用新烤箱。")
+KITCHEN = make_brief(
+    "厨房", "厨师奥黛特在萨弗伦餐厅烤面包。", "面包师们每天早晨使用新烤箱。", language="zh"
+)
 BRIEFS = [HARBOUR, KITCHEN]
 LINES = [
     "report | 1",
@@ -105,6 +107,17 @@ def test_numbers_that_do_not_exist_are_lost_and_told():
 def test_what_is_known_of_no_one_is_no_finding():
     reading = read("report | 1\nfinding | Purple elephants enjoy cinnamon [1]\n")
     assert reading.found == {}
+
+
+def test_a_report_in_another_language_is_none():
+    kitchen = make_brief("厨房", "厨师Odette在Saffron House烤面包。", language="zh")
+    reading = read("title | Odette\nfinding | Odette bakes at Saffron House. [1]", [kitchen])
+    assert reading.found == {}
+    assert reading.complaints[-1].reason == "it is not in the language of its lines"
+    assert read("title | 面包\nfinding | Odette在Saffron House工作。[1]", [kitchen]).found
+    harbour = make_brief("harbour", "Odette 船长 came to the harbour.")
+    assert read("title | 港口\nfinding | Odette船长来到了港口。[1]", [harbour]).found == {}
+    assert read("title | Harbour\nfinding | Odette (船长) came. [1]", [harbour]).found
 
 
 def test_a_report_that_names_no_group_is_of_the_lines_that_it_cites():

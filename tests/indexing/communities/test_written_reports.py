@@ -445,3 +445,16 @@ def test_order_of_documents_makes_no_difference():
     refresh_reports(base.store, writer=writer())
     refresh_reports(other.store, writer=writer())
     assert reports_of(base) == reports_of(other)
+
+
+def test_reports_of_others_stay_while_their_material_is_the_same(base):
+    """As those do that were brought in from another system, with its ratings."""
+    refresh_reports(base.store)
+    top = tops_of(base)[0].id
+    foreign = replace(reports_of(base)[top], summary="Theirs.", rating=7.25, source="graphrag")
+    base.store.communities.put_reports([foreign])
+    model = ScriptedChatModel(brain)
+    assert write_reports(base.store, [top], writer(model)) == {top: foreign}
+    assert model.requests == []
+    refresh_reports(base.store, writer=writer(model))
+    assert reports_of(base)[top] == foreign

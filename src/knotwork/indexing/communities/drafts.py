@@ -44,6 +44,7 @@ _REPORT = re.compile(
 )
 _MARK = re.compile(r"\s*[\[【［]\s*(\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)\s*[\]】］]")
 _NUMBERS_FIELD = re.compile(r"\|\s*(\d{1,4}(?:\s*[,，、;；\s]\s*\d{1,4})*)\s*\|?\s*$")
+_HAN = re.compile("[\u3400-\u9fff]")
 _LONGEST_RANGE = 20
 _STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）", "]")
 
@@ -110,10 +111,12 @@ def read_reports(reply: ChatReply, briefs: Sequence[Brief]) -> Reading[ReportDra
             complaints.append(Complaint(block.title, "the group has a report already"))
             continue
         draft = _draft(block, place, numbering, complaints)
-        if draft.findings:
-            found[place] = draft
-        else:
+        if not draft.findings:
             complaints.append(Complaint(draft.title, "no finding of it rests on a line"))
+        elif _is_foreign(draft, briefs[place].language):
+            complaints.append(Complaint(draft.title, "it is not in the language of its lines"))
+        else:
+            found[place] = draft
     return Reading(found, tuple(complaints))
 
 
@@ -230,6 +233,17 @@ def _draft(
         else:
             complaints.append(Complaint(text, f"it is beyond {MOST_FINDINGS} findings"))
     return ReportDraft(block.title, block.summary, tuple(findings.values()))
+
+
+def _is_foreign(draft: ReportDraft, language: str) -> bool:
+    """Tell whether a report on Chinese lines holds no Chinese at all, or one on English lines
+    little else: names alone decide nothing.
+    """
+    told = "".join((draft.summary, *(finding.text for finding in draft.findings)))
+    han = len(_HAN.findall(told))
+    if language == "zh":
+        return han == 0
+    return language == "en" and han > sum(map(str.isalpha, told)) / 2
 
 
 def _saying_the_same(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
