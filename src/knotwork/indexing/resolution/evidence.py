@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from knotwork.indexing.resolution.names import NameShape, PersonName, read_name, read_person
-from knotwork.indexing.resolution.vocabulary import HAN_LEGAL_FORMS
+from knotwork.indexing.resolution.vocabulary import HAN_LEGAL_FORMS, LEGAL_FORMS
 from knotwork.records import ALIAS_RELATION, EdgeType, Entity, Label
 from knotwork.stores.base import Store
 
@@ -85,8 +85,12 @@ def read_profiles(store: Store) -> dict[str, Profile]:
     return {
         entity.id: make_profile(entity)
         for entity in sorted(entities, key=lambda entity: entity.id)
-        if entity.type not in UNRESOLVED_TYPES and entity.normal_form not in HAN_LEGAL_FORMS
+        if entity.type not in UNRESOLVED_TYPES and not _is_legal_form(entity.normal_form)
     }
+
+
+def _is_legal_form(form: str) -> bool:
+    return form in HAN_LEGAL_FORMS or all(word in LEGAL_FORMS for word in form.split())
 
 
 def make_profile(entity: Entity) -> Profile:

@@ -11,18 +11,27 @@ from collections.abc import Callable
 from knotwork.indexing.resolution.apartness import is_acronym, rule_apart
 from knotwork.indexing.resolution.evidence import Profile
 from knotwork.indexing.resolution.names import given_agree
-from knotwork.indexing.resolution.rulings import PairView, Ruling, agree, differ, leave_open
+from knotwork.indexing.resolution.rulings import (
+    PairView,
+    Ruling,
+    agree,
+    differ,
+    leave_open,
+    view_pair,
+)
 from knotwork.indexing.resolution.spelling import are_spellings, is_plural
 from knotwork.indexing.resolution.statements import is_explained, is_other_name
 from knotwork.indexing.resolution.vocabulary import (
     AMBIGUOUS_PLACES,
+    HAN_LANDSCAPE,
     HAN_PLACE_FORMS,
     LOOSE_LEGAL_FORMS,
 )
+from knotwork.text.segmentation import segment
 from knotwork.transform.rules.vocabulary import JOINERS
 
 _SURE_LETTERS = 5
-_SURE_HAN = 4
+_PROPER_TAGS = frozenset({"nr", "nrt", "ns", "nt", "nz"})
 
 
 def rule_on(pair: PairView) -> Ruling | None:
@@ -70,16 +79,24 @@ def _by_legal_form(pair: PairView) -> Ruling:
     if legal <= HAN_PLACE_FORMS.keys():
         if len(legal) > 1:
             return differ("kinds of place differ")
-        if one.squeezed in AMBIGUOUS_PLACES:
+        if one.squeezed in AMBIGUOUS_PLACES or one.squeezed[-1] in HAN_LANDSCAPE:
             return leave_open("a place of two kinds", 0.5)
         return agree(f"the same but for {legal.pop()}", 0.97)
     if len(legal) > 1:
         return leave_open("legal forms differ", 0.4)
     form = legal.pop()
-    several = len(one.words) > 1 or (one.han and len(one.squeezed) >= _SURE_HAN)
-    if (several or pair.together) and form not in LOOSE_LEGAL_FORMS:
+    bare = pair.short if not one.legal else pair.full
+    known = _is_proper(bare) if one.han else len(one.words) > 1 or pair.together
+    if known and form not in LOOSE_LEGAL_FORMS:
         return agree(f"the same but for the legal form {form}", 0.97)
     return leave_open("the same but for a legal form", 0.6)
+
+
+def _is_proper(bare: Profile) -> bool:
+    """Tell whether a Chinese company's name is one without its legal form: 中国铁塔, not 互联网."""
+    words = segment(bare.shape.core)
+    named = len(words) > 1 and words[0].tag in _PROPER_TAGS
+    return bare.entity.type == "ORGANIZATION" or named
 
 
 def _by_acronym(pair: PairView) -> Ruling | None:
@@ -170,9 +187,23 @@ def _by_statement(pair: PairView) -> Ruling | None:
     if not pair.chunks:
         return None
     if is_other_name(pair):
+        if pair.short.shape.han and _has_other_full_name(pair):
+            return leave_open("a text says that it is another name, and of others too", 0.5)
         return agree("a text says that it is another name", 0.93)
     words = len(pair.full.shape.words)
     return leave_open("perhaps another name", 0.4 if pair.within and words <= 3 else 0.2)
+
+
+def _has_other_full_name(pair: PairView) -> bool:
+    """Tell whether a text says that the short name is that of another thing too."""
+    for partner in pair.evidence.partners[pair.short.id] - {pair.full.id}:
+        other = pair.profiles.get(partner)
+        if other is None or other.shape.squeezed == pair.full.shape.squeezed:
+            continue
+        beside = view_pair(pair.short, other, pair.evidence, pair.profiles)
+        if beside.short is pair.short and is_other_name(beside):
+            return True
+    return False
 
 
 def _by_spelling(pair: PairView) -> Ruling | None:

@@ -38,6 +38,9 @@ HAN_PLACE_FORMS = {"市": 2, "省": 2}
 AMBIGUOUS_PLACES = frozenset({"吉林", "海南"})
 """Places of two kinds: 吉林市 lies in 吉林省."""
 
+HAN_LANDSCAPE = frozenset("山河江湖海")
+"""Ends of names that a mountain or a river shares with a city: 井冈山 and 井冈山市."""
+
 DEGREES = frozenset(
     ["phd", "md", "esq", "mba", "msc", "bsc", "dphil", "cbe", "obe", "mbe", "kbe", "qc", "frs"]
 )
