@@ -14,7 +14,7 @@ import re
 from knotwork.synthesis.modes import AskMode
 
 _OVERVIEW = re.compile(
-    r"\b(?:summari[sz]e|sum up|(?:an? |the |give .{0,12})(?:overview|summary)\b|overview of"
+    r"\b(?:summari[sz]e|sum up|(?:overview|summary) of|(?:overview|summary)[.?!\s]*$"
     r"|big picture|main takeaways?|key takeaways?|in a nutshell"
     r"|(?:main|key|major|central|common|recurring|overarching|principal|dominant|prevailing|core)"
     r" (?:\w+ )?(?:themes|topics|ideas|points|issues|trends|findings|arguments|challenges|concerns"
@@ -72,16 +72,17 @@ _OVERVIEW_ZH = re.compile(
 )
 _OF_THE_DOCUMENTS_ZH = re.compile(
     r"(?:这些|這些|这批|這批|所有|全部|整个|整個|本|全部的?|我的)(?:文档|文檔|文件|资料|資料|文章|材料|知识库|知識庫|语料|語料|报告|報告|笔记|筆記)"
-    r"|(?:文档|文檔|资料|資料|材料|知识库|知識庫|语料|語料)(?:里|裡|中|们)?(?:主要|都|大致|总共|總共|整体|整體)?(?:讲|講|说|說|谈|談|涉及|介绍|介紹|包含|关于|關於|有哪些)"
+    r"|(?:文档|文檔|资料|資料|材料|知识库|知識庫|语料|語料)(?:里|裡|中|们)?(?:主要|都|大致|总共|總共|整体|整體)?(?:讲|講|说|說|谈|談|讨论|討論|涉及|介绍|介紹|包含|关于|關於|有哪些)"
     r"|(?:总体|總體|整体|整體)(?:上|来看|來看|而言|来说|來說)"
 )
 _NAMED_ZH = re.compile(r"[《“「『〈][^》”」』〉]+[》”」』〉]|[0-9０-９]{2,}")
 
 _ABOUT = re.compile(
-    r"^(?:please )?(?:tell me (?:more |all |everything )?about|describe|introduce|profile"
-    r"|who (?:is|was|are|were) [A-Z][\w'’.-]*(?: [\w'’.-]+){0,4}\?*$|what do (?:we|you) know about)"
-    r"|\b(?:relationship|relations|connections?|link|ties) (?:between|among|of .+ (?:to|with))\b"
-    r"|\bhow (?:is|are|was|were) .+ (?:related|connected|linked) to\b",
+    r"(?i:^(?:please )?(?:tell me (?:more |all |everything )?about|describe|introduce|profile"
+    r"|what do (?:we|you) know about)\b"
+    r"|\b(?:relationship|relations|connections?|links?|ties) (?:between|among)\b"
+    r"|\bhow (?:is|are|was|were) .+ (?:related|connected|linked) to\b)"
+    r"|^[Ww]ho (?:is|was|are|were) (?!.*['’]s?\b)[A-Z][\w'’.-]*(?: [\w'’.-]+){0,4}\?*$"
 )
 _ABOUT_ZH = re.compile(
     r"介绍一下|介紹一下|^(?:请|請)?(?:介绍|介紹|说说|說說|谈谈|談談)"
