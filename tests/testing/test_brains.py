@@ -39,14 +39,13 @@ def test_triplets_are_names_and_the_words_between_them():
     assert ["鲁迅", "出生于", "浙江绍兴"] in fields(do("extract-triplets", text=LUXUN))
 
 
-def test_a_graph_has_entities_and_relations_with_their_sentences():
+def test_a_graph_has_entities_with_their_sentences_and_relations():
     lines = fields(do("extract-graph", text=CURIE))
     entities = {line[1]: line[2:] for line in lines if line[0] == "entity"}
     assert entities["Warsaw"] == ["PLACE", "Marie Curie was born in Warsaw."]
     assert {"Marie Curie", "Pierre Curie", "School of Physics"} <= set(entities)
     relations = [line for line in lines if line[0] == "relation"]
-    said = "Pierre Curie taught at the School of Physics."
-    assert ["relation", "Pierre Curie", "taught at", "School of Physics", said] in relations
+    assert ["relation", "Pierre Curie", "taught at", "School of Physics"] in relations
     assert all(line[1] in entities and line[3] in entities for line in relations)
 
 

@@ -26,9 +26,9 @@ class LineForm:
         """Return an entity with its type, such as PERSON or OTHER."""
         return self.join("entity", name, kind, summary)
 
-    def relation(self, source: str, relation: str, target: str, summary: str) -> str:
+    def relation(self, source: str, relation: str, target: str) -> str:
         """Return a relation."""
-        return self.join("relation", source, relation, target, summary)
+        return self.join("relation", source, relation, target)
 
     def keyword(self, word: str) -> str:
         """Return a keyword."""

@@ -34,6 +34,9 @@ _UNNAMED = {"en": "is related to", "zh": "相关"}
 _AND = {"en": " and ", "zh": "与"}
 _HEAD = re.compile(r"^# (\d{1,4})(?: .*)?$", re.MULTILINE)
 _SUMMARY_TOKENS = 120
+_GRAPH_LINES = 10
+_BRIEF_WORDS = 12
+_BRIEF_CHARACTERS = 25
 _REPORT_SUMMARY_TOKENS = 60
 _REPORT_FINDINGS = 4
 _KEYWORDS = 10
@@ -83,17 +86,28 @@ def extract_triplets(assignment: Assignment, form: LineForm) -> str:
 
 
 def extract_graph(assignment: Assignment, form: LineForm) -> str:
-    """Return the entities of a text and their relations, each with its sentences as summary."""
+    """Return the entities of a text and their relations, as briefly as the prompts ask for."""
     text = assignment.section("text")
     named, facts = read_text(text)
     unnamed = _UNNAMED[language_of(text)]
-    lines = [form.entity(n.name, n.kind or "OTHER", _shorten(n.sentences[:2])) for n in named]
-    lines += [_relation_line(fact, form, unnamed) for fact in facts]
+    lines = [
+        form.entity(n.name, n.kind or "OTHER", _brief(n.sentences[0])) for n in named[:_GRAPH_LINES]
+    ]
+    listed = {n.name for n in named[:_GRAPH_LINES]}
+    stated = [fact for fact in facts if {fact.source, fact.target} <= listed]
+    lines += [_relation_line(fact, form, unnamed) for fact in stated[:_GRAPH_LINES]]
     return "\n".join(dict.fromkeys(lines)) or form.nothing
 
 
 def _relation_line(fact: Fact, form: LineForm, unnamed: str) -> str:
-    return form.relation(fact.source, fact.relation or unnamed, fact.target, fact.sentence)
+    return form.relation(fact.source, fact.relation or unnamed, fact.target)
+
+
+def _brief(sentence: str) -> str:
+    """Return the beginning of a sentence, as long as a summary may be."""
+    if language_of(sentence) == "zh":
+        return sentence[:_BRIEF_CHARACTERS]
+    return " ".join(sentence.split()[:_BRIEF_WORDS])
 
 
 def glean(assignment: Assignment, form: LineForm) -> str:

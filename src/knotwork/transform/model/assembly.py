@@ -32,6 +32,9 @@ MOST_ABOUT = 0.4
 SALIENCE_ABOUT = 0.6
 """Times an entity's share of the mentions; both as the rules have it."""
 
+_LONGEST_DESCRIPTION = 240
+"""Characters of a sentence that stands as the description of a relation."""
+
 _LONGEST_END = 60
 """Characters of the end of a relation that no line lists as an entity."""
 
@@ -179,15 +182,25 @@ class _Assembly:
         ends = self.mentions[source].entity_id, self.mentions[target].entity_id
         key = (ends[0], label, ends[1])
         known = self.relations.get(key)
-        if known is not None:
-            said = dict.fromkeys(text for text in (known.description, relation.summary) if text)
-            self.relations[key] = replace(known, description=" ".join(said))
-            return
         spans = (self.mentions[source].spans, self.mentions[target].spans)
         span = self.text.best_sentence(spans, f"{label} {relation.summary}")
-        self.relations[key] = Relation(
-            self.chunk.id, ends[0], label, ends[1], span=span, description=relation.summary
-        )
+        # The words of the text itself, where the model was not paid to say it in its own.
+        told = relation.summary or self._sentence(span)
+        if known is None:
+            self.relations[key] = Relation(
+                self.chunk.id, ends[0], label, ends[1], span=span, description=told
+            )
+        elif relation.summary or not known.description:
+            said = dict.fromkeys(text for text in (known.description, told) if text)
+            self.relations[key] = replace(known, description=" ".join(said))
+
+    def _sentence(self, span: Span | None) -> str:
+        """Return a sentence of the chunk on one line, cut where it is long."""
+        if span is None:
+            return ""
+        start = self.chunk.span.start
+        text = " ".join(self.chunk.text[span.start - start : span.end - start].split())
+        return text if len(text) <= _LONGEST_DESCRIPTION else f"{text[:_LONGEST_DESCRIPTION]}…"
 
     def _end(self, name: str) -> str:
         form = normal_form(name)

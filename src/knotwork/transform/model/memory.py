@@ -23,8 +23,8 @@ from knotwork.records import (
 from knotwork.text.terms import content_terms
 from knotwork.text.tokens import count_tokens
 
-MEMORY_TOKENS = 80
-"""Tokens of memory in a prompt, at most; about a third of a small chunk."""
+MEMORY_TOKENS = 60
+"""Tokens of memory in a prompt, at most; less than a third of a chunk."""
 
 _MOST_SIMILAR = 3
 _LEAST_SIMILARITY = 0.05
