@@ -89,6 +89,7 @@ def print_usage(terminal: Terminal, report: IndexReport) -> None:
     for stage, used in report.usage.items():
         tokens = f"{used.input_tokens:,} in, {used.output_tokens:,} out"
         terminal.say(f"{stage:<10} {count_of(used.calls, 'call')}, {tokens}", indent=2)
+    _print_enrichment(terminal, report)
     quarantined = report.readings.get(ReadingStatus.QUARANTINED, 0)
     if quarantined:
         terminal.note(
@@ -96,6 +97,24 @@ def print_usage(terminal: Terminal, report: IndexReport) -> None:
             "there. See knotwork doctor; ask again with --retry.",
             style="yellow",
         )
+
+
+def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
+    """Print what the model made of the index once the documents were in."""
+    done = report.enrichment
+    if done is None:
+        return
+    told = []
+    if done.names and done.names.pairs:
+        told.append(f"{count_of(done.names.groups, 'thing')} with several names")
+        if done.names.left:
+            told.append(f"{count_of(done.names.left, 'doubtful pair')} left apart unasked")
+    if done.descriptions and done.descriptions.summarised:
+        told.append(f"{count_of(done.descriptions.summarised, 'description')} written")
+    if done.reports and done.reports.by_model:
+        told.append(f"{count_of(done.reports.by_model, 'report')} written")
+    if told:
+        terminal.say(f"Made       {', '.join(told)}")
 
 
 def _between(tokens: Range) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from knotwork.cli.costs import describe_money, describe_usage
-from knotwork.indexing.report import IndexEvent, IndexReport
+from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.records import Answer, Chunk, Document, Evidence, Hit, Subgraph
 
 if TYPE_CHECKING:
@@ -209,6 +209,8 @@ def describe_event(event: IndexEvent) -> dict[str, Any]:
         "chunks": event.chunks,
         "chunks_known": event.chunks_known,
     }
+    if event.kind is EventKind.ENRICHING:
+        described["step"] = event.message
     if event.reason:
         described |= {"reason": event.reason, "message": event.message}
     if event.report is not None:

@@ -111,6 +111,8 @@ class PlainView(SilentView):
             self._terminal.note(f"{count_of(event.total, 'file')} found")
         elif event.kind is EventKind.FAILED:
             self._terminal.note(f"skipped {tell_failure(event.uri, event.message)}")
+        elif event.kind is EventKind.ENRICHING:
+            self._terminal.note(f"a model works on {event.message}")
         elif now - self._told >= LINE_INTERVAL_S:
             self._told = now
             self._terminal.note(self._line(event, share, now - self._started))
@@ -154,7 +156,7 @@ class BarView(SilentView):
             rate=f"{event.done / elapsed_s:,.0f}/s",
             left=_tell_time_left(self._share.add(event), elapsed_s),
             skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
+            name=_name_in_hand(event),
         )
         self._progress.update(
             self._chunks,
@@ -162,6 +164,13 @@ class BarView(SilentView):
             total=max(event.chunks_known, event.chunks) or None,
             rate=f"{event.chunks / elapsed_s:,.0f}/s",
         )
+
+
+def _name_in_hand(event: IndexEvent) -> str:
+    """Return what is being worked on: a file, or what a model makes of the index."""
+    if event.kind is EventKind.ENRICHING:
+        return f"model: {event.message}"
+    return _shorten_name(event.uri) if event.kind is EventKind.STARTED else ""
 
 
 class SilentCounter:

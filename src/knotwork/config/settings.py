@@ -184,7 +184,7 @@ class ExtractionSettings:
         False, "whether to ask if the text states each relation; costs a call a chunk"
     )
     memory_tokens: int = _setting(
-        80, "tokens of similar earlier chunks in each prompt, at most", minimum=0, maximum=4_096
+        60, "tokens of similar earlier chunks in each prompt, at most", minimum=0, maximum=4_096
     )
 
 

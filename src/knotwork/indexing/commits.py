@@ -15,10 +15,12 @@ from knotwork.indexing.embedding import (
     Embedding,
 )
 from knotwork.indexing.entities import entities_before, refresh_entities
+from knotwork.indexing.resolution.resolving import RULES_META
 from knotwork.indexing.stages import Prepared
 from knotwork.inference.base import PassageVectors
 from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.readings import StoresReadings
+from knotwork.stores.resolutions import StoresResolutions
 
 
 def commit_documents(
@@ -55,8 +57,15 @@ def commit_documents(
         )
         _put_vectors(store, batch, vectors)
         _put_readings(store, batch)
+        _touch(store, mentioned)
         refresh_entities(store, before, embedding)
         store.ledger.put([*map(indexed_entry, batch), *entries])
+
+
+def _touch(store: Store, entity_ids: Collection[str]) -> None:
+    """Note which names are to be looked at again, if they were ever looked at: else all are."""
+    if isinstance(store, StoresResolutions) and RULES_META in store.meta():
+        store.resolutions.touch(entity_ids)
 
 
 def _put_readings(store: Store, batch: Sequence[Prepared]) -> None:

@@ -65,7 +65,7 @@ def compose_stages(
         keeps_read=tier is None,
     )
     reader = _make_reader(settings, models, rules, tiers) if wants_model else None
-    return Stages(splitter, rules, embedding, tiers, reader)
+    return Stages(splitter, rules, embedding, tiers, reader, chosen)
 
 
 def read_tier(name: str) -> Tier:

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from knotwork.inference.chat import TokenUsage
 from knotwork.records import ReadingStatus
+
+if TYPE_CHECKING:
+    from knotwork.indexing.enrichment import Enrichment
 
 
 class EventKind(StrEnum):
@@ -18,6 +22,7 @@ class EventKind(StrEnum):
     STARTED = "started"
     READ = "read"
     EMBEDDED = "embedded"
+    ENRICHING = "enriching"
     ADDED = "added"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -43,7 +48,8 @@ class IndexEvent:
 
     ``done`` of ``total`` sources have their outcome; ``chunks`` were read by a model, embedded or
     stored so far in this run, out of ``chunks_known`` met so far. ``reason`` and ``message``
-    explain a failure. ``report`` comes with ``FINISHED`` alone.
+    explain a failure; ``message`` names the step of ``ENRICHING``. ``report`` comes with
+    ``FINISHED`` alone.
     """
 
     kind: EventKind
@@ -76,7 +82,8 @@ class IndexReport:
     ``reused`` ones kept the vectors they had. ``without_vectors`` counts the chunks of the index
     that have none although there is an embedder. ``readings`` counts the chunks that a model read
     in this run, by how it went, ``usage`` the tokens by stage; ``money`` is None where the price of
-    a model that was used is not known. ``seconds`` are by stage. ``notes`` are for the user.
+    a model that was used is not known. ``enrichment`` is what was made of the index afterwards.
+    ``seconds`` are by stage. ``notes`` are for the user.
     """
 
     added: int = 0
@@ -91,6 +98,7 @@ class IndexReport:
     readings: Mapping[ReadingStatus, int] = field(default_factory=dict)
     usage: Mapping[str, TokenUsage] = field(default_factory=dict)
     money: Decimal | None = None
+    enrichment: Enrichment | None = None
     total_documents: int = 0
     total_chunks: int = 0
     total_entities: int = 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypedDict
 
 from knotwork.config import Settings
 from knotwork.indexing.composition import compose_stages
+from knotwork.indexing.enrichment import Enricher, Enrichment
 from knotwork.indexing.estimation import IndexEstimate, estimate_reading
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.report import IndexEvent
+from knotwork.indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
 from knotwork.indexing.sources import Selection
 from knotwork.indexing.tally import Tally
 from knotwork.inference.base import Embedder
@@ -47,6 +49,7 @@ class IndexingRun:
     ) -> None:
         self._store = store
         self._retry = options.get("retry", False)
+        self._concurrency = settings.llm.concurrency
         self.models = ModelRun(
             settings.llm,
             store_url=store.url,
@@ -61,10 +64,48 @@ class IndexingRun:
         )
 
     def events(self, selection: Selection) -> Iterator[IndexEvent]:
-        """Index what changed and yield every step; raises as `Pipeline.run`."""
+        """Index what changed, bring up to date what a model makes of it, and yield every step.
+
+        Raises as `Pipeline.run`, and ModelError of the model; what is finished is kept.
+        """
         pipeline = Pipeline(self._store, self.stages)
-        yield from pipeline.run(
+        for event in pipeline.run(
             selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
+        ):
+            if event.report is None:
+                yield event
+            else:
+                yield from self._enrich(event, event.report)
+
+    def _enrich(self, last: IndexEvent, report: IndexReport) -> Iterator[IndexEvent]:
+        """Yield the steps of enrichment and, at last, the last event with all that was done."""
+        enricher = Enricher(
+            self._store,
+            self.models,
+            self.stages.tier,
+            embedding=self.stages.embedding,
+            concurrency=self._concurrency,
+            retry=self._retry,
+        )
+        try:
+            for step in enricher.run(text_tokens=self.tally.text_tokens):
+                yield replace(last, kind=EventKind.ENRICHING, message=step, report=None)
+        except KeyboardInterrupt:
+            self.models.halt.set()
+            told = self._with_enrichment(report, enricher.done)
+            raise IndexingInterrupted(replace(told, interrupted=True)) from None
+        yield replace(last, report=self._with_enrichment(report, enricher.done))
+
+    def _with_enrichment(self, report: IndexReport, done: Enrichment) -> IndexReport:
+        seconds = {**report.seconds, **done.seconds}
+        seconds["total"] = report.seconds["total"] + sum(done.seconds.values())
+        return replace(
+            report,
+            usage=self.models.meter.by_stage(),
+            money=self.models.meter.money(self.models.prices),
+            seconds=seconds,
+            enrichment=done,
+            notes=tuple(dict.fromkeys((*report.notes, *self.models.notes))),
         )
 
     def estimate(self, selection: Selection) -> IndexEstimate:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.splitters import Splitter
-from knotwork.indexing.tiers import Tiers
+from knotwork.indexing.tiers import Tier, Tiers
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
 from knotwork.transform.base import Extractor
 
@@ -47,6 +47,7 @@ class Stages:
     embedding: Embedding
     tiers: Tiers
     reader: DocumentReader | None = None
+    tier: Tier = Tier.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from knotwork.indexing.tiers import Tiers
 from knotwork.inference.model_run import ModelRun
 from knotwork.records import ReadingStatus
 from knotwork.stores.base import Store
+from knotwork.text.tokens import count_tokens
 
 STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
 NO_EMBEDDER_NOTE = (
@@ -38,6 +39,8 @@ class Tally:
     sentences: int = 0
     mentions: int = 0
     relations: int = 0
+    text_tokens: int = 0
+    """Tokens of what was committed, counted where models are set."""
     readings: Counter[ReadingStatus] = field(default_factory=Counter)
     models: ModelRun | None = None
     removed: list[str] = field(default_factory=list)
@@ -91,6 +94,8 @@ class Tally:
         self.sentences += prepared.sentence_count
         self.mentions += sum(len(e.mentions) for e in prepared.extractions)
         self.relations += sum(len(e.relations) for e in prepared.extractions)
+        if self.models is not None and self.models.has("summarize"):
+            self.text_tokens += sum(count_tokens(chunk.text) for chunk in prepared.leaves)
         self.readings.update(reading.status for reading in prepared.readings)
 
     def report(

@@ -147,6 +147,7 @@ class CallDatabase:
         connection = apsw.Connection(self.path)
         connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
         connection.pragma("synchronous", "normal")
+        connection.pragma("secure_delete", 1)  # what is forgotten leaves no bytes
         connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
         return connection
 

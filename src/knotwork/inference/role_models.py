@@ -30,7 +30,8 @@ def calls_path(store_url: str) -> str:
 
 
 def forget_calls(store_url: str, sources: Collection[str]) -> int:
-    """Remove the kept calls about these documents; return how many there were.
+    """Remove the kept calls about these documents, and those about several documents at once, such
+    as reports and answers, which may quote them; return how many there were.
 
     An index without a file of calls has none. Raises StoreError when the file cannot be written.
     """
@@ -39,7 +40,7 @@ def forget_calls(store_url: str, sources: Collection[str]) -> int:
         return 0
     cache = CallCache.open(path)
     try:
-        return cache.forget(sources)
+        return cache.forget([*sources, ""])
     finally:
         cache.close()
 

@@ -27,7 +27,6 @@ TIERS = ("none", "lean", "full")
         "knotwork index ~/papers",
         'knotwork index docs/ notes.md "reports/*.pdf" --store handbook.knot',
         "knotwork index docs/ --tier full --estimate",
-        "knotwork index docs/ --json --progress json 2> progress.jsonl",
     )
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())

@@ -1,0 +1,127 @@
+"""What a model does once the documents are in: names, descriptions, communities and reports.
+
+In the lean tier it is asked about doubtful names alone, and reports wait for a question; in the
+full one it writes up long descriptions and the reports of all communities. Each step looks only at
+what changed since it was last done, and keeps what it has finished whatever happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from knotwork.indexing.communities import ReportChanges
+from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+from knotwork.indexing.communities.writing import ReportWriter
+from knotwork.indexing.describing import DescriptionChanges, refresh_descriptions
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.prompts.summaries import DescriptionWriter
+from knotwork.indexing.resolution.judging import FULL_SHARE, LEAN_SHARE, Judge
+from knotwork.indexing.resolution.resolving import ResolutionChanges, must_see_all, resolve_entities
+from knotwork.indexing.tiers import Tier
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.model_run import ModelRun
+from knotwork.stores.base import Store
+from knotwork.stores.readings import StoresReadings
+from knotwork.stores.resolutions import StoresResolutions
+from knotwork.text.tokens import count_tokens
+
+LEAST_JUDGE_TOKENS = 600
+"""What doubtful names may cost after a small change: one call."""
+
+STEPS = ("names", "descriptions", "reports")
+
+
+@dataclass(slots=True)
+class Enrichment:
+    """What was done, and how long each step took; None for a step that was not due."""
+
+    names: ResolutionChanges | None = None
+    descriptions: DescriptionChanges | None = None
+    reports: ReportChanges | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Enricher:
+    """Brings what a model makes of an index up to date."""
+
+    def __init__(
+        self,
+        store: Store,
+        models: ModelRun,
+        tier: Tier,
+        *,
+        embedding: Embedding,
+        concurrency: int,
+        retry: bool = False,
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._tier = tier
+        self._embedding = embedding
+        self._concurrency = concurrency
+        self._retry = retry
+        self.done = Enrichment()
+
+    def run(self, *, text_tokens: int) -> Iterator[str]:
+        """Do each step that is due, and yield its name before; ``text_tokens`` are new.
+
+        Raises ModelError, and BudgetExceeded at the ceiling; what is finished is kept.
+        """
+        if self._tier is Tier.NONE or not self._models.has("summarize"):
+            return
+        model = self._models.open("summarize")
+        assert model is not None, "a model is set"
+        all_names = must_see_all(self._store, with_judge=True)
+        if all_names or _has_touched_names(self._store):
+            yield "names"
+            tokens = _count_text(self._store) if all_names else text_tokens
+            self._time("names", lambda: self._resolve(model, tokens))
+        if isinstance(self._store, StoresReadings) and self._store.readings.described():
+            yield "descriptions"
+            self._time("descriptions", lambda: self._describe(model))
+        if self._tier is Tier.FULL and (self._retry or not is_current(self._store, written=True)):
+            yield "reports"
+            self._time("reports", lambda: self._report(model))
+
+    def _time(self, step: str, action: Callable[[], None]) -> None:
+        start = time.perf_counter()
+        try:
+            action()
+        finally:
+            self.done.seconds[step] = time.perf_counter() - start
+
+    def _resolve(self, model: CachedChatModel, text_tokens: int) -> None:
+        share = FULL_SHARE if self._tier is Tier.FULL else LEAN_SHARE
+        ceiling = max(LEAST_JUDGE_TOKENS, int(share * text_tokens))
+        judge = Judge(model, ceiling_tokens=ceiling, concurrency=self._concurrency)
+        self.done.names = resolve_entities(self._store, judge=judge)
+
+    def _describe(self, model: CachedChatModel) -> None:
+        writer = DescriptionWriter(
+            model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
+        )
+        store = self._store
+        groups = store.resolutions.groups() if isinstance(store, StoresResolutions) else None
+        self.done.descriptions = refresh_descriptions(store, writer=writer, groups=groups)
+
+    def _report(self, model: CachedChatModel) -> None:
+        writer = ReportWriter(
+            model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
+        )
+        embedding = self._embedding or None
+        self.done.reports = bring_up_to_date(self._store, writer=writer, embedding=embedding)
+
+
+def _has_touched_names(store: Store) -> bool:
+    return isinstance(store, StoresResolutions) and bool(store.resolutions.touched())
+
+
+def _count_text(store: Store) -> int:
+    """Return the tokens of all documents, read one by one."""
+    total = 0
+    for document_id in store.documents.document_ids():
+        for document in store.documents.documents([document_id]).values():
+            total += count_tokens(document.text)
+    return total

@@ -1,0 +1,153 @@
+"""What a model makes of an index once the documents are in, by tiers; and what an update costs."""
+
+import pytest
+
+import knotwork
+from knotwork.errors import BudgetExceeded
+from knotwork.indexing.report import EventKind, IndexingInterrupted
+from knotwork.records import EXTRACTIVE_SOURCE, Document
+from knotwork.testing.brains import RuleBrain
+from knotwork.testing.chat_models import ScriptedChatModel
+
+PEOPLE = ["Ada Smith", "Bob Jones", "Carol White", "Dan Brown", "Eve Black", "Frank Green"]
+FIRMS = ["Acme Works", "Borealis Lines", "Cobalt Mills"]
+
+
+def story(number: int) -> str:
+    """A text of people around one firm, so that each firm is a community."""
+    firm = FIRMS[number % len(FIRMS)]
+    who = [PEOPLE[(number + i) % len(PEOPLE)] for i in (0, 3)]
+    return (
+        f"{who[0]} led {firm} in year {1900 + number}. {who[1]} of {firm} wrote to {who[0]} about "
+        f"the harbour. The workers of {firm} met {who[1]} in Oslo and in Bergen every spring. "
+        f"{firm} sold its ships to the Norwegian State in the year {1950 + number}."
+    )
+
+
+TEXTS = {f"{number:02}.txt": story(number) for number in range(72)}
+
+
+def documents(texts):
+    return [Document(uri, text, title="") for uri, text in texts.items()]
+
+
+def brained(wrap=lambda request, reply: reply):
+    brain = RuleBrain()
+    return ScriptedChatModel(lambda request: wrap(request, brain(request.messages)))
+
+
+def stages_of(model, *, since=0):
+    return [request.stage for request in model.requests[since:]]
+
+
+@pytest.fixture
+def opened(tmp_path):
+    bases = []
+
+    def open_with(model=None, *, path="index.knot", **settings):
+        kb = knotwork.open(tmp_path / path, chat_model=model, embedding_model="none", **settings)
+        bases.append(kb)
+        return kb
+
+    yield open_with
+    for kb in bases:
+        kb.close()
+
+
+def test_the_full_tier_writes_reports_and_tells_what_each_stage_cost(opened):
+    model = brained()
+    kb = opened(model, llm_tier="full")
+    report = kb.index_documents(documents(TEXTS))
+    assert {"extract", "report"} <= report.usage.keys()
+    assert report.enrichment.reports.written
+    assert report.usage["report"].calls == stages_of(model).count("report")
+    assert set(report.seconds) >= {"reports", "descriptions"}
+    written = {topic.report.source for topic in kb.communities()}
+    assert model.name in written
+    assert EXTRACTIVE_SOURCE not in {
+        t.report.source for t in kb.communities() if t.community.size > 8
+    }
+
+
+def test_the_lean_tier_asks_about_doubtful_names_at_most(opened):
+    model = brained()
+    kb = opened(model)
+    report = kb.index_documents(documents(TEXTS))
+    assert set(report.usage) <= {"resolve"}
+    kb_none = opened(brained(), path="none.knot", llm_tier="none")
+    assert kb_none.index_documents(documents(TEXTS)).usage == {}
+
+
+def test_a_second_run_over_the_same_documents_asks_nothing(opened):
+    model = brained()
+    kb = opened(model, llm_tier="full")
+    kb.index_documents(documents(TEXTS))
+    calls = len(model.requests)
+    report = kb.index_documents(documents(TEXTS))
+    assert len(model.requests) == calls
+    assert report.usage == {} or all(used.calls == 0 for used in report.usage.values())
+
+
+def test_a_new_document_costs_its_chunks_and_what_it_touches(opened):
+    model = brained()
+    kb = opened(model, llm_tier="full")
+    first = kb.index_documents(documents(TEXTS))
+    calls = len(model.requests)
+    kb.index_documents(documents({"new.txt": "Zoe Gray planted roses in Kent for Yan Li of Deal."}))
+    new = stages_of(model, since=calls)
+    assert new.count("extract") == 1
+    assert new.count("report") <= 1 < first.enrichment.reports.by_model
+    assert new.count("summarize") == 0
+
+
+def test_deleting_a_document_asks_nothing_until_the_next_run(opened):
+    model = brained()
+    kb = opened(model, llm_tier="full")
+    kb.index_documents(documents(TEXTS))
+    calls = len(model.requests)
+    kb.delete("03.txt")
+    assert len(model.requests) == calls
+    kb.index_documents([])
+    assert stages_of(model, since=calls).count("extract") == 0
+
+
+def test_a_budget_that_ends_among_reports_leaves_them_to_the_next_run(opened):
+    whole = brained()
+    kb = opened(whole, path="whole.knot", llm_tier="full")
+    used = kb.index_documents(documents(TEXTS)).usage
+    extraction = used["extract"].input_tokens + used["extract"].output_tokens
+    model = brained()
+    again = opened(model, llm_tier="full", llm_concurrency=1)
+    with pytest.raises(BudgetExceeded):
+        again.index_documents(documents(TEXTS), budget=f"{extraction + 1_200} tokens")
+    assert again.stats().documents == len(TEXTS)
+    again.index_documents(documents(TEXTS))
+    assert stages_of(model).count("extract") == used["extract"].calls
+    assert {t.report.text for t in again.communities()} == {t.report.text for t in kb.communities()}
+
+
+def test_ctrl_c_among_reports_keeps_the_documents_and_says_so(opened):
+    def stop(request, reply):
+        if request.stage == "report":
+            raise KeyboardInterrupt
+        return reply
+
+    kb = opened(brained(stop), llm_tier="full", llm_concurrency=1)
+    with pytest.raises(IndexingInterrupted) as interruption:
+        kb.index_documents(documents(TEXTS))
+    assert interruption.value.report.added == len(TEXTS)
+    assert interruption.value.report.interrupted
+    assert kb.stats().documents == len(TEXTS)
+
+
+def test_events_name_the_steps_before_the_last_one(opened, tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    kb = opened(brained(), llm_tier="full")
+    events = list(kb.index_events(folder))
+    steps = [event.message for event in events if event.kind is EventKind.ENRICHING]
+    assert steps[-1] == "reports"
+    assert events[-1].kind is EventKind.FINISHED
+    assert [event for event in events if event.report] == events[-1:]
