@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from knotwork.indexing.communities.briefs import Brief, BriefDesk
@@ -29,7 +29,7 @@ class ReportChanges:
     used. ``complaints`` say what of its replies is not used.
     """
 
-    changed: frozenset[str]
+    changed: frozenset[str] = field(repr=False)
     many: int
     seconds: float
     by_model: int = 0
