@@ -9,9 +9,8 @@ entity, so that it leaves the index with the last document that supports it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from knotwork.indexing.exchange.foreign import (
     ForeignClaim,
@@ -20,6 +19,7 @@ from knotwork.indexing.exchange.foreign import (
     ForeignRelation,
     Losses,
 )
+from knotwork.indexing.exchange.grounds import Grounds
 from knotwork.indexing.exchange.labels import (
     is_shouted,
     name_relation,
@@ -27,7 +27,6 @@ from knotwork.indexing.exchange.labels import (
     plain_type,
     split_relation,
     unnamed_relation,
-    written_name,
 )
 from knotwork.indexing.exchange.placing import Placement
 from knotwork.records import (
@@ -47,8 +46,6 @@ from knotwork.transform.model.grounding import ChunkText
 
 _FALSE = "FALSE"
 _MOST_COMPLAINTS = 20
-_TEXTS_AT_HAND = 1_000
-"""Chunks whose words are kept; each takes some hundred kilobytes."""
 _NO_END = "an end of the relation is no entity, and does not stand in the text"
 
 
@@ -60,7 +57,6 @@ class _Thing:
     name: str
     type: str
     descriptions: list[str] = field(default_factory=list)
-    chunk_ids: dict[str, None] = field(default_factory=dict)
     places: dict[str, tuple[Span, ...]] = field(default_factory=dict)
     """Where the name stands, by chunk; () where the chunk is only said to name it."""
 
@@ -94,7 +90,7 @@ class _Assembly:
         self.losses: Losses = index.losses
         self.chunks_of: Mapping[str, Sequence[Chunk]] = placement.chunks_of
         self.chunks = {c.id: c for made in placement.documents for c in made.chunks}
-        self._text_of = lru_cache(_TEXTS_AT_HAND)(lambda key: ChunkText(self.chunks[key]))
+        self.grounds = Grounds(index, self.chunks, self._chunks)
         self.things: dict[str, _Thing] = {}
         self.forms: dict[str, str] = {}
         self.relations: dict[str, dict[tuple[str, str, str], Relation]] = defaultdict(dict)
@@ -134,8 +130,7 @@ class _Assembly:
         thing = self.things.get(form)
         kind = plain_type(entity.type)
         if thing is None:
-            name = written_name(one_line(entity.name), entity.description)
-            thing = self.things[form] = _Thing(form, name, kind)
+            thing = self.things[form] = _Thing(form, self.grounds.names[form], kind)
         else:
             self.counts["entities that share a name with another"] += 1
         thing.type = thing.type or kind
@@ -145,16 +140,10 @@ class _Assembly:
             self._place(thing, chunk)
         self._cite("entities", entity.number, chunks)
 
-    def _place(self, thing: _Thing, chunk: Chunk) -> bool:
-        """Make a chunk one that names an entity; tell whether its name stands there."""
+    def _place(self, thing: _Thing, chunk: Chunk) -> None:
+        """Make a chunk one that names an entity."""
         if chunk.id not in thing.places:
-            thing.chunk_ids[chunk.id] = None
-            thing.places[chunk.id] = self._find(thing.name, chunk)
-        return bool(thing.places[chunk.id])
-
-    def _find(self, name: str, chunk: Chunk) -> tuple[Span, ...]:
-        text = self._text_of(chunk.id)
-        return text.find(name) or text.find_part(name)
+            thing.places[chunk.id] = self.grounds.find(thing.form, chunk.id)
 
     def _add_relation(self, relation: ForeignRelation) -> None:
         chunks = self._chunks(relation.unit_ids)
@@ -196,10 +185,8 @@ class _Assembly:
                 known, weight=known.weight + weight, description=" ".join(said)
             )
             return
-        ends = (source.places[chunk.id], target.places[chunk.id])
-        span = self._text_of(chunk.id).best_sentence(ends, f"{label} {told}")
         self.relations[chunk.id][key] = Relation(
-            chunk.id, key[0], label, key[2], weight, span, told
+            chunk.id, key[0], label, key[2], weight, description=told
         )
 
     def _end(self, name: str, chunks: Sequence[Chunk]) -> _Thing | None:
@@ -208,10 +195,10 @@ class _Assembly:
         thing = self.things.get(form)
         if thing is not None or not form:
             return thing
-        naming = [chunk for chunk in chunks if self._find(name, chunk)]
+        naming = [chunk for chunk in chunks if self.grounds.find(form, chunk.id)]
         if not naming:
             return None
-        thing = self.things[form] = _Thing(form, one_line(name), "")
+        thing = self.things[form] = _Thing(form, self.grounds.names[form], "")
         for chunk in naming:
             self._place(thing, chunk)
         self.counts["entities added for ends of relations"] += 1
@@ -219,7 +206,7 @@ class _Assembly:
 
     def _shared_chunks(self, source: str, target: str) -> list[Chunk]:
         things = [self.things.get(normal_form(name)) for name in (source, target)]
-        held = [thing.chunk_ids.keys() for thing in things if thing is not None]
+        held = [thing.places.keys() for thing in things if thing is not None]
         return [self.chunks[key] for key in held[0] if key in held[1]] if len(held) == 2 else []
 
     def _add_claim(self, claim: ForeignClaim) -> None:
@@ -255,7 +242,7 @@ class _Assembly:
         for thing in self.things.values():
             first: dict[str, str] = {}
             for key in sorted(
-                thing.chunk_ids, key=lambda key: (not thing.places[key], self.chunks[key].ordinal)
+                thing.places, key=lambda key: (not thing.places[key], self.chunks[key].ordinal)
             ):
                 first.setdefault(self.chunks[key].document_id, key)
             for key in first.values() if thing.descriptions else ():
@@ -267,7 +254,7 @@ class _Assembly:
         for thing in self.things.values():
             if is_shouted(thing.name):
                 thing.name = self._name_in_text(thing) or thing.name
-            for key in thing.chunk_ids:
+            for key in thing.places:
                 found[key].append(thing)
         return found
 
@@ -276,7 +263,7 @@ class _Assembly:
         forms = Counter(
             surface
             for key, spans in thing.places.items()
-            for surface in map(self._text_of(key).surface, spans)
+            for surface in (self.grounds.surface(span, key) for span in spans)
             if normal_form(surface) == thing.form
         )
         return min(forms, key=lambda form: (-forms[form], form)) if forms else ""
@@ -291,7 +278,18 @@ class _Assembly:
             mentions.append(
                 Mention(key, thing.form, thing.name, thing.type, spans, round(share, 4))
             )
-        return Extraction(key, tuple(mentions), tuple(self.relations[key].values()))
+        return Extraction(key, tuple(mentions), tuple(self._supported(key, held)))
+
+    def _supported(self, key: str, held: Iterable[_Thing]) -> Iterator[Relation]:
+        """Yield the relations of a chunk with the sentences that support them best."""
+        if not self.relations[key]:
+            return
+        text = ChunkText(self.chunks[key])
+        places = {entity_id(thing.form): thing.places[key] for thing in held}
+        for relation in self.relations[key].values():
+            ends = (places[relation.source], places[relation.target])
+            words = f"{relation.relation} {relation.description}"
+            yield replace(relation, span=text.best_sentence(ends, words))
 
     def _descriptions(self, key: str) -> list[Description]:
         return [
