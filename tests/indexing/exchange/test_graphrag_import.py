@@ -249,6 +249,16 @@ def test_a_second_import_replaces_the_first(store, folder):
     assert shape(fresh) == shape(store)
 
 
+def test_two_indexes_of_one_folder_name_stay_apart_by_name(store, folder):
+    import_index(store, folder)
+    again = import_index(store, folder, name="other")
+    assert again.name == "other"
+    assert again.removed == ()
+    assert store.documents.document_count() == 4
+    uris = [entry.uri for entry in store.ledger.entries()]
+    assert "graphrag:other/squad.txt" in uris
+
+
 def test_all_of_it_answers_and_leaves_again(tmp_path, folder):
     store = EmbeddedStore.open(tmp_path / "index.knot", create=True)
     import_index(store, folder)

@@ -251,3 +251,4 @@ def test_an_index_that_changes_meanwhile_is_not_exported(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "generation", lambda: next(numbers), raising=False)
     with pytest.raises(StoreBusy):
         export_graphrag(store, tmp_path)
+    assert list(tmp_path.iterdir()) == []

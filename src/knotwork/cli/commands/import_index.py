@@ -45,12 +45,13 @@ _FIRST = (
     show_default=True,
     help="auto, graphrag or lightrag.",
 )
+@click.option("--name", metavar="NAME", default="", help="Call it this; else by its folder.")
 @with_session()
-def command(session: Session, *, folder: Path, format: str) -> None:  # noqa: A002
+def command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
     """Bring in an index of Microsoft GraphRAG or LightRAG, without asking a model again.
 
     Documents, text units, entities, relations, communities and reports come in, and what does not
-    is counted with its reason. Vectors are made anew. A second import of the same index replaces
+    is counted with its reason. Vectors are made anew. A second import of the same name replaces
     the first; `knotwork delete` takes it out.
     """
     from knotwork.cli.progress import choose_counter
@@ -62,7 +63,11 @@ def command(session: Session, *, folder: Path, format: str) -> None:  # noqa: A0
     opened = session.open(read_only=False)
     wanted = session.settings.embedding.model != NO_EMBEDDER
     steps = import_steps(
-        opened.store, folder, format=format, embedding=Embedding(opened.embedder, wanted=wanted)
+        opened.store,
+        folder,
+        format=format,
+        name=name,
+        embedding=Embedding(opened.embedder, wanted=wanted),
     )
     with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
         report: ImportReport | None = None

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from knotwork.errors import StoreBusy
@@ -48,28 +49,31 @@ class TablesReport:
 def export_graphrag(store: Store, output: Path) -> TablesReport:
     """Write documents, text units, entities, relationships, communities and reports to a folder.
 
-    Raises MissingExtra without the extra `parquet`, StoreBusy when the index changes meanwhile, and
-    OSError where the place cannot be written.
+    All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy
+    when the index changes meanwhile, and OSError where the place cannot be written.
     """
     generation = store.generation()
     tables = _Tables(Contents(store))
     rows: dict[str, int] = {}
     files: list[Path] = []
-    for name, content in (
-        ("documents", tables.documents()),
-        ("text_units", tables.text_units()),
-        ("entities", tables.entities()),
-        ("relationships", tables.relationships()),
-        ("communities", tables.communities()),
-        ("community_reports", tables.reports()),
-    ):
-        file, rows[name] = write_table(output, name, content)
-        files.append(file)
-    if store.generation() != generation:
-        raise StoreBusy(
-            "The index changed while it was being exported; the tables do not fit together.",
-            fix="Export again when indexing has ended.",
-        )
+    output.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=output, prefix=".knotwork-") as unfinished:
+        for name, content in (
+            ("documents", tables.documents()),
+            ("text_units", tables.text_units()),
+            ("entities", tables.entities()),
+            ("relationships", tables.relationships()),
+            ("communities", tables.communities()),
+            ("community_reports", tables.reports()),
+        ):
+            file, rows[name] = write_table(Path(unfinished), name, content)
+            files.append(file)
+        if store.generation() != generation:
+            raise StoreBusy(
+                "The index changed while it was being exported; nothing was written.",
+                fix="Export again when indexing has ended.",
+            )
+        files = [file.replace(output / file.name) for file in files]
     return TablesReport(rows, tuple(files))
 
 

@@ -88,20 +88,22 @@ def import_steps(
     folder: Path,
     *,
     format: str = AUTO,  # noqa: A002
+    name: str = "",
     embedding: Embedding | None = None,
 ) -> Iterator[ImportStep]:
     """Import the index of another system from a folder, and yield every step.
 
     A document is written whole, with its chunks, mentions, relations, descriptions and vectors, in
     one transaction; communities and reports come last, in one of their own. A second import of the
-    same index replaces the first. Raises UnknownName, IndexingError and MissingExtra as
-    `open_foreign` does, SchemaMismatch when the index holds vectors of another embedder, StoreBusy
-    while another process writes, ModelError when the embedder fails.
+    same ``name``, by default that of its project's folder, replaces the first. Raises UnknownName,
+    IndexingError and MissingExtra as `open_foreign` does, SchemaMismatch when the index holds
+    vectors of another embedder, StoreBusy while another process writes, ModelError when the
+    embedder fails.
     """
     begun = time.monotonic()
     using = embedding or Embedding()
     check_embedder(store, using.name)
-    index = open_foreign(folder, format=format)
+    index = open_foreign(folder, format=format, name=name)
     held = index.held()
     placement = place_units(index)
     found = contribute(index, placement)
@@ -146,10 +148,11 @@ def import_index(
     folder: Path,
     *,
     format: str = AUTO,  # noqa: A002
+    name: str = "",
     embedding: Embedding | None = None,
 ) -> ImportReport:
     """Do what `import_steps` does, and return the report."""
-    *_, last = import_steps(store, folder, format=format, embedding=embedding)
+    *_, last = import_steps(store, folder, format=format, name=name, embedding=embedding)
     assert last.report is not None, "the last step has the report"
     return last.report
 

@@ -22,11 +22,12 @@ IMPORT_FORMATS = (AUTO, *_DETECTORS)
 """What may be asked for when an index of another system is read."""
 
 
-def open_foreign(folder: Path, *, format: str = AUTO) -> ForeignIndex:  # noqa: A002
+def open_foreign(folder: Path, *, format: str = AUTO, name: str = "") -> ForeignIndex:  # noqa: A002
     """Read the index of another system in a folder, or in the usual folder below it.
 
-    Raises UnknownName for an unknown format, IndexingError where nothing of that kind is found or a
-    file is missing or broken, MissingExtra without the extra that its files need.
+    ``name`` is what it is called here, by default its project's folder. Raises UnknownName for an
+    unknown format, IndexingError where nothing of that kind is found or a file is missing or
+    broken, MissingExtra without the extra that its files need.
     """
     if format not in IMPORT_FORMATS:
         raise UnknownName("import format", format, IMPORT_FORMATS)
@@ -35,7 +36,7 @@ def open_foreign(folder: Path, *, format: str = AUTO) -> ForeignIndex:  # noqa: 
             f"`{folder}` is no folder.", fix="Give the folder that the other system wrote."
         )
     place, found = _locate(folder, format)
-    name = import_name(place)
+    name = " ".join(name.replace("/", " ").split()) or import_name(place)
     if found == graphrag.FORMAT:
         return graphrag.read_graphrag(place, name=name)
     return lightrag.read_lightrag(place, name=name)
