@@ -81,10 +81,19 @@ def read_profiles(store: Store) -> dict[str, Profile]:
     """Return every entity that may have other names, by id, ascending."""
     count = store.graph.entity_count()
     nodes = store.graph.find(label=Label.ENTITY, limit=count) if count else []
-    entities = store.graph.entities([node.id for node in nodes]).values()
+    entities = (
+        Entity(
+            node.id,
+            node.name,
+            str(node.properties["normal_form"]),
+            str(node.properties["type"]),
+            int(node.properties["chunk_count"]),
+        )
+        for node in nodes  # ordered by id
+    )
     return {
         entity.id: make_profile(entity)
-        for entity in sorted(entities, key=lambda entity: entity.id)
+        for entity in entities
         if entity.type not in UNRESOLVED_TYPES and not _is_legal_form(entity.normal_form)
     }
 
