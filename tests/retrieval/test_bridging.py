@@ -1,10 +1,15 @@
 """When a passage that a name leads to is worth going to."""
 
+from dataclasses import replace
+
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
-from knotwork.records import Document, Query
+from knotwork.records import Document, Extraction, Query, Relation, entity_id
+from knotwork.retrieval.facts import stated_entities
+from knotwork.retrieval.graph import GraphRetriever
 from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.registry import open_store
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
@@ -44,3 +49,49 @@ def test_chunks_of_one_document_are_bridged_less(embedder, filler):
     together = [page("Notes", f"# Silver Lantern\n\n{FILM} {filler}\n\n# Marta Ilves\n\n{GREW_UP}")]
     inside = bridge_into(GREW_UP, embedder, together)
     assert 0 < inside < bridge_into(GREW_UP, embedder, apart) / 2
+
+
+FILM_ID, MARTA = map(entity_id, ("silver lantern", "marta ilves"))
+
+
+def read_by_a_model(store, *relations):
+    """Return the chunk about the film, of which a model states these relations."""
+    chunk_id = store.graph.about([FILM_ID], fan=1)[FILM_ID][0].id
+    made = [Relation(chunk_id, s, "is of", t, description=text) for s, t, text in relations]
+    extraction = Extraction(chunk_id, relations=tuple(made))
+    with store.transaction():
+        store.graph.upsert(relations=extraction.relations)
+    return chunk_id
+
+
+def bridges(store, unstated):
+    weights = replace(DEFAULT_WEIGHTS, bridge=replace(DEFAULT_WEIGHTS.bridge, unstated=unstated))
+    hits = GraphRetriever(store=store, weights=weights).retrieve(Query(QUESTION, k=10)).hits
+    return {hit.chunk.document_title: hit.scores["bridge"] for hit in hits}
+
+
+def film_index():
+    store = open_store("memory:", create=True)
+    film = page("Silver Lantern", f"{FILM} It was shown in Tartu.")
+    others = [Document(uri=t, title=t, text=PASSAGES[t]) for t in ("Marta Ilves", "Tartu")]
+    return build_index(store, None, documents=[film, *others], splitter="structure")
+
+
+def test_what_a_model_states_a_fact_of_leads_on_and_the_rest_less():
+    store = film_index()
+    before = bridges(store, 0.5)
+    assert before == bridges(store, 1.0)  # no model has read anything
+    assert min(before["Marta Ilves"], before["Tartu"]) > 0
+    chunk_id = read_by_a_model(store, (MARTA, FILM_ID, "Marta Ilves directed Silver Lantern."))
+    assert stated_entities([chunk_id], store) == {chunk_id: {FILM_ID, MARTA}}
+    after = bridges(store, 0.5)
+    assert after["Marta Ilves"] == pytest.approx(before["Marta Ilves"])
+    assert after["Tartu"] == pytest.approx(before["Tartu"] / 2)
+    assert bridges(store, 1.0) == pytest.approx(before)
+
+
+def test_relations_that_only_rules_found_state_no_fact():
+    store = film_index()
+    chunk_id = read_by_a_model(store, (MARTA, FILM_ID, ""))
+    assert stated_entities([chunk_id], store) == {}
+    assert bridges(store, 0.5) == bridges(store, 1.0)

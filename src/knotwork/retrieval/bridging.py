@@ -1,10 +1,11 @@
 """Sentence bridging: from passages over the entities of their sentences to other passages.
 
 The best passages so far are the sources. A sentence of a source that answers to the question
-activates the entities it mentions; an activated entity leads to the chunks that are *about* it. A
-path (source, sentence, entity, target) counts as much as its sentence is relevant, its entity rare,
-its target about the entity, and as sentence and target *together* cover the question, less what the
-target only repeats of its source.
+activates the entities it mentions, less those of which a model that has read the source states no
+fact; an activated entity leads to the chunks that are *about* it. A path (source, sentence, entity,
+target) counts as much as its sentence is relevant, its entity rare, its target about the entity,
+and as sentence and target *together* cover the question, less what the target only repeats of its
+source.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.records import Chunk, Entity
+from knotwork.retrieval.facts import stated_entities
 from knotwork.retrieval.features import ChunkFeatures
 from knotwork.retrieval.mentions import mentions_by_sentence
 from knotwork.retrieval.question import Question
@@ -165,6 +167,7 @@ def _activate(
         - question.named
     )
     relevances = _sentence_relevances(question, sources, features)
+    stated = stated_entities(sources, store) if weights.bridge.unstated < 1 else {}
     activations: dict[str, list[Activation]] = defaultdict(list)
     for chunk_id in sources:
         for number, ids in enumerate(found[chunk_id]):
@@ -174,6 +177,8 @@ def _activate(
                     continue
                 rare = question.rarity(entities[identifier].chunk_count)
                 value = relevance * rare**weights.bridge.rarity
+                if identifier not in stated.get(chunk_id, entities):
+                    value *= weights.bridge.unstated
                 activations[identifier].append(Activation(value, chunk_id, number))
     for values in activations.values():
         values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))

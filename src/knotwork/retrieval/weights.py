@@ -74,6 +74,9 @@ class BridgeWeights:
     """As in LinkWeights."""
     rest: float = 1.0
     """Weight of the target's cosine with what the question asks beside the names it gives."""
+    unstated: float = 0.8
+    """Worth of an entity in a source that a model has read without stating a fact of it there: what
+    it connects leads on, what stands beside it less so. 1 counts all alike."""
     same_document: float = 0.25
     """Worth of a bridge between two chunks of one document, which goes on speaking of the same
     things: that its chunks share an entity says little."""

@@ -37,6 +37,7 @@ def test_a_recording_adds_to_the_rules_and_says_where(tmp_path) -> None:
     assert ("ada lovelace", "praised", "difference engine") in relations(made)
     (added,) = [r for r in made.relations if r.relation == "praised" and r.span]
     assert document.text[added.span.start : added.span.end].startswith("She praised")
+    assert added.description == "Ada Lovelace praised difference engine"
     assert relations(base) <= relations(made)
 
 

@@ -98,7 +98,9 @@ class _Reading:
         if fault:
             return _complaint(value, fault)
         self.lengthened += len(value) > _PARTS
-        return RelationDraft(source, clean_field(" ".join(value[1:-1])), target)
+        relation = clean_field(" ".join(value[1:-1]))
+        # The fact itself is its summary, so that it counts as what a model said.
+        return RelationDraft(source, relation, target, f"{source} {relation} {target}")
 
 
 def _items(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
