@@ -1,0 +1,100 @@
+"""What a change costs among 1,000 documents that a model read: its own chunks, and nothing else."""
+
+import pytest
+from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text_source
+from tests.indexing.snapshots import snapshot
+
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.pipeline import Pipeline
+from knotwork.indexing.reading import DocumentReader
+from knotwork.indexing.report import EventKind
+from knotwork.indexing.stages import Stages
+from knotwork.indexing.tiers import Tiers
+from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CallCache
+from knotwork.records import ReadingStatus
+from knotwork.stores.registry import open_store
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.transform.model.extractor import ModelExtractor
+
+NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
+COUNT = 1_000
+
+
+def texts():
+    """Return documents of one short paragraph each, which share their names."""
+    pairs = [(a, b) for a in NAMES for b in NAMES if a != b]
+    return {
+        f"{i:04}.txt": "{} meets {} in room {}".format(*pairs[i % len(pairs)], i)
+        for i in range(COUNT)
+    }
+
+
+def read_names(request):
+    """Reply with the two names of the text and what they do."""
+    text = request.messages[0].content.rpartition("<text>")[2]
+    a, _, b = text.split()[:3]
+    said = [f"entity | {name} | PERSON | {name} is about" for name in (a, b)]
+    return "\n".join([*said, f"relation | {a} | meets | {b} | they met"])
+
+
+class Library:
+    """Documents that are indexed again and again, with one file of calls for all indexes."""
+
+    def __init__(self, folder):
+        self.model = ScriptedChatModel(read_names)
+        self.cache = CallCache.open(folder / "calls")
+        self._folder = folder
+
+    def index(self, name, documents):
+        """Bring an index up to date; return what it holds, the events, and the calls made."""
+        store = open_store(str(self._folder / name), create=True)
+        before = len(self.model.requests)
+        try:
+            tiers = Tiers("plain", "read", has_model=True, reads_new=True)
+            extractor = ModelExtractor(
+                CachedChatModel(self.model, self.cache), rules=NameExtractor(), concurrency=4
+            )
+            reader = DocumentReader(extractor, tiers)
+            stages = Stages(ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, reader)
+            sources = [text_source(uri, text) for uri, text in documents.items()]
+            events = list(Pipeline(store, stages).run(sources, covers=lambda entry: True))
+            assert store.readings.counts().keys() == {ReadingStatus.OK}
+            return snapshot(store), events, self.model.requests[before:]
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def library(tmp_path):
+    made = Library(tmp_path)
+    yield made
+    made.cache.close()
+
+
+def test_among_a_thousand_documents_a_change_costs_its_own_chunks_and_a_deletion_nothing(library):
+    documents = texts()
+    _, events, calls = library.index("one.knot", documents)
+    assert len(calls) == COUNT
+    assert sum(event.kind is EventKind.ADDED for event in events) == COUNT
+
+    _, _, calls = library.index("one.knot", documents)
+    assert calls == []
+
+    more = {**documents, "new.txt": "Ada warns Bo in room 7\n\nBo warns Cleo in room 8"}
+    grown, events, calls = library.index("one.knot", more)
+    assert [call.source for call in calls] == ["new.txt", "new.txt"]
+    assert [e.uri for e in events if e.kind is EventKind.ADDED] == ["new.txt"]
+
+    fewer = {uri: text for uri, text in more.items() if uri != "0500.txt"}
+    shrunk, events, calls = library.index("one.knot", fewer)
+    assert calls == []
+    assert [e.uri for e in events if e.kind is EventKind.REMOVED] == ["0500.txt"]
+    fresh, events, calls = library.index("fresh.knot", fewer)
+    assert calls == []  # all of it is kept
+    assert sum(event.kind is EventKind.ADDED for event in events) == COUNT
+    assert shrunk == fresh
+
+    back, _, calls = library.index("one.knot", more)
+    assert calls == []
+    assert back == grown
