@@ -18,7 +18,11 @@ from knotwork.cli.main import PROGRAM, run
 from knotwork.config.settings import sections, setting_fields
 
 DOCS = Path(__file__).parents[1] / "docs"
-SUBCOMMANDS = {"graph": ("stats", "export"), "config": ("show",)}
+SUBCOMMANDS = {
+    "graph": ("stats", "export"),
+    "schema": ("propose", "examples", "show"),
+    "config": ("show",),
+}
 _PART = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

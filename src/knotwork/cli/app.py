@@ -20,6 +20,7 @@ COMMANDS = {
     "explore": ("explore", "Walk the knowledge graph from names."),
     "communities": ("communities", "Show what the documents are about as a whole."),
     "graph": ("graph", "Count or export the knowledge graph."),
+    "schema": ("schema", "Propose, infer or show what a language model extracts."),
     "documents": ("documents", "List what is in the index, and what was skipped."),
     "delete": ("delete", "Remove documents from the index."),
     "eval": ("evaluate", "Measure retrievers on questions with known passages."),
@@ -79,9 +80,8 @@ class CommandGroup(click.Group):
 @common_options(hidden=False)
 @click.pass_context
 def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
-    """Ask your own documents, and get answers that cite the exact passage.
-
-    The options below may stand before or after a command.
+    """Ask your own documents, and get answers that cite the exact passage. The options below
+    may stand before or after a command.
     """
     ctx.obj = take_common(arguments)
     if version:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,8 +73,14 @@ def _number(count: int | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a basic string of TOML; JSON escapes all but the delete character alike."""
-    return json.dumps(_encodable(text), ensure_ascii=False).replace("\x7f", "\\u007F")
+    """Return a text as a basic string of TOML; what a terminal might obey is escaped."""
+    return f'"{"".join(map(_escaped, _encodable(text)))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
 def _line(text: str) -> str:

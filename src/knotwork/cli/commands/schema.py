@@ -1,0 +1,270 @@
+"""`knotwork schema`: which types and relations a language model is to extract."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import keep_common, with_session
+from knotwork.cli.session import Session
+from knotwork.cli.terminal import count_of
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork.indexing.schema_proposals import ProposalReport
+    from knotwork.transform.model.counted_schema import SchemaProposal
+
+_COUNT = click.IntRange(min=1)
+_ENTRIES = click.IntRange(min=1, max=200)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The file that a schema is written to, if any."""
+
+    path: Path | None
+    overwrites: bool
+
+    def check(self) -> None:
+        """Raise ConfigError where a file is there already, before anything is paid for."""
+        if self.path is not None and not self.overwrites and self.path.exists():
+            raise ConfigError(
+                f"`{self.path}` exists already.", fix="Replace it with --force, or name another."
+            )
+
+
+def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator of click's own kind
+    """Add --output and --force to a command."""
+    force = click.option("--force", is_flag=True, help="Replace a file that exists.")
+    output = click.option(
+        "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there."
+    )
+    return output(force(function))
+
+
+@click.group()
+@keep_common
+def command() -> None:
+    """Propose, infer or show the schema by which a language model extracts."""
+
+
+@command.command(
+    short_help="Propose one for the documents of the index.",
+    epilog=show_examples(
+        "knotwork schema propose -o schema.toml",
+        'knotwork schema propose --chunks 80 --budget "20k tokens"',
+        "knotwork schema propose --no-model --json",
+    ),
+)
+@click.option(
+    "--chunks",
+    metavar="N",
+    type=_COUNT,
+    default=40,
+    show_default=True,
+    help="Passages that a model is shown, spread over the documents.",
+)
+@click.option(
+    "--types", metavar="N", type=_ENTRIES, default=12, show_default=True, help="Types, at most."
+)
+@click.option(
+    "--relations",
+    metavar="N",
+    type=_ENTRIES,
+    default=20,
+    show_default=True,
+    help="Relations, at most.",
+)
+@click.option(
+    "--budget", metavar="AMOUNT", default="", help='The most to spend: as 20k, or "1 EUR".'
+)
+@click.option("--no-model", is_flag=True, help="Count what the index has, and ask no model.")
+@output_options
+@with_session()
+def propose(
+    session: Session,
+    *,
+    chunks: int,
+    types: int,
+    relations: int,
+    budget: str,
+    no_model: bool,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Propose a schema: by the language model for extraction, where one is set.
+
+    It is shown a sample of the passages, a few at a time; what several replies say is kept. Without
+    a model the types and relations of the index are counted. Edit the file, and set
+    extraction.schema to it.
+    """
+    from knotwork.cli.costs import describe_money, describe_usage
+    from knotwork.indexing.schema_proposals import propose_for_index
+
+    target = Target(output, force)
+    target.check()
+    report = propose_for_index(
+        session.open().store,
+        session.settings,
+        chunks=chunks,
+        most_types=types,
+        most_relations=relations,
+        budget=budget,
+        counts_only=no_model,
+    )
+    further = {
+        "model": report.model,
+        "chunks": report.chunks,
+        "documents": report.documents,
+        "usage": describe_usage(report.usage),
+        "money": describe_money(report.money),
+        "notes": list(report.notes),
+    }
+    _give(session, report.proposal, target, heading=_origin(report), further=further)
+    _note_cost(session, report)
+
+
+@command.command(
+    short_help="Infer one from records that you have.",
+    epilog=show_examples(
+        "knotwork schema examples triples.csv -o schema.toml",
+        "knotwork schema examples triples.tsv -o schema.toml --force",
+        "knotwork schema examples records.jsonl --json",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@output_options
+@with_session(hides_store=True)
+def examples(session: Session, *, file: Path, output: Path | None, force: bool) -> None:
+    """Infer the schema of example records: all their types, relations, and what these join.
+
+    FILE is .csv, .tsv or .jsonl with source, source type, relation, target and target type; or
+    with source type, relation and target type alone.
+    """
+    from knotwork.transform.model.schema_examples import schema_of_examples
+
+    target = Target(output, force)
+    target.check()
+    _give(session, schema_of_examples(file), target, heading=f"Inferred from {file}.")
+
+
+@command.command(
+    short_help="Show the one in force.",
+    epilog=show_examples(
+        "knotwork schema show",
+        "knotwork schema show --set extraction.schema=schema.toml",
+        "knotwork schema show --json",
+    ),
+)
+@with_session(hides_store=True)
+def show(session: Session) -> None:
+    """Show the schema in force: the file of extraction.schema."""
+    from knotwork.transform.model.counted_schema import SchemaProposal
+    from knotwork.transform.model.schema import ExtractionSchema
+
+    path = session.settings.extraction.schema
+    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
+    if session.common.json:
+        session.terminal.emit({"file": path or None, **_describe(SchemaProposal(schema))})
+    elif path:
+        _write(SchemaProposal(schema).toml(f"In force: {path}"))
+    else:
+        session.terminal.say("No schema is set: a model may find entities of any type.")
+        session.terminal.note("Propose one with: knotwork schema propose -o schema.toml")
+
+
+def _give(
+    session: Session,
+    proposal: SchemaProposal,
+    target: Target,
+    *,
+    heading: str,
+    further: dict[str, Any] | None = None,
+) -> None:
+    """Write a schema to its file or to standard output, or describe it as an object."""
+    written = proposal.toml(heading, "Set extraction.schema to this file, and edit it as you like.")
+    if target.path is not None:
+        target.path.write_text(written, encoding="utf-8")
+    if session.common.json:
+        file = str(target.path) if target.path else None
+        session.terminal.emit({"file": file, **_describe(proposal), **(further or {})})
+    elif target.path is not None:
+        schema = proposal.schema
+        parts = (
+            count_of(len(schema.entity_types), "type"),
+            count_of(len(schema.relation_types), "relation"),
+            count_of(len(schema.patterns), "pattern"),
+        )
+        session.terminal.say(f"Wrote {', '.join(parts)} to {target.path}")
+        session.terminal.note(f"Use it with: --set extraction.schema={target.path}", style="dim")
+    else:
+        _write(written)
+    tokens = _prompt_tokens(proposal)
+    session.terminal.note(f"It adds about {tokens} tokens to what is asked of each chunk.")
+
+
+def _write(toml: str) -> None:
+    """Print a file on standard output as it is: what a terminal might obey is escaped in it."""
+    sys.stdout.write(toml)
+
+
+def _describe(proposal: SchemaProposal) -> dict[str, Any]:
+    schema = proposal.schema
+    return {
+        "strict": schema.strict,
+        "entity_types": [
+            {
+                "name": name,
+                "count": proposal.types.get(name),
+                "meaning": proposal.meanings.get(name, ""),
+            }
+            for name in schema.entity_types
+        ],
+        "relation_types": [
+            {"name": name, "count": proposal.relations.get(name)} for name in schema.relation_types
+        ],
+        "patterns": [
+            {**pattern._asdict(), "count": proposal.patterns.get(pattern)}
+            for pattern in schema.patterns
+        ],
+        "prompt_tokens": _prompt_tokens(proposal),
+    }
+
+
+def _prompt_tokens(proposal: SchemaProposal) -> int:
+    """Return how many tokens a schema adds to a prompt in English, against none."""
+    from knotwork.text.tokens import count_tokens
+    from knotwork.transform.model.prompts import prompts_in
+
+    prompts, schema = prompts_in("en"), proposal.schema
+    said = f"{schema.types_text(prompts)}\n{schema.rules_text(prompts)}"
+    return max(0, count_tokens(said) - count_tokens(prompts.types))
+
+
+def _origin(report: ProposalReport) -> str:
+    documents = count_of(report.documents, "document")
+    if not report.model:
+        return f"Counted in an index of {documents}, not proposed by a model."
+    return f"Proposed by {report.model} from {count_of(report.chunks, 'passage')} of {documents}."
+
+
+def _note_cost(session: Session, report: ProposalReport) -> None:
+    from knotwork.inference.chat import TokenUsage
+
+    for note in report.notes:
+        session.terminal.note(note, style="yellow")
+    if not report.model:
+        session.terminal.note(
+            "No model was asked. Rules find few types: look through it, or set llm.model."
+        )
+        return
+    total = sum(report.usage.values(), TokenUsage())
+    tokens = f"{total.input_tokens:,} tokens in, {total.output_tokens:,} out"
+    money = "" if report.money is None or not total.calls else f", {report.money:,.4f} of money"
+    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} reused"
+    session.terminal.note(f"Model: {calls}: {tokens}{money}")
