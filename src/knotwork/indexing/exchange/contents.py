@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.exchange.labels import join_sentences
 from knotwork.records import Community, Description, EdgeType, Entity
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
@@ -141,7 +142,7 @@ class Contents:
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
             for key, given in self.store.readings.descriptions(batch).items():
-                found[key] = " ".join(dict.fromkeys(told.text for told in self._ordered(given)))
+                found[key] = join_sentences(told.text for told in self._ordered(given))
             for key, summary in self.store.readings.summaries(batch).items():
                 found[key] = summary.text
         return found

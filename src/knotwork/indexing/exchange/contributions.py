@@ -22,6 +22,7 @@ from knotwork.indexing.exchange.foreign import (
 from knotwork.indexing.exchange.grounds import Grounds
 from knotwork.indexing.exchange.labels import (
     is_shouted,
+    join_sentences,
     name_relation,
     one_line,
     plain_type,
@@ -180,9 +181,10 @@ class _Assembly:
         key = (entity_id(source.form), label, entity_id(target.form))
         known = self.relations[chunk.id].get(key)
         if known is not None:
-            said = dict.fromkeys(text for text in (known.description, told) if text)
             self.relations[chunk.id][key] = replace(
-                known, weight=known.weight + weight, description=" ".join(said)
+                known,
+                weight=known.weight + weight,
+                description=join_sentences((known.description, told)),
             )
             return
         self.relations[chunk.id][key] = Relation(
@@ -293,7 +295,7 @@ class _Assembly:
 
     def _descriptions(self, key: str) -> list[Description]:
         return [
-            Description(key, form, " ".join(dict.fromkeys(texts)))
+            Description(key, form, join_sentences(texts))
             for form, texts in self.told[key].items()
             if any(texts)
         ]

@@ -19,7 +19,7 @@ from typing import Any
 from knotwork.errors import StoreBusy
 from knotwork.indexing.exchange.contents import Contents, make_uuid, time_of
 from knotwork.indexing.exchange.graphrag_tables import write_table
-from knotwork.indexing.exchange.labels import say_relation
+from knotwork.indexing.exchange.labels import join_sentences, say_relation
 from knotwork.indexing.exchange.reports import write_reference
 from knotwork.records import (
     Chunk,
@@ -140,7 +140,7 @@ class _Tables:
             told = self._held.told(batch)
             for edge in batch:
                 source, target = self._held.titles[edge.source], self._held.titles[edge.target]
-                said = " ".join(told.get(edge.id, ()))
+                said = join_sentences(told.get(edge.id, ()))
                 degrees = [self._held.degrees.get(end, 0) for end in (edge.source, edge.target)]
                 yield {
                     "id": edge.id,

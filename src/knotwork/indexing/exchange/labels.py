@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from knotwork.text.names import normal_form
 from knotwork.transform.model.drafts import UNNAMED_RELATION
@@ -23,6 +24,7 @@ _NO_LABEL = re.compile(
     r"[.,;:!?()\[\]\"“”。，；：！？（）「」《》]|^['’]|[^\W\d_a-z\u3400-\u9fff]|\d"
 )
 _JOINTS = frozenset({"and", "or", "&", "和", "与", "及"})
+_ENDS = (".", "!", "?", "…", "。", "！", "？", '"', "”", ")", "）", ";", "；", ":", "：")
 _ARTICLE = re.compile(r"\s+(?:the|an?)$", re.IGNORECASE)
 _LEADING_ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
@@ -36,6 +38,13 @@ def plain_type(kind: str) -> str:
 def one_line(text: str) -> str:
     """Return a text on one line."""
     return " ".join(text.split())
+
+
+def join_sentences(texts: Iterable[str]) -> str:
+    """Return distinct texts as one, with a stop where one of them has none at its end."""
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    ended = [text if text.endswith(_ENDS) else f"{text}." for text in distinct[:-1]]
+    return " ".join([*ended, *distinct[-1:]])
 
 
 def name_relation(source: str, target: str, description: str) -> str:
