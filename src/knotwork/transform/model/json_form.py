@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from knotwork.transform.model.cleaning import clean_field, name_fault, plain_text
@@ -40,7 +40,7 @@ class JsonReader:
         beside: list[str] = []
         while match := _START.search(text, position):
             try:
-                value, position = json.JSONDecoder(strict=False).raw_decode(text, match.start())
+                value, position = _DECODER.raw_decode(text, match.start())
             except (ValueError, RecursionError):
                 # One level deeper: of a list that breaks off, the whole items can still be read.
                 position = match.end()
@@ -99,41 +99,57 @@ class _Reading:
             self._complain(value, "no record")
 
     def _take_object(self, value: Mapping[str, Any], key: str, depth: int) -> None:
-        found = {str(name).casefold(): content for name, content in value.items()}
-        source, target = _first(found, _SOURCE), _first(found, _TARGET)
-        if source and target:
-            relation = _first(found, _RELATION) or key
-            self._relation(source, relation, target, _first(found, _SUMMARY), value)
+        fields = _Fields(value)
+        if fields.has(_SOURCE) and fields.has(_TARGET):
+            ends = fields.take(_SOURCE), fields.take(_TARGET)
+            label = fields.take(_RELATION) or key
+            kept = self._relation(ends[0], label, ends[1], fields.take(_SUMMARY), value)
+        elif fields.has(_NAME):
+            name = fields.take(_NAME)
+            kind = fields.take(_TYPE) or key
+            kept = self._entity(name, kind, fields.take(_SUMMARY), value)
+        else:
+            for inner, content in value.items():
+                # A list under such a key holds records that say themselves what they are.
+                plain = inner.casefold() in _CONTAINERS
+                self.take(content, key="" if plain else inner, depth=depth + 1)
             return
-        name = _first(found, _NAME)
-        if name:
-            self._entity(name, _first(found, _TYPE) or key, _first(found, _SUMMARY), value)
-            return
-        for inner, content in value.items():
-            # A list under such a key holds records that say themselves what they are.
-            plain = str(inner).casefold() in _CONTAINERS
-            self.take(content, key="" if plain else str(inner), depth=depth + 1)
+        if kept:
+            self._take_rest(fields.left, depth)
 
-    def _entity(self, name: str, kind: str, summary: str, value: object) -> None:
+    def _take_rest(self, left: Mapping[str, Any], depth: int) -> None:
+        """Keep the records inside a record, and complain of words that none has a place for."""
+        for name, content in left.items():
+            inner = content if isinstance(content, list) else [content]
+            if any(isinstance(item, Mapping | list) for item in inner):
+                self.take(content, key="" if name in _CONTAINERS else name, depth=depth + 1)
+            elif name not in _ASIDE and _WORD.search("".join(map(_text, inner))):
+                self._complain({name: content}, "a field that no record has")
+
+    def _entity(self, name: str, kind: str, summary: str, value: object) -> bool:
+        """Keep an entity and return True, or complain."""
         name = clean_field(name)
         fault = name_fault(name)
         if fault:
             self._complain(value, fault)
         else:
             self.entities.append(EntityDraft(name, clean_field(kind), clean_field(summary)))
+        return not fault
 
     def _relation(
         self, source: str, relation: str, target: str, summary: str, value: object
-    ) -> None:
+    ) -> bool:
+        """Keep a relation and return True, or complain."""
         ends = clean_field(source), clean_field(target)
         fault = name_fault(ends[0]) or name_fault(ends[1])
         if not fault and not (relation.strip() or summary.strip()):
             fault = "a relation that says nothing"
         if fault:
             self._complain(value, fault)
-            return
+            return False
         label = clean_field(relation)
         self.relations.append(RelationDraft(ends[0], label, ends[1], clean_field(summary)))
+        return True
 
     def _complain(self, value: object, reason: str) -> None:
         self.complaints.append(Complaint(json.dumps(value, ensure_ascii=False), reason))
@@ -145,12 +161,43 @@ _CONTAINERS = frozenset(
 )
 
 
-def _first(found: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    return next(_strings(found, keys), "")
+_ASIDE = frozenset(
+    "id index weight strength score confidence rank importance language".split()  # noqa: SIM905
+)
+"""Fields that say nothing of what the text says."""
 
 
-def _strings(found: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        value = found.get(key)
-        if isinstance(value, str) and value.strip():
-            yield value
+class _Fields:
+    """The fields of an object, by name without case; ``left`` are those that were not taken."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        self.left = _unique((name.casefold(), content) for name, content in value.items())
+
+    def has(self, names: tuple[str, ...]) -> bool:
+        return any(map(self._is_text, names))
+
+    def take(self, names: tuple[str, ...]) -> str:
+        """Return the text of the first of these fields that has any, or ""."""
+        name = next(filter(self._is_text, names), "")
+        return str(self.left.pop(name)) if name else ""
+
+    def _is_text(self, name: str) -> bool:
+        value = self.left.get(name)
+        return isinstance(value, str) and bool(value.strip())
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return pairs as a dictionary; a name that comes again is marked, so that nothing is lost."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        while name in found:
+            name += "'"  # noqa: PLW2901  the same name, marked
+        found[name] = value
+    return found
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
