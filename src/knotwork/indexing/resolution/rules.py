@@ -23,9 +23,11 @@ from knotwork.indexing.resolution.spelling import are_spellings, is_plural
 from knotwork.indexing.resolution.statements import is_explained, is_other_name
 from knotwork.indexing.resolution.vocabulary import (
     AMBIGUOUS_PLACES,
+    HAN_GENERIC,
     HAN_LANDSCAPE,
     HAN_PLACE_FORMS,
     LOOSE_LEGAL_FORMS,
+    PROVINCES,
 )
 from knotwork.text.segmentation import segment
 from knotwork.transform.rules.vocabulary import JOINERS
@@ -67,7 +69,9 @@ def _by_letters(pair: PairView) -> Ruling | None:
 
 
 def _by_title(pair: PairView, *, several: bool) -> Ruling:
-    persons = pair.short.person or pair.full.person or pair.short.shape.han
+    persons = pair.short.person is not None or pair.full.person is not None
+    if pair.short.shape.han:
+        persons = "PERSON" in {pair.short.entity.type, pair.full.entity.type}
     if persons and (several or pair.together):
         return agree("the same but for a title", 0.96)
     return leave_open("the same but for a title", 0.5 if pair.together else 0.3)
@@ -79,9 +83,10 @@ def _by_legal_form(pair: PairView) -> Ruling:
     if legal <= HAN_PLACE_FORMS.keys():
         if len(legal) > 1:
             return differ("kinds of place differ")
-        if one.squeezed in AMBIGUOUS_PLACES or one.squeezed[-1] in HAN_LANDSCAPE:
-            return leave_open("a place of two kinds", 0.5)
-        return agree(f"the same but for {legal.pop()}", 0.97)
+        form = legal.pop()
+        if _is_known_place(pair, form):
+            return agree(f"the same but for {form}", 0.97)
+        return leave_open(f"the same but for {form}", 0.5)
     if len(legal) > 1:
         return leave_open("legal forms differ", 0.4)
     form = legal.pop()
@@ -90,6 +95,17 @@ def _by_legal_form(pair: PairView) -> Ruling:
     if known and form not in LOOSE_LEGAL_FORMS:
         return agree(f"the same but for the legal form {form}", 0.97)
     return leave_open("the same but for a legal form", 0.6)
+
+
+def _is_known_place(pair: PairView, form: str) -> bool:
+    """Tell whether a place goes by its name with and without the form: 山东省, but not 平原省, and
+    石家庄市, but neither 大城市 nor 井冈山市.
+    """
+    core = pair.short.shape.squeezed
+    if form == "省":
+        return core in PROVINCES
+    several = core in AMBIGUOUS_PLACES or core[-1] in HAN_LANDSCAPE or core[0] in HAN_GENERIC
+    return pair.together and not several
 
 
 def _is_proper(bare: Profile) -> bool:
@@ -134,7 +150,7 @@ def _by_plural(pair: PairView) -> Ruling | None:
         return None
     if not is_plural(one.words[-1], other.words[-1]) or pair.short.person or pair.full.person:
         return None
-    if len(one.words) > 1:
+    if len(one.words) > 1 and one.words[0] not in JOINERS:
         return agree("the plural", 0.94)
     return leave_open("perhaps the plural", 0.5)
 

@@ -112,4 +112,4 @@ def edit_distance(one: str, other: str, *, most: int) -> int:
         if min(current) > most:
             return most + 1
         before, above = above, current
-    return above[-1]
+    return min(above[-1], most + 1)

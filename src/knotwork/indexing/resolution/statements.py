@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from knotwork.indexing.resolution.evidence import Profile
 from knotwork.indexing.resolution.rulings import PairView
+from knotwork.indexing.resolution.vocabulary import HAN_LANGUAGES
+from knotwork.records import Span
 from knotwork.text.characters import HAN
 from knotwork.transform.rules.aliases import is_short_for
 
@@ -29,6 +31,7 @@ _CUT_OFF = re.compile(
     rf"|[{HAN}]$"
 )
 """What stands before a name that is only the end of a longer one."""
+_GOES_ON = re.compile(f"[{HAN}]")
 
 
 def is_explained(pair: PairView, short: Profile, full: Profile) -> bool:
@@ -48,15 +51,22 @@ def is_other_name(pair: PairView) -> bool:
     """Tell whether a text says that one is another name of the other, and means the whole name."""
     han = pair.full.shape.han or pair.short.shape.han
     short, full = pair.short.entity.name, pair.full.entity.name
+    if {pair.short.shape.core, pair.full.shape.core} & HAN_LANGUAGES:
+        return False
     whole = han and is_short_for(short, full)
+    cues = (_HAN_STATES if han else _STATES,)
     for text in _texts(pair):
         for first, second in ((full, short), (short, full)):
-            start = _find_statement(text, first, second, (_HAN_STATES if han else _STATES,))
-            if start is not None and (
-                whole or not _CUT_OFF.search(text, max(0, start - 40), start)
-            ):
+            found = _find_statement(text, first, second, cues)
+            if found is not None and (whole or not _is_cut_off(text, found)):
                 return True
     return False
+
+
+def _is_cut_off(text: str, found: Span) -> bool:
+    """Tell whether the names of a statement are only parts of longer ones."""
+    before = _CUT_OFF.search(text, max(0, found.start - 40), found.start)
+    return before is not None or _GOES_ON.match(text, found.end) is not None
 
 
 def _texts(pair: PairView) -> Iterator[str]:
@@ -65,8 +75,8 @@ def _texts(pair: PairView) -> Iterator[str]:
 
 def _find_statement(
     text: str, first: str, second: str, cues: tuple[re.Pattern[str], ...]
-) -> int | None:
-    """Return where ``first`` stands, a cue behind it and ``second`` behind that."""
+) -> Span | None:
+    """Return where ``first`` stands, with a cue behind it and ``second`` behind that."""
     folded = text.lower()
     if len(folded) != len(text):  # a capital of two letters in lower case: İ
         folded = text
@@ -76,6 +86,6 @@ def _find_statement(
         end = start + len(first)
         place = folded.find(second, end, end + _BETWEEN + len(second))
         if place >= 0 and any(cue.fullmatch(text, end, place) for cue in cues):
-            return start
+            return Span(start, place + len(second))
         start = folded.find(first, end)
     return None

@@ -35,11 +35,22 @@ LOOSE_LEGAL_FORMS = frozenset({"公司"})
 HAN_PLACE_FORMS = {"市": 2, "省": 2}
 """Ends that the name of a Chinese place has or lacks, likewise."""
 
-AMBIGUOUS_PLACES = frozenset({"吉林", "海南"})
-"""Places of two kinds: 吉林市 lies in 吉林省."""
+AMBIGUOUS_PLACES = frozenset({"吉林", "大都", "大城", "长崎", "五岛", "朝阳"})
+"""Places of two kinds, or no places: 吉林市 lies in 吉林省, and 大城市 is any large city."""
+
+PROVINCES = frozenset(
+    """
+    河北 山西 辽宁 黑龙江 江苏 浙江 安徽 福建 江西 山东
+    河南 湖北 湖南 广东 四川 贵州 云南 陕西 甘肃 青海
+    """.split()  # noqa: SIM905
+)
+"""Provinces that share their name with nothing else."""
 
 HAN_LANDSCAPE = frozenset("山河江湖海")
 """Ends of names that a mountain or a river shares with a city: 井冈山 and 井冈山市."""
+
+HAN_GENERIC = frozenset("各该本全某每")
+"""Characters that open no name: 各乡镇."""
 
 DEGREES = frozenset(
     ["phd", "md", "esq", "mba", "msc", "bsc", "dphil", "cbe", "obe", "mbe", "kbe", "qc", "frs"]
@@ -123,3 +134,10 @@ HAN_DIGITS |= {"零": "0", "两": "2", "十": "10", "百": "100", "千": "1000"}
 
 DEMONYM_ENDS = ("n", "an", "ian", "ish", "ese", "i", "ic")
 """What makes the name of a people of the name of a country."""
+
+HAN_LANGUAGES = frozenset(
+    """
+    中文 英文 日文 法文 德文 俄文 外文 英语 汉语 日语 法语 德语 俄语
+    """.split()  # noqa: SIM905
+)
+"""Languages in front of a name: in 英文简称CNTV no language is called CNTV."""
