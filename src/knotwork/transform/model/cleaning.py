@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from knotwork.inference.thinking import strip_thinking
 
@@ -81,6 +82,7 @@ def clean_field(field: str) -> str:
     return field.strip()
 
 
+@lru_cache(maxsize=16_384)
 def fold(word: str) -> str:
     """Return a word as it is compared: width, case, and what stands beside letters set aside."""
     folded = unicodedata.normalize("NFKC", word).casefold()

@@ -41,6 +41,12 @@ KNOWN_TYPES = frozenset(
     "person organization organisation place location geo event work product concept other object "  # noqa: SIM905
     "date number group technology 人物 人 组织 机构 地点 地方 事件 作品 产品 概念 其他 其它".split()
 )
+_HEADS = frozenset(
+    "name type summary source relation target entity subject object description fact "  # noqa: SIM905
+    "实体 关系 名称 类型 说明 主体 客体 事实 摘要".split()
+)
+_LONGEST_HEAD = 40
+"""Characters of a head of a table, with all that may stand around it."""
 _KIND_WORDS = "|".join(sorted(ENTITY_WORDS | RELATION_WORDS, key=len, reverse=True))
 _KIND = re.compile(
     rf"[\W_]{{0,3}}({_KIND_WORDS})[*_`\"'”]{{0,3}}\s*([|:：\t,，;；]|-(?=\s))", re.IGNORECASE
@@ -131,10 +137,11 @@ class _Reading:
 
     def _is_head(self, bare: str) -> bool:
         """Tell whether a line is the form that the prompt gave, said back."""
-        fields = {fold(field) for field in bare.split("|") if field.strip()}
-        heads = {"name", "type", "summary", "source", "relation", "target", "entity", "subject"}
-        heads |= {"object", "description", "fact", "实体", "关系", "名称", "类型", "说明", "主体"}
-        return len(fields) > 1 and fields <= heads | {"客体", "事实", "摘要"}
+        fields = [field for field in bare.split("|") if field.strip()]
+        if any(len(field) > _LONGEST_HEAD for field in fields):
+            return False
+        folded = set(map(fold, fields))
+        return len(folded) > 1 and folded <= _HEADS
 
     def _is_entity(self, line: _Line) -> bool:
         if line.kind or self.triplets:

@@ -58,7 +58,7 @@ def prompts_fingerprint() -> str:
 
 def prompt_language(text: str) -> str:
     """Return the language in which a model is asked about a text: "zh" or "en"."""
-    return "zh" if detect_language(text) == "zh" else "en"
+    return "zh" if not text.isascii() and detect_language(text) == "zh" else "en"
 
 
 def mark(name: str, text: str) -> str:
