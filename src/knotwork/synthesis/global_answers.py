@@ -25,7 +25,8 @@ from knotwork.synthesis.numbering import Numbering
 from knotwork.synthesis.overview import Theme, compose_overview, report_evidence
 from knotwork.synthesis.writing import NOT_ASKED, STAGE
 
-MOST_REPORTS = 8
+MOST_REPORTS = 12
+"""As many as a usual budget holds whole: an answer about the whole is as broad as what it reads."""
 OUTPUT_TOKENS = 700
 GLOBAL_SHARE = 1.5
 NO_REPORTS_NOTE = (
