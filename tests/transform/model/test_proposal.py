@@ -309,8 +309,9 @@ def test_replies_of_no_use_are_left_out_and_all_of_them_are_an_error():
         propose_schema(ScriptedChatModel(REPLY), [])
 
 
-def test_nothing_said_in_words_is_an_empty_schema():
-    made = propose_schema(ScriptedChatModel("none"), chunks_of("Hm."))
+@pytest.mark.parametrize("reply", ["none", "type | OTHER | such as this", "没有"])
+def test_nothing_said_in_words_is_an_empty_schema(reply):
+    made = propose_schema(ScriptedChatModel(reply), chunks_of("Hm."))
     assert not made.schema
 
 

@@ -30,6 +30,8 @@ SAYS_NOTHING = frozenset(
 )
 """Types to which anything belongs: a relation with such an end may join whatever."""
 
+_ANYTHING = "a type to which anything belongs"
+
 _TYPE_WORDS = frozenset({"type", "entity type", "entity", "类型", "实体类型", "实体"})
 _HEADS = frozenset(
     {"name", "type name", "类型名称", "名称", "source type", "主体类型", "source", "主体"}
@@ -40,7 +42,8 @@ _HEADS = frozenset(
 class ProposedLines:
     """What a reply proposes: types with their meanings, and relations between types.
 
-    An end that is "" may be of any type. ``says_nothing`` tells that the reply says so in words.
+    An end that is "" may be of any type. ``says_nothing`` tells that the reply says so in words, or names a
+    type to which anything belongs.
     """
 
     types: tuple[tuple[str, str], ...] = ()
@@ -78,6 +81,7 @@ def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
         last = cut and place == len(lines) - 1
         if kind in _TYPE_WORDS:
             fault = _take_type(rest, types, last=last)
+            nothing |= fault == _ANYTHING
         elif kind in RELATION_WORDS:
             fault = _take_relation(rest, relations, last=last)
         else:
@@ -94,7 +98,7 @@ def _take_type(fields: list[str], types: list[tuple[str, str]], *, last: bool) -
     name, *rest = fields
     fault = _type_fault(name)
     if not fault and fold(name) in SAYS_NOTHING:
-        fault = "a type to which anything belongs"
+        fault = _ANYTHING
     if not fault:
         types.append((name, " ".join(part for part in rest if part)))
     return fault

@@ -18,7 +18,8 @@ _END = re.compile(
 _NEXT_NUMBER = re.compile(r"(?<=\))\s*(?:[-*•]|\d+[.)])$")
 _SEPARATOR = re.compile(r"<\|+>|<\|#\|>|\t")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_IDLE = re.compile(r"[\W_\d]*")
+_IDLE = re.compile(r"(?:[\W_\d]|\b(?:additional|entities|relationships?)\b)*", re.IGNORECASE)
+"""Nothing but signs, numbers and headings."""
 
 
 class TupleReader:
