@@ -42,8 +42,8 @@ _HEADS = frozenset(
 class ProposedLines:
     """What a reply proposes: types with their meanings, and relations between types.
 
-    An end that is "" may be of any type. ``says_nothing`` tells that the reply says so in words, or names a
-    type to which anything belongs.
+    An end that is "" may be of any type. ``says_nothing`` tells that the reply says so in
+    words, or names a type to which anything belongs.
     """
 
     types: tuple[tuple[str, str], ...] = ()
