@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,20 @@ Row = Sequence[str]
 
 def fill_tables(path: Path, results: Results) -> None:
     """Replace what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` in a file."""
-    text = path.read_text("utf-8")
-    for name, render in TABLES.items():
-        marked = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        body = "\n".join(render(results))
-        text = marked.sub(lambda m, body=body: f"{m[1]}\n{body}\n\n{m[2]}", text)
-    path.write_text(text, "utf-8")
+    fill_marks(path, {name: render(results) for name, render in TABLES.items()})
     confidences = results["sets"].get(ABSTENTION_SET, {}).get("retrievers", {}).get("auto")
     if confidences:
         draw_abstention(confidences, path.parent / "abstention.svg")
+
+
+def fill_marks(path: Path, tables: Mapping[str, Iterable[str]]) -> None:
+    """Put the lines of each table between the marks of its name."""
+    text = path.read_text("utf-8")
+    for name, lines in tables.items():
+        marked = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        body = "\n".join(lines)
+        text = marked.sub(lambda m, body=body: f"{m[1]}\n{body}\n\n{m[2]}", text)
+    path.write_text(text, "utf-8")
 
 
 def table(header: Row, rows: Iterable[Row], *, left: int = 1) -> Iterator[str]:
