@@ -19,7 +19,15 @@ from knotwork.indexing.resolution.judging import (
     read_verdicts,
 )
 from knotwork.inference.chat import ChatReply
-from knotwork.records import Document, Entity, Verdict, entity_id
+from knotwork.records import (
+    ChunkReading,
+    Description,
+    Entity,
+    EntitySummary,
+    ReadingStatus,
+    Verdict,
+    entity_id,
+)
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.tokens import count_tokens
@@ -138,8 +146,23 @@ def test_a_description_is_one_short_line_that_ends_no_section():
         assert count_tokens(line) <= count_tokens(name) + DESCRIPTION_TOKENS + 8
 
 
+def test_a_models_description_is_shown_and_its_summary_changes_no_question():
+    base = make_index(["z.txt"], texts={"z.txt": "Zorblax Industries makes glass in Leeds."})
+    store = base.store
+    profiles = list(read_profiles(store).values())
+    chunk = store.documents.chunk_ids(store.documents.document_ids()[0])[0]
+    key = next(p.id for p in profiles if p.entity.name == "Zorblax Industries")
+    store.readings.put(
+        [ChunkReading(chunk, "model", ReadingStatus.OK)],
+        [Description(chunk, "zorblax industries", "a maker of panes")],
+    )
+    before = describe(store, profiles)
+    assert before[key].endswith(": ORGANIZATION, a maker of panes")
+    store.readings.put_summaries([EntitySummary(key, "It makes all kinds of glass.", "model", "k")])
+    assert describe(store, profiles) == before
+
+
 def test_a_colon_in_a_name_does_not_end_it():
     base = make_index(["a.txt"], texts={"a.txt": "Nothing of note."})
     profile = make_profile(Entity(entity_id("x y"), "Dune: Part Two", "x y", "WORK", 1))
     assert describe(base.store, [profile]) == {profile.id: "Dune Part Two: WORK"}
-    assert Document("u", "t").id

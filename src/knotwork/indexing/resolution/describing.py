@@ -70,10 +70,9 @@ def describe(store: Store, profiles: Collection[Profile]) -> dict[str, str]:
 def _told_by_model(store: Store, entity_ids: list[str]) -> dict[str, str]:
     if not isinstance(store, StoresReadings):
         return {}
+    # Not the summaries: they are written later, and would make each pair another question.
     described = store.readings.descriptions(entity_ids)
-    told = {entity: notes[0].text for entity, notes in described.items() if notes}
-    told.update((key, s.text) for key, s in store.readings.summaries(entity_ids).items())
-    return told
+    return {entity: notes[0].text for entity, notes in described.items() if notes}
 
 
 def _telling_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
