@@ -16,20 +16,27 @@ from tests.synthesis.asked import (
 )
 
 from knotwork.errors import BudgetExceeded, ModelUnavailable, UnknownName, Unparsable
-from knotwork.records import EXTRACTIVE_SOURCE
+from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id
+from knotwork.retrieval.reports import StoredReports
 from knotwork.stores.registry import open_store
+from knotwork.synthesis.asking import Asker
 from knotwork.synthesis.events import AskEventKind
 from knotwork.synthesis.global_answers import NO_REPORTS_NOTE
+from knotwork.synthesis.inquiry import Sources
 from knotwork.synthesis.messages import no_answer
 from knotwork.synthesis.modes import (
     DRIFT_TOKENS,
     FIRST_GLOBAL_TOKENS,
+    FIRST_REPORTS_TOKENS,
+    FURTHER_REPORTS_TOKENS,
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
     MAP_REDUCE_TOKENS,
     AskMode,
 )
 from knotwork.synthesis.writing import NOT_ASKED, SOURCES_SILENT
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.text.names import normal_form
 
 RIVERS = tuple(
     f"What do all the documents say of mills on the {name}?" for name in ("Alder", "Birch")
@@ -326,9 +333,60 @@ def test_by_default_rules_choose_the_mode(sample, question, mode):
     assert sample.ask(question, "auto")[0].mode == mode
 
 
-def test_local_is_chosen_where_a_model_described_entities(sample):
+def test_rules_choose_local_where_a_model_described_entities(sample):
     question = "Tell me about Oriane Keld"
     assert sample.ask(question, "auto")[0].mode == "basic"
+    store = sample.open(None).store
+    entity = entity_id(normal_form("Oriane Keld"))
+    (((chunk_id, _),),) = store.graph.about([entity], fan=1).values()
+    with store.transaction():
+        store.readings.put(
+            [ChunkReading(chunk_id, "m", ReadingStatus.OK)],
+            [Description(chunk_id, normal_form("Oriane Keld"), "a designer of many sensors")],
+        )
+    assert sample.ask(question, "auto")[0].mode == "local"
+    assert "a designer of many sensors" in sample.requests[-1].messages[1].content
+    assert sample.ask(question, "auto", None)[0].mode == "basic"
+
+
+class RecordingReports:
+    """Gives the reports of a store, and keeps which were asked for."""
+
+    notes = ("A note of the source.",)
+
+    def __init__(self, store):
+        self._reports = StoredReports(store)
+        self.asked = []
+
+    def reports(self, community_ids, *, spend_tokens=0):
+        self.asked += [(i, spend_tokens) for i in community_ids]
+        return self._reports.reports(community_ids)
+
+
+@pytest.mark.parametrize(
+    ("mode", "question", "most"),
+    [
+        ("basic", DETAIL, 0),
+        ("local", DETAIL, 2),
+        ("hybrid", DETAIL, 5),
+        ("drift", DETAIL, 4),
+        ("global", THEMES, 12),
+    ],
+)
+def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, question, most):
+    base = sample.open(None)
+    source = RecordingReports(base.store)
+    model = ScriptedChatModel(with_replies())
+    sources = Sources(base.search, lambda: source, lambda model: source, lambda: None)
+    asker = Asker(base.store, base.settings, model=model)
+    *_, last = asker.answer(question, sources, {"mode": mode})
+    asker.close()
+    assert last.answer.answered
+    assert bool(source.asked) == bool(most)
+    assert len(source.asked) <= most
+    allowed = {FIRST_REPORTS_TOKENS, FURTHER_REPORTS_TOKENS} if mode == "global" else {0}
+    assert {spend for _, spend in source.asked} <= allowed
+    assert ("A note of the source." in last.answer.notes) == (mode != "basic")
 
 
 def test_a_model_may_choose_the_mode(sample):

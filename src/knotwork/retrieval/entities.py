@@ -51,10 +51,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """``entities`` are those of the question, the most important first; ``facts`` best first."""
+    """``entities`` are those of the question, the most important first; ``facts`` best first.
+
+    ``names_any`` says that the question itself names one of them for certain.
+    """
 
     entities: tuple[Entity, ...]
     facts: tuple[Fact, ...]
+    names_any: bool = False
 
 
 def read_surroundings(
@@ -72,7 +76,8 @@ def read_surroundings(
     reader = _FactReader(store, question, {hit.chunk.id for hit in evidence.hits})
     facts = [*reader.descriptions(chosen, ranked), *reader.relations(chosen, ranked)]
     facts.sort(key=lambda fact: (-fact.worth, fact.text))
-    return Surroundings(chosen, tuple(facts))
+    names_any = any(link.trust == 1.0 for link in question.links)
+    return Surroundings(chosen, tuple(facts), names_any)
 
 
 def _rank_entities(

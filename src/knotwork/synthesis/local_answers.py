@@ -38,10 +38,11 @@ def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return
-    if not quoted.answered:
+    around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
+    # "Tell me about X" has few words to be confident by; that X is known is enough to ask.
+    if not quoted.answered and not (around.names_any and around.facts):
         yield inquiry.writer.finish(quoted, NOT_ASKED)
         return
-    around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
     context = pack_context(
         evidence,
         facts=around.facts,

@@ -107,9 +107,11 @@ def reduce_points(
     assert model is not None
     if not points:
         quoted = replace(quoted, notes=(*quoted.notes, *notes))
-        lost = f"Sentences are quoted, as {model.name} gave no answer: {collected.error}"
-        is_lost = collected.is_lost
-        yield writer.finish(quoted, lost) if is_lost else writer.finish(writer.decline(quoted))
+        if collected.is_lost:
+            lost = f"Sentences are quoted, as {model.name} gave no answer: {collected.error}"
+            yield writer.finish(quoted, lost)
+        else:  # without a part there was nothing to ask about
+            yield writer.finish(writer.decline(quoted) if collected.points else quoted)
         return
     kept = pack_points(points, budget_tokens=budget_tokens)
     passages = numbering.passages({number for point in kept for number in point.numbers})
