@@ -9,6 +9,7 @@ from knotwork.records import Document
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.brains.marks import read_assignment
 from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing.model_server import ModelTestServer
 
 TEXTS = {
     "firms.txt": "Ada Smith founded Acme London in 1900.\n\nBob Jones led Acme London from Vienna.",
@@ -111,3 +112,18 @@ def test_both_turns_follow_each_other_and_are_kept_apart_by_settings(indexed):
     assert report.unchanged == len(TEXTS)
     assert len(model.requests) == calls
     assert relations_of(again) == relations_of(kb)
+
+
+def test_a_server_is_asked_the_same(tmp_path):
+    settings = {"extraction_gleanings": 1, "extraction_check_relations": True}
+    with ModelTestServer() as server:
+        base = {"llm_model": "openai:brain", "llm_base_url": server.url, "llm_tier": "full"}
+        with knotwork.open(
+            tmp_path / "served.knot", embedding_model="none", **base, **settings
+        ) as kb:
+            report = kb.index_documents([Document(u, t, title=u) for u, t in TEXTS.items()])
+            assert report.usage["extract"].calls == 3 * len(TEXTS)
+            assert kb.store.readings.quarantined() == []
+            assert ("Ada Smith", "founded", "Acme London") in relations_of(kb)
+        contents = [call.body["messages"][0]["content"] for call in server.traffic.calls]
+    assert sum(content.startswith("task: check-relations") for content in contents) == len(TEXTS)
