@@ -5,36 +5,35 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from knotwork.config import Settings, load_settings
-from knotwork.config.settings import setting_fields
-from knotwork.errors import ConfigError, MissingExtra, UnknownName
-from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, holds_vectors
+from knotwork.config import Settings
+from knotwork.errors import MissingExtra
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder, holds_vectors
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.registry import open_embedder
+from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.inference.role_models import forget_calls
+from knotwork.knowledge_base.statistics import Statistics, read_statistics
 from knotwork.records import (
     Answer,
     Direction,
     Document,
     Evidence,
-    GraphSchema,
     Query,
     Subgraph,
 )
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.base import LedgerEntry, Store
-from knotwork.stores.registry import open_store
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
     from knotwork.indexing.estimation import IndexEstimate
+    from knotwork.indexing.exchange import ImportReport
     from knotwork.indexing.runs import IndexingRun, IndexOptions
     from knotwork.synthesis.asking import Asker, AskOptions
     from knotwork.synthesis.events import AskEvent
@@ -43,44 +42,6 @@ NO_VECTORS_NOTE = (
     "Searched by full text and the knowledge graph alone: the vectors of this index are of "
     "`{stored}`, which is not at hand."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What an index holds. ``embedder`` is empty without vectors; ``failed`` could not be read."""
-
-    documents: int
-    chunks: int
-    entities: int
-    failed: int
-    embedder: str
-    graph: GraphSchema
-
-
-def open(  # noqa: A001 - `knotwork.open` is how it is called
-    path: str | Path | None = None,
-    *,
-    settings: Settings | str | Path | None = None,
-    read_only: bool = False,
-    embedder: Embedder | None = None,
-    chat_model: ChatModel | None = None,
-    **overrides: object,
-) -> KnowledgeBase:
-    """Open the knowledge base at ``path``, and make one if there is none; no model is loaded.
-
-    ``settings`` are Settings, or the file to read them from; without them, `knotwork.toml` and the
-    environment decide. ``overrides`` are single settings as SECTION_KEY, for example
-    ``embedding_model="none"`` or ``index_chunk_tokens=300``. ``path`` is a file or ``memory:``,
-    by default ``store.path``. ``embedder`` and ``chat_model`` take the place of those in the
-    settings.
-
-    Raises StoreNotFound when it is to be read only and is not there, SchemaMismatch when the file
-    is no index of this version, ConfigError or UnknownName for wrong settings.
-    """
-    loaded = _settle(settings, overrides)
-    url = str(path) if path is not None else loaded.store.path
-    store = open_store(url, read_only=read_only, create=not read_only)
-    return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model)
 
 
 class KnowledgeBase:
@@ -335,14 +296,21 @@ class KnowledgeBase:
 
     def stats(self) -> Statistics:
         """Return what the index holds."""
-        return Statistics(
-            documents=self.store.documents.document_count(),
-            chunks=self.store.documents.chunk_count(),
-            entities=self.store.graph.entity_count(),
-            failed=sum(1 for entry in self.store.ledger.entries() if entry.error),
-            embedder=self.store.meta().get(EMBEDDER_META, ""),
-            graph=self.store.graph.schema(),
-        )
+        return read_statistics(self.store)
+
+    def import_from(
+        self, path: str | Path, *, layout: str = "auto", name: str = ""
+    ) -> ImportReport:
+        """Bring in the index of another system, "graphrag" or "lightrag", and return what came.
+
+        ``name`` is what its documents are called by, by default the name of its folder; they stay
+        until they are deleted. Raises IndexingError when the folder holds no index that can be
+        read, UnknownName for an unknown layout, MissingExtra without the library that reads it.
+        """
+        from knotwork.indexing.exchange import import_index
+
+        embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
+        return import_index(self.store, Path(path), format=layout, name=name, embedding=embedding)
 
     def _begin(self, options: IndexOptions) -> IndexingRun:
         from knotwork.indexing.runs import IndexingRun
@@ -367,22 +335,6 @@ class KnowledgeBase:
             if key not in self._retrievers:
                 self._retrievers[key] = build_retriever(name, store=self.store, embedder=embedder)
             return self._retrievers[key], notes
-
-
-def _settle(settings: Settings | str | Path | None, overrides: dict[str, object]) -> Settings:
-    known = {entry.name.replace(".", "_"): entry.name for entry in setting_fields()}
-    for name in overrides:
-        if name not in known:
-            raise UnknownName("setting", name, known)
-    if isinstance(settings, Settings):
-        if overrides:
-            raise ConfigError(
-                f"`{next(iter(overrides))}` was given beside whole Settings.",
-                fix="Set it there: dataclasses.replace, or load_settings(overrides=...).",
-            )
-        return settings
-    values = {known[name]: value for name, value in overrides.items()}
-    return load_settings(file=settings, overrides=values).settings
 
 
 def _with_notes(evidence: Evidence, notes: tuple[str, ...]) -> Evidence:

@@ -1,0 +1,7 @@
+"""The knowledge base: where store, loaders, extractor, models and retrievers come together."""
+
+from knotwork.knowledge_base.base import NO_VECTORS_NOTE, KnowledgeBase
+from knotwork.knowledge_base.opening import open  # noqa: A004 - `knotwork.open` is how it is called
+from knotwork.knowledge_base.statistics import Statistics
+
+__all__ = ["NO_VECTORS_NOTE", "KnowledgeBase", "Statistics", "open"]
