@@ -69,6 +69,7 @@ def test_titles_documents_and_memory_may_name_what_the_chunk_calls_shorter() -> 
     assert assembled(text, draft, rules=False)[0].kept == 0
     for around in (
         Surroundings(document_text="Ebenezer Scrooge was old. Then Scrooge went home."),
+        Surroundings(document_text="He was old: Ebenezer\n  Scrooge. Then Scrooge went home."),
         Surroundings(memory="Ebenezer Scrooge (PERSON)\nEbenezer Scrooge | employs | Cratchit"),
     ):
         made, _, whole = assembled(text, draft, around=around, rules=False)

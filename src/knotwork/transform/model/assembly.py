@@ -8,6 +8,7 @@ this chunk. Nothing that the rules found is taken away or made less.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -149,7 +150,7 @@ class _Assembly:
 
     def _part_of_known(self, name: str, form: str) -> tuple[Span, ...]:
         """Return where a part of a name stands whose whole the document or the memory holds."""
-        if name not in self.around.document_text and form not in self._memory_forms:
+        if form not in self._memory_forms and not _stands_in(name, self.around.document_text):
             return ()
         return self.text.find_part(name)
 
@@ -241,6 +242,14 @@ class _Assembly:
             mention = self.mentions[form]
             if own > mention.about:
                 self.mentions[form] = replace(mention, about=round(own, 4))
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Tell whether a text holds a name as it is written, though lines may break inside it."""
+    if name in text:
+        return True
+    words = name.split()
+    return len(words) > 1 and bool(re.search(r"\s+".join(map(re.escape, words)), text))
 
 
 def _plain_type(kind: str) -> str:
