@@ -30,6 +30,7 @@ Brain = Callable[[Sequence[Message]], str]
 Task = Callable[[Assignment, LineForm], str]
 
 _PAIR = re.compile(r"^\s*(\d+)[.):、]?\s*(.+?)\s*\|\|\s*(.+?)\s*$", re.MULTILINE)
+_LEGAL_FORM = re.compile("(?:股份|责任)?有限(?:责任)?")
 _UNNAMED = {"en": "is related to", "zh": "相关"}
 _AND = {"en": " and ", "zh": "与"}
 _HEAD = re.compile(r"^# (\d{1,4})(?: .*)?$", re.MULTILINE)
@@ -232,6 +233,8 @@ def _name_of(described: str) -> str:
 def _is_same(first: str, second: str) -> bool:
     forms = normal_form(first), normal_form(second)
     if forms[0] == forms[1]:
+        return True
+    if is_chinese(first) and _LEGAL_FORM.sub("", first) == _LEGAL_FORM.sub("", second):
         return True
     short, full = sorted((first, second), key=len)
     if is_chinese(short):  # 北大 is 北京大学; 李明 is not 李小明
