@@ -1,5 +1,6 @@
 """The public face: opening, indexing, asking by name, deleting, and what each refuses."""
 
+import json
 import os
 import subprocess
 import sys
@@ -457,3 +458,19 @@ def test_a_failing_model_is_noted_or_raised(path, docs):
             kb.ask("Who approves travel abroad?", budget="100", fallback=False)
         with pytest.raises(ConfigError):
             kb.ask("Who approves travel abroad?", budget="a lot")
+
+
+def test_triples_recorded_elsewhere_come_in_by_a_setting(tmp_path):
+    recording = tmp_path / "triples.jsonl"
+    line = {"uri": "a.txt", "entities": ["Ada"], "triples": [["Ada", "founded", "Acme Works"]]}
+    recording.write_text(json.dumps(line), encoding="utf-8")
+    documents = [knotwork.Document("a.txt", "In 1900 the firm of Acme Works was made by Ada.")]
+    with knotwork.open("memory:", embedding_model="none", index_recording=str(recording)) as kb:
+        kb.index_documents(documents)
+        assert "founded" in {edge.relation for edge in kb.explore("Ada").edges}
+    missing = str(tmp_path / "none.jsonl")
+    with (
+        knotwork.open("memory:", embedding_model="none", index_recording=missing) as kb,
+        pytest.raises(ConfigError, match=r"none\.jsonl"),
+    ):
+        kb.index_documents(documents)

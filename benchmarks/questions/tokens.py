@@ -1,4 +1,4 @@
-"""Measure what a question costs in each mode: tokens in and out, the longest replies included.
+"""Measure what an index costs by stage, and a question in each mode: tokens in and out.
 
     python benchmarks/questions/tokens.py --data ../shared/bench/docs_dbgpt [--tier lean]
 
@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import knotwork
+from knotwork.indexing.report import IndexReport
 from knotwork.inference.chat import ChatRequest, Message
 from knotwork.records import Answer
 from knotwork.synthesis.modes import AskMode
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.text.tokens import count_tokens
 
 WHOLE = (
     "What are the main themes of these documents?",
@@ -85,7 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index.knot"
         with open_index(index, fills=False) as opened:
-            opened.index(arguments.data, tier=arguments.tier)
+            print_index(opened, opened.index(arguments.data, tier=arguments.tier))
             opened.communities()
         print(
             f"tier {arguments.tier}; tokens of one question: short replies mean, most; longest most"
@@ -93,6 +95,22 @@ def main() -> None:
         for mode in AskMode:
             if mode is not AskMode.AUTO:
                 report(index, mode)
+
+
+def print_index(opened: knotwork.KnowledgeBase, done: IndexReport) -> None:
+    """Print the tokens of each stage for each token of the documents."""
+    store = opened.store
+    documents = store.documents.documents(store.documents.document_ids()).values()
+    corpus = sum(count_tokens(document.text) for document in documents)
+    print(f"index of {corpus:,} tokens, {done.total_chunks:,} chunks")
+    for stage, used in done.usage.items():
+        tokens = used.input_tokens + used.output_tokens
+        print(
+            f"{stage:<10} {used.calls:>5,} calls {used.input_tokens:>9,} in "
+            f"{used.output_tokens:>9,} out {tokens / corpus:>7.3f} a token"
+        )
+    total = sum(used.input_tokens + used.output_tokens for used in done.usage.values())
+    print(f"{'all':<10} {'':>11} {'':>12} {total:>9,} {'':>3} {total / corpus:>7.3f} a token")
 
 
 def report(index: Path, mode: AskMode) -> None:

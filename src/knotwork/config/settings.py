@@ -152,6 +152,12 @@ class IndexSettings:
     )
     extractor: str = _setting("rules", "what finds entities and relations", may_be_empty=False)
     dictionary: str = _setting("", "a file of names and types to look for", is_path=True)
+    recording: str = _setting(
+        "",
+        "a JSONL file of entities and triples that a model found elsewhere, to be added to what the\n"
+        'rules find: {"uri": ..., "entities": [...], "triples": [[s, r, o], ...]}',
+        is_path=True,
+    )
     include: tuple[str, ...] = _setting(
         (), "globs of files to index; none means every known format"
     )

@@ -47,7 +47,9 @@ def compose_stages(
         parent_tokens=index.parent_tokens,
     )
     rules = make_extractor(
-        index.extractor, dictionary=Path(index.dictionary) if index.dictionary else None
+        index.extractor,
+        dictionary=Path(index.dictionary) if index.dictionary else None,
+        recording=Path(index.recording) if index.recording else None,
     )
     embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
     chosen = read_tier(tier or settings.llm.tier)
