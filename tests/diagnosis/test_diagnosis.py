@@ -7,6 +7,7 @@ from knotwork.config import EmbeddingSettings, StoreSettings, load_settings
 from knotwork.diagnosis import diagnose
 from knotwork.diagnosis.index import IndexFindings, check_index
 from knotwork.diagnosis.installation import check_disk, check_libraries, check_python
+from knotwork.diagnosis.merged_names import check_merged_names
 from knotwork.diagnosis.models import check_embedder
 from knotwork.diagnosis.names import check_names, check_secrets, check_settings
 from knotwork.indexing.embedding import EMBEDDER_META
@@ -244,3 +245,22 @@ def test_an_index_without_any_vector_fits_every_embedder(tmp_path):
     found = check_index(StoreSettings(path=str(path)))
     assert found.embedder == ""
     assert check_embedder(HASHING, index=found).ok
+
+
+def test_what_is_decided_about_names_is_told_and_what_waits(tmp_path):
+    store = tmp_path / "names.knot"
+    text = "The World Health Organization (WHO) sent help. Later the WHO thanked Kenya."
+    with knotwork.open(store, embedding_model="none") as base:
+        base.index_documents([Document("a", text)])
+        assert check_merged_names(base.store) == []
+        base.find_same_names()
+        (check,) = check_merged_names(base.store)
+        assert check.ok
+        assert check.detail == "things with several names: 1; pairs held apart: 0"
+        assert not check.fix
+        base.index_documents([Document("b", text + " Kenya was glad.")])
+        (check,) = check_merged_names(base.store)
+        assert "that changed since" in check.detail
+        assert "graph names --find" in check.fix
+    found = check_index(StoreSettings(path=str(store))).checks
+    assert "Names" in [check.name for check in found]

@@ -19,7 +19,7 @@ COMMANDS = {
     "search": ("search", "Find passages."),
     "explore": ("explore", "Walk the knowledge graph from names."),
     "communities": ("communities", "Show what the documents are about as a whole."),
-    "graph": ("graph", "Count or export the knowledge graph."),
+    "graph": ("graph", "Count or export the knowledge graph, join names."),
     "schema": ("schema", "Propose, infer or show what a language model extracts."),
     "documents": ("documents", "List what is in the index, and what was skipped."),
     "delete": ("delete", "Remove documents from the index."),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knotwork.config import StoreSettings
+from knotwork.diagnosis.merged_names import check_merged_names
 from knotwork.diagnosis.readings import check_readings
 from knotwork.diagnosis.results import Check, failed
 from knotwork.errors import StoreError, StoreNotFound
@@ -68,6 +69,7 @@ def _examine(store: Store) -> IndexFindings:
         note = UNREAD_NOTE.format(count=unread, chunks=chunks, embedder=embedder)
         checks.append(Check("Languages", ok=True, detail=note, fix=UNREAD_FIX))
     checks += check_readings(store)
+    checks += check_merged_names(store)
     if not holds_vectors(store):
         return IndexFindings(tuple(checks))
     if is_mixed:

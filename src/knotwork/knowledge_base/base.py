@@ -18,15 +18,9 @@ from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.inference.role_models import forget_calls
+from knotwork.knowledge_base.merging import Merging
 from knotwork.knowledge_base.statistics import Statistics, read_statistics
-from knotwork.records import (
-    Answer,
-    Direction,
-    Document,
-    Evidence,
-    Query,
-    Subgraph,
-)
+from knotwork.records import Answer, Direction, Document, Evidence, Query, Subgraph
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.base import LedgerEntry, Store
 
@@ -44,7 +38,7 @@ NO_VECTORS_NOTE = (
 )
 
 
-class KnowledgeBase:
+class KnowledgeBase(Merging):
     """One index with all that fills it and asks it.
 
     Reading from several threads is safe. Parts are made on first use: a knowledge base that only

@@ -1,4 +1,4 @@
-"""`knotwork graph`: what the knowledge graph holds, and its export."""
+"""`knotwork graph`: what the knowledge graph holds, its names, and its export."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork.cli.app import show_examples
+from knotwork.cli.commands import graph_names
 from knotwork.cli.options import keep_common, with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.cli.summaries import NO_EMBEDDER
@@ -35,7 +36,11 @@ def complete_formats(_context: click.Context, _parameter: click.Parameter, typed
 @click.group()
 @keep_common
 def command() -> None:
-    """Count or export the knowledge graph."""
+    """Count or export the knowledge graph, and decide which names mean one thing."""
+
+
+for named in (graph_names.names, graph_names.join, graph_names.part):
+    command.add_command(named)
 
 
 @command.command(

@@ -1,0 +1,99 @@
+"""What a person reads of decisions about names, from Python."""
+
+import pytest
+from tests.indexing.resolution.worlds import groups_by_name, idof, make_index
+
+import knotwork
+from knotwork.errors import ConfigError, StoreError, UnknownName
+from knotwork.indexing.resolution.listing import SameNames, read_same_names
+from knotwork.knowledge_base.merging import Merging
+from knotwork.records import PERSON_SOURCE
+
+
+@pytest.fixture(params=["memory:", "index.knot"])
+def base(request, tmp_path):
+    path = request.param if request.param == "memory:" else tmp_path / request.param
+    with make_index(path=path) as made:
+        yield made
+
+
+def test_things_have_the_names_of_their_groups_those_of_most_chunks_first(base):
+    assert base.same_names() == SameNames()
+    done = base.find_same_names()
+    known = base.same_names()
+    assert known.compared
+    assert len(known.things) == done.groups > 3
+    assert sorted((frozenset(t.names) for t in known.things), key=sorted) == groups_by_name(
+        base.store
+    )
+    assert [t.chunks for t in known.things] == sorted(
+        (t.chunks for t in known.things), reverse=True
+    )
+    for thing in known.things:
+        assert thing.entity_ids[0] == base.store.resolutions.groups()[thing.entity_ids[1]]
+        assert len(thing.decisions) >= len(thing.names) - 1
+        assert all({d.first, d.second} <= set(thing.names) for d in thing.decisions)
+
+
+def test_several_names_may_be_asked_about(base):
+    base.find_same_names()
+    known = base.same_names(["WHO", "Marie Curie"])
+    assert {"WHO", "Curie"} <= {name for thing in known.things for name in thing.names}
+    assert len(known.things) == 2
+    assert base.same_names("Kenya").things == ()
+    with pytest.raises(UnknownName, match="Curie"):
+        base.same_names("Marie Curi")
+
+
+def test_what_joins_and_parts_is_returned_as_it_counts(base):
+    base.find_same_names()
+    parted = base.part("Marie Curie", "Curie")
+    assert parted.decision.undone
+    assert {parted.first, parted.second} == {"Curie", "Marie Curie"}
+    assert base.same_names("Curie").apart == (parted,)
+    joined = base.join("Curie", "Marie Curie")
+    assert joined.decision.source == PERSON_SOURCE
+    assert not joined.refused
+    assert base.same_names("Curie").things[0].decisions == (joined,)
+    with pytest.raises(ConfigError, match="one entity"):
+        base.join("Curie", "CURIE")
+
+
+def test_a_refused_join_is_among_what_is_held_apart(base):
+    base.find_same_names()
+    base.part("Marie Curie", "Curie")
+    base.join("Curie", "Paris")
+    refused = base.join("Paris", "Marie Curie")
+    pairs = {frozenset((idof("Paris"), idof(name))) for name in ("Curie", "Marie Curie")}
+    (lost,) = [item for item in base.same_names().apart if item.refused]
+    assert frozenset(lost.decision.pair) == max(pairs, key=sorted)
+    assert refused.refused is (set(refused.decision.pair) == set(lost.decision.pair))
+
+
+def test_homonyms_have_the_documents_of_each_meaning(base):
+    assert [(found.name, found.documents) for found in base.homonyms("Curie")] == []
+    text = "Tom Wilson was a {0}. In the evening Wilson went home as any {0} does."
+    base.index_documents(
+        [
+            knotwork.Document("a", text.format("sailor")),
+            knotwork.Document("b", text.replace("Tom", "Anna").format("doctor")),
+        ]
+    )
+    (found,) = base.homonyms()
+    assert found.name == "Wilson"
+    assert sorted(found.documents) == [("a",), ("b",)]
+
+
+def test_a_store_that_holds_no_decisions_has_none_and_takes_none(base):
+    class Plain:
+        url = "plain:"
+        documents, graph, texts = base.store.documents, base.store.graph, base.store.texts
+
+    class Plainly(Merging):
+        store = Plain()
+
+    assert read_same_names(Plain()) == SameNames()
+    with pytest.raises(StoreError, match="plain:"):
+        Plainly().join("WHO", "Kenya")
+    with pytest.raises(StoreError, match="plain:"):
+        Plainly().find_same_names()
