@@ -41,8 +41,8 @@ def test_several_names_may_be_asked_about(base):
     assert {"WHO", "Curie"} <= {name for thing in known.things for name in thing.names}
     assert len(known.things) == 2
     assert base.same_names("Kenya").things == ()
-    with pytest.raises(UnknownName, match="Curie"):
-        base.same_names("Marie Curi")
+    with pytest.raises(UnknownName, match="Kenya"):
+        base.same_names("Keny")
 
 
 def test_what_joins_and_parts_is_returned_as_it_counts(base):
