@@ -149,7 +149,7 @@ def test_doctor_fails_on_a_fault_and_says_what_to_do():
         ("knotwork ask x --store kno", "file,kno"),
         ("knotwork ask x --retriever bm", "plain,bm25"),
         ("knotwork explore x --direction o", "plain,out"),
-        ("knotwork graph export --format gr", "plain,graphml"),
+        ("knotwork graph export --format graphm", "plain,graphml"),
         ("knotwork completion f", "plain,fish"),
         ("knotwork documents --color ne", "plain,never"),
     ],
