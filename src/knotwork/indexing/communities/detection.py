@@ -27,14 +27,15 @@ def detect_communities(
     *,
     earlier: Sequence[Community] = (),
     stale: Collection[str] = (),
+    relinked: Collection[str] = (),
 ) -> list[Community]:
     """Return the communities of a network, parents before children.
 
     They continue the ``earlier`` ones as far as these still fit: the graph around members of the
-    ``stale`` ones and around new nodes is looked at again, and the others keep their id. Without
-    earlier ones the result depends on the network alone.
+    ``stale`` ones, of the ``relinked`` entities and around new nodes is looked at again, and the
+    others keep their id. Without earlier ones the result depends on the network alone.
     """
-    before = _labels_before(network, earlier, stale) if earlier else None
+    before = _labels_before(network, earlier, stale, relinked) if earlier else None
     groups = divide(network.adjacency, network.sizes, options, earlier=before)
     ids = _name_groups(network, groups, earlier)
     importance = _importances(network, groups)
@@ -57,7 +58,10 @@ def detect_communities(
 
 
 def _labels_before(
-    network: Network, earlier: Sequence[Community], stale: Collection[str]
+    network: Network,
+    earlier: Sequence[Community],
+    stale: Collection[str],
+    relinked: Collection[str],
 ) -> Earlier:
     """Return which earlier community each node was in, and which nodes to look at again."""
     nodes = len(network.node_ids)
@@ -74,6 +78,7 @@ def _labels_before(
         held += [chunk_place[chunk] for chunk in community.chunk_ids if chunk in chunk_place]
         labels[community.level][held] = position
         touched[held] = community.id in marked  # lower levels come last and decide
+    touched[[place[entity] for entity in relinked if entity in place]] = True
     new = labels[0] < 0
     touched |= new
     touched[network.plain[np.flatnonzero(new)].indices] = True

@@ -11,13 +11,20 @@ community, above chance, rises from 0.048, 0.039 and 0.063 (relations alone) to 
 A name that stands everywhere says little about any place. Each edge is divided by the fourth root
 of the number of chunks of its entity, or of both: the largest community then falls from 1,016 to
 385, from 2,298 to 1,468 and from 1,789 to 1,518 entities, at no loss. By the square root, small
-groups of rare names split off. Other names of the same thing stay nodes of their own: merged, one
-wrong alias glues two topics together, and 70 to 96 % of them end up in one community anyway.
+groups of rare names split off.
+
+Names that a decision makes one (`ResolutionStore.groups`) stay nodes of their own: merged, one
+wrong decision glues two topics together. An edge to the canonical one holds them together. Without
+it 80, 34 and 13 % of them lie in its lowest community (162, 96 and 6 groups of news, Chinese
+company reports and two repositories); with it 100, 97 and 100 %, and modularity over the edges that
+texts give falls by 0.001 at the topmost level and 0.0016 at the lowest. With twice the weight the
+lowest falls by up to 0.006. What is important in a community is told without these edges: a thing
+is not the more important for having many names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +33,12 @@ from scipy import sparse
 from knotwork.graph.partition import Labels, Weights, undirected_adjacency
 from knotwork.records import EdgeType
 from knotwork.stores.base import Store
+from knotwork.stores.resolutions import StoresResolutions
 
 MENTION_WEIGHT = 2.0
 """Weight of a mention, where a relation found once weighs 1."""
+NAME_WEIGHT = 4 * MENTION_WEIGHT
+"""Weight of the edge between an entity and the one that stands for its group."""
 DAMPING_OF_HUBS = 0.25
 """Power of the number of an entity's chunks by which its edges are divided."""
 
@@ -37,8 +47,9 @@ DAMPING_OF_HUBS = 0.25
 class Network:
     """Entities, then chunks, each by ascending id, and the edges among them.
 
-    ``plain`` holds the weights as they were found, ``adjacency`` those with hubs held back. What
-    is computed from ``plain`` inside a community depends on that community alone.
+    ``plain`` holds the weights as they were found, ``adjacency`` those with hubs held back, and the
+    edges between names of one thing. What is computed from ``plain`` inside a community depends on
+    that community alone.
     """
 
     entity_ids: tuple[str, ...]
@@ -58,20 +69,28 @@ class Network:
 
 
 def read_network(store: Store) -> Network:
-    """Read the graph of an index: each mention and each relation, with its weight."""
+    """Read the graph of an index: each mention and each relation, with its weight, and names."""
     mentions = [(e.target, e.source) for e in store.graph.edges(types=[EdgeType.MENTIONS])]
     relations = [
         (e.source, e.target, e.weight) for e in store.graph.edges(types=[EdgeType.RELATES])
     ]
-    return make_network(mentions, relations)
+    return make_network(mentions, relations, read_groups(store))
+
+
+def read_groups(store: Store) -> dict[str, str]:
+    """Return the canonical entity of each that has other names; none where no store holds them."""
+    return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
 
 
 def make_network(
-    mentions: Sequence[tuple[str, str]], relations: Sequence[tuple[str, str, float]]
+    mentions: Sequence[tuple[str, str]],
+    relations: Sequence[tuple[str, str, float]],
+    groups: Mapping[str, str] | None = None,
 ) -> Network:
     """Return the network of (entity, chunk) mentions and weighted (entity, entity) relations.
 
-    A relation with an end that no chunk mentions, which a store should not hold, is left out.
+    ``groups`` lead from the names of a thing to the canonical one. An edge with an end that no
+    chunk mentions, which a store should not hold, is left out.
     """
     entities = sorted({entity for entity, _ in mentions})
     chunks = sorted({chunk for _, chunk in mentions})
@@ -89,9 +108,17 @@ def make_network(
     ends = np.concatenate([named, sources]), np.concatenate([holding, targets])
     weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), found])
     damped = weights * held_back[ends[0]] * held_back[ends[1]]
+    names = [
+        (place[entity], place[standing])
+        for entity, standing in sorted((groups or {}).items())
+        if entity != standing and entity in place and standing in place
+    ]
+    joined: Labels = np.array(names, dtype=np.int64).reshape(-1, 2)
+    linked = np.concatenate([ends[0], joined[:, 0]]), np.concatenate([ends[1], joined[:, 1]])
+    damped = np.concatenate([damped, np.full(len(joined), NAME_WEIGHT)])
     return Network(
         tuple(entities),
         tuple(chunks),
         undirected_adjacency(*ends, weights, nodes=nodes),
-        undirected_adjacency(*ends, damped, nodes=nodes),
+        undirected_adjacency(*linked, damped, nodes=nodes),
     )

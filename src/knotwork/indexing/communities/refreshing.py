@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from knotwork.errors import StoreError
 from knotwork.graph.hierarchy import DivisionOptions
 from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import read_network
+from knotwork.indexing.communities.network import read_groups, read_network
 from knotwork.records import Community, content_id
 from knotwork.stores.base import Store
 from knotwork.stores.communities import CommunityStore, StoresCommunities
+from knotwork.stores.resolutions import StoresResolutions
 
 OPTIONS_META = "communities"
 """Setting of an index that says with which options its communities were made."""
+
+NAMES_META = "communities_names"
+"""Setting of an index that says which names were one when its communities were found."""
+
+FOREIGN_NAMES = "foreign"
+"""Value of it where communities came from elsewhere: these stay until documents change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,9 @@ def refresh_communities(
     """Find the communities of the graph as it is, and store them in one transaction.
 
     Those that still fit stay, with their ids; ``rebuild``, other options than last time, or none
-    stored make them anew, and then they depend on the graph alone, whatever came before. Raises
-    StoreError when the store cannot hold communities, UnknownName for an unknown algorithm.
+    stored make them anew, and then they depend on the graph and on which names are one alone,
+    whatever came before. Raises StoreError when the store cannot hold communities, UnknownName for
+    an unknown algorithm.
     """
     wanted = options or CommunityOptions()
     begun = time.monotonic()
@@ -80,9 +88,10 @@ def refresh_communities(
             DivisionOptions(**asdict(wanted)),
             earlier=before if same and not rebuild else (),
             stale=held.stale(),
+            relinked=_relinked(store, before),
         )
         held.replace(found)
-        store.set_meta({OPTIONS_META: wanted.fingerprint})
+        store.set_meta({OPTIONS_META: wanted.fingerprint, NAMES_META: names_key(store)})
         _remove_lost_texts(store, before, found)
     old = {community.id: community for community in before}
     new = {community.id: community for community in found}
@@ -94,6 +103,34 @@ def refresh_communities(
         changed=sum(key in old and old[key] != community for key, community in new.items()),
         seconds=time.monotonic() - begun,
     )
+
+
+def names_key(store: Store) -> str:
+    """Return what changes with which names are one, however that is decided; "" where none are."""
+    groups = read_groups(store)
+    return content_id(*(f"{one} {other}" for one, other in groups.items())) if groups else ""
+
+
+def _relinked(store: Store, before: Sequence[Community]) -> set[str]:
+    """Return the entities whose community may not fit any more, for their names were decided upon.
+
+    These are the names of one thing that lie in different lowest communities, and those in one
+    whose being the same was undone.
+    """
+    if not isinstance(store, StoresResolutions):
+        return set()
+    if store.meta().get(NAMES_META, "") in {FOREIGN_NAMES, names_key(store)}:
+        return set()
+    lowest = _lowest_communities(before)
+    joined = [p for p in read_groups(store).items() if lowest.get(p[0]) != lowest.get(p[1])]
+    undone = (d.pair for d in store.resolutions.decisions() if d.undone)
+    parted = [p for p in undone if lowest.get(p[0]) == lowest.get(p[1])]
+    return {entity for pair in (*joined, *parted) for entity in pair}
+
+
+def _lowest_communities(communities: Sequence[Community]) -> Mapping[str, str]:
+    ordered = sorted(communities, key=lambda community: community.level)
+    return {member.entity_id: c.id for c in ordered for member in c.members}
 
 
 def stored_communities(held: CommunityStore) -> list[Community]:

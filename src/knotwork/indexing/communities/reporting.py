@@ -16,6 +16,7 @@ from knotwork.indexing.communities.publishing import publish_reports, put_missin
 from knotwork.indexing.communities.refreshing import community_store, stored_communities
 from knotwork.indexing.communities.writing import ReportWriter, WrittenReports, stand_in_key
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport
 from knotwork.stores.base import Store
 from knotwork.transform.model.drafts import Complaint
@@ -67,6 +68,22 @@ def refresh_reports(
 ) -> ReportChanges:
     """Write the reports that are missing or outdated.
 
+    See `report_in_steps`, which this does at once.
+    """
+    return finish(
+        report_in_steps(store, community_ids=community_ids, writer=writer, embedding=embedding)
+    )
+
+
+def report_in_steps(
+    store: Store,
+    *,
+    community_ids: Collection[str] | None = None,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> Steps[ReportChanges]:
+    """Write the reports that are missing or outdated, and yield how many a model has written.
+
     All of them, or those of ``community_ids`` and of the communities below these, which they are
     made from. The extractive ones come first, in one transaction; then ``writer`` has a model write
     those that are worth it, level by level from below, and each call's reports are stored when it
@@ -88,9 +105,12 @@ def refresh_reports(
     by_id = {community.id: community for community in communities}
     model = WrittenReports()
     if writer is not None:
+        yield 0, len(pending)
         for level in _by_level(pending):
             briefs = [desk.brief(community) for community in level]
-            model = model.joined(_write(store, briefs, by_id, writer, embedding))
+            for call in _write(store, briefs, by_id, writer, embedding):
+                model = model.joined(call)
+                yield len(model.reports), len(pending)
     if embedding is not None:
         put_missing_vectors(store, by_id.keys(), embedding)
     return ReportChanges(
@@ -136,7 +156,8 @@ def write_reports(
         if extractive or briefs:
             with store.transaction():  # raises before a model is paid where nothing can be kept
                 publish_reports(store, extractive, of=found)
-        _write(store, briefs, found, writer, embedding)
+        for _ in _write(store, briefs, found, writer, embedding):
+            pass
     if embedding is not None:
         put_missing_vectors(store, found.keys(), embedding)
     return held.reports(found.keys())
@@ -202,18 +223,12 @@ def _write(
     communities: Mapping[str, Community],
     writer: ReportWriter,
     embedding: Embedding | None,
-) -> WrittenReports:
-    """Have a model write reports, and store those of each call when it comes."""
-    reports: list[CommunityReport] = []
-    stood_in: frozenset[str] = frozenset()
-    complaints: list[Complaint] = []
+) -> Iterator[WrittenReports]:
+    """Have a model write reports; store, and yield, those of each call when it comes."""
     with closing(writer.write(briefs)) as calls:
         for call in calls:
             publish_reports(store, call.reports, embedding=embedding, of=communities)
-            reports += call.reports
-            stood_in |= call.stood_in
-            complaints += call.complaints
-    return WrittenReports(tuple(reports), stood_in, tuple(complaints))
+            yield call
 
 
 def _by_level(communities: Iterable[Community]) -> Iterator[list[Community]]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knotwork.errors import ConfigError
-from knotwork.indexing.communities.refreshing import community_store, refresh_communities
+from knotwork.indexing.communities.refreshing import (
+    FOREIGN_NAMES,
+    NAMES_META,
+    community_store,
+    names_key,
+    refresh_communities,
+)
 from knotwork.indexing.communities.reporting import ReportChanges, refresh_reports
 from knotwork.indexing.communities.writing import ReportWriter
 from knotwork.indexing.embedding import Embedding
@@ -29,16 +35,22 @@ class Topic:
 
 
 def is_current(store: Store, *, written: bool = False) -> bool:
-    """Tell whether communities and reports are those of the documents as they are.
+    """Tell whether communities and reports are those of the documents, and of the names that are
+    one, as they are.
 
     ``written`` asks whether a model has written all reports that it is to write, too.
     """
-    return store.meta().get(WRITTEN_META if written else CONTENT_META) == _content(store)
+    meta = store.meta()
+    if written:
+        return meta.get(WRITTEN_META) == _written_mark(store)
+    if meta.get(CONTENT_META) != _content(store):
+        return False
+    return meta.get(NAMES_META, "") in {FOREIGN_NAMES, names_key(store)}
 
 
 def mark_current(store: Store) -> None:
-    """Note that communities and reports are those of the documents as they are."""
-    store.set_meta({CONTENT_META: _content(store)})
+    """Note that communities and reports, from elsewhere, are those of the documents as they are."""
+    store.set_meta({CONTENT_META: _content(store), NAMES_META: FOREIGN_NAMES})
 
 
 def bring_up_to_date(
@@ -57,7 +69,7 @@ def bring_up_to_date(
     BudgetExceeded when the model cannot be asked any more.
     """
     with store.transaction():
-        content = _content(store)
+        content, mark = _content(store), _written_mark(store)
         refresh_communities(store, rebuild=rebuild)
         changes = refresh_reports(store)
         store.set_meta({CONTENT_META: content})
@@ -65,7 +77,7 @@ def bring_up_to_date(
         return changes
     more = refresh_reports(store, writer=writer, embedding=embedding)
     if writer is not None:
-        store.set_meta({WRITTEN_META: content})
+        store.set_meta({WRITTEN_META: mark})
     return changes.joined(more)
 
 
@@ -98,6 +110,10 @@ def find_topics(
     ]
     topics.sort(key=lambda t: (-t.score, -t.report.rating, -t.community.size, t.community.id))
     return topics[:limit]
+
+
+def _written_mark(store: Store) -> str:
+    return f"{_content(store)} {names_key(store)}".rstrip()
 
 
 def _content(store: Store) -> str:
