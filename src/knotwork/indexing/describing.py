@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
+from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary, content_id
 from knotwork.stores.base import Store
 from knotwork.stores.readings import ReadingStore, StoresReadings
@@ -118,6 +120,20 @@ def refresh_descriptions(
 ) -> DescriptionChanges:
     """Write up the descriptions of entities that are long, where the last text is outdated.
 
+    See `describe_in_steps`, which this does at once.
+    """
+    return finish(describe_in_steps(store, writer=writer, entity_ids=entity_ids, groups=groups))
+
+
+def describe_in_steps(
+    store: Store,
+    *,
+    writer: DescriptionWriter | None = None,
+    entity_ids: Collection[str] | None = None,
+    groups: Mapping[str, str] | None = None,
+) -> Steps[DescriptionChanges]:
+    """Write up descriptions, and yield how many of those that a model writes are done.
+
     All entities, or those of ``entity_ids``. ``groups`` lead from entities to the one that stands
     for all that are the same: they share a text. The model is asked between transactions, several
     entities a call; each call's summaries are stored when it comes. Without ``writer`` only what no
@@ -130,9 +146,12 @@ def refresh_descriptions(
         wanted = sorted(entity_ids) if entity_ids is not None else store.readings.described()
         shared = _Groups(groups or {})
         holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
+        outdated: dict[str, _Known] = {}
         for start in range(0, len(holders), _SLICE):
             known = _read(store.readings, shared, holders[start : start + _SLICE])
-            _refresh(store, store.readings, list(known.values()), writer, tally)
+            outdated |= _find_outdated(store, store.readings, list(known.values()), writer, tally)
+        if writer is not None and outdated:
+            yield from _write(store, store.readings, outdated, writer, tally)
     return DescriptionChanges(
         tally.merged,
         tally.summarised,
@@ -178,13 +197,14 @@ def merge_descriptions(texts: Iterable[str]) -> list[str]:
     return kept
 
 
-def _refresh(
+def _find_outdated(
     store: Store,
     readings: ReadingStore,
     known: Sequence[_Known],
     writer: DescriptionWriter | None,
     tally: _Tally,
-) -> None:
+) -> dict[str, _Known]:
+    """Return what is for a model to write; replace what no document says any more."""
     outdated: dict[str, _Known] = {}
     replaced: list[EntitySummary] = []
     for item in known:
@@ -200,29 +220,41 @@ def _refresh(
             outdated[item.holder] = item
     if replaced:
         _put(store, readings, replaced)
-    if writer is None or not outdated:
-        return
+    return outdated
+
+
+def _write(
+    store: Store,
+    readings: ReadingStore,
+    outdated: Mapping[str, _Known],
+    writer: DescriptionWriter,
+    tally: _Tally,
+) -> Steps[None]:
+    """Have a model write summaries, and store those of each call when it comes."""
     named = store.graph.entities(outdated.keys())
     entries = [
         Entry(key, named[key].name if key in named else "", item.told)
         for key, item in outdated.items()
     ]
-    for outcome in writer.write(entries):
-        made = [
-            outdated[entry.key].made(text, writer.model.name, _MODEL)
-            for entry, text in outcome.made
-        ]
-        failed = [
-            outdated[entry.key].made(
-                _text_of(outdated[entry.key], MERGED_TOKENS), EXTRACTIVE_SOURCE, _STAND_IN
-            )
-            for entry, _ in outcome.failed
-        ]
-        _put(store, readings, [*made, *failed])
-        tally.summarised += len(made)
-        tally.stand_ins += len(failed)
-        tally.complaints += outcome.complaints
-        tally.complaints += [Complaint(entry.name, reason) for entry, reason in outcome.failed]
+    yield 0, len(entries)
+    with closing(writer.write(entries)) as calls:
+        for outcome in calls:
+            made = [
+                outdated[entry.key].made(text, writer.model.name, _MODEL)
+                for entry, text in outcome.made
+            ]
+            failed = [
+                outdated[entry.key].made(
+                    _text_of(outdated[entry.key], MERGED_TOKENS), EXTRACTIVE_SOURCE, _STAND_IN
+                )
+                for entry, _ in outcome.failed
+            ]
+            _put(store, readings, [*made, *failed])
+            tally.summarised += len(made)
+            tally.stand_ins += len(failed)
+            tally.complaints += outcome.complaints
+            tally.complaints += [Complaint(entry.name, reason) for entry, reason in outcome.failed]
+            yield tally.summarised + tally.stand_ins, len(entries)
 
 
 def _is_to_be_written(item: _Known, writer: DescriptionWriter | None) -> bool:

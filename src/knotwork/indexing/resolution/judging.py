@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -76,7 +76,7 @@ def choose_questions(questions: Sequence[Question], judge: Judge) -> list[Questi
     return ranked[: chosen.total()]
 
 
-def ask_judge(judge: Judge, questions: Sequence[Question]) -> Iterator[Judged]:
+def ask_judge(judge: Judge, questions: Sequence[Question]) -> Generator[Judged, None, None]:
     """Yield what each call brings; what a reply leaves out is asked once more, in calls of its own.
 
     A pair that is still missing then stays undecided. Raises as `ChatModel.complete` does; what was

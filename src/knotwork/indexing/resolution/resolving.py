@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 
 from knotwork.indexing.resolution.homonyms import Homonym
@@ -26,6 +27,7 @@ from knotwork.indexing.resolution.recording import (
     record_rulings,
 )
 from knotwork.indexing.resolution.survey import survey_pairs
+from knotwork.indexing.steps import Steps, finish
 from knotwork.records import PERSON_SOURCE, SameAs, Verdict
 from knotwork.stores.base import Store
 from knotwork.stores.resolutions import ResolutionStore, StoresResolutions, form_groups
@@ -66,6 +68,16 @@ def resolve_entities(
 ) -> ResolutionChanges:
     """Decide which entities of an index are the same, and return what was done.
 
+    See `resolve_in_steps`, which this does at once.
+    """
+    return finish(resolve_in_steps(store, judge=judge, changed=changed))
+
+
+def resolve_in_steps(
+    store: Store, *, judge: Judge | None = None, changed: Collection[str] | None = None
+) -> Steps[ResolutionChanges]:
+    """Decide which entities are the same, and yield how many pairs a judge has been asked about.
+
     Pairs are looked at of which one entity is among ``changed`` or was touched since the last run
     (`ResolutionStore.touch`); all pairs on the first run, when the rules are new, and when there is
     a judge and the last run had none. Decisions by hand stay. A judged pair is asked again only
@@ -83,7 +95,7 @@ def resolve_entities(
     margin = read_margin(store, survey, held, judge)
     with store.transaction():
         record_rulings(resolutions, survey, held, margin.kept)
-    calls, verdicts = _ask(resolutions, margin, judge)
+    calls, verdicts = yield from _ask(resolutions, margin, judge)
     with store.transaction():
         record_conflicts(resolutions, survey.profiles)
         resolutions.settle(touched)
@@ -117,20 +129,23 @@ def must_see_all(store: Store, *, with_judge: bool) -> bool:
 
 def _ask(
     resolutions: ResolutionStore, margin: Margin, judge: Judge | None
-) -> tuple[int, list[Verdict]]:
+) -> Steps[tuple[int, list[Verdict]]]:
     """Put the verdicts of each call as it comes; return how many calls, and the verdicts."""
-    if judge is None:
+    if judge is None or not margin.asked:
         return 0, []
     asked = {question.pair: question for question in margin.asked}
     verdicts: list[Verdict] = []
     calls = 0
-    for reply in ask_judge(judge, margin.asked):
-        calls += 1
-        verdicts += reply.verdicts.values()
-        resolutions.put(
-            judged(asked[pair], verdict, judge.model.name)
-            for pair, verdict in reply.verdicts.items()
-        )
+    yield 0, len(asked)
+    with closing(ask_judge(judge, margin.asked)) as replies:
+        for reply in replies:
+            calls += 1
+            verdicts += reply.verdicts.values()
+            resolutions.put(
+                judged(asked[pair], verdict, judge.model.name)
+                for pair, verdict in reply.verdicts.items()
+            )
+            yield len(verdicts), len(asked)
     return calls, verdicts
 
 
