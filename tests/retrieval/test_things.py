@@ -1,0 +1,143 @@
+"""Facts around a question where entities are one thing under several names."""
+
+import pytest
+
+import knotwork
+from knotwork.records import (
+    ChunkReading,
+    Description,
+    Document,
+    EntitySummary,
+    Query,
+    ReadingStatus,
+    Relation,
+    entity_id,
+)
+from knotwork.retrieval.basic import Bm25Retriever
+from knotwork.retrieval.entities import MOST_ENTITIES, read_surroundings
+from knotwork.retrieval.things import Things
+from knotwork.text.names import normal_form
+
+FULL = "World Health Organization"
+TEXTS = (
+    f"The {FULL} (WHO) sent help to Kenya. The {FULL} has its seat in Geneva.",
+    "Later the WHO thanked Kenya. Nurses in Nairobi liked the WHO.",
+    f"In Kenya the WHO opened an office. The {FULL} trains nurses in Nairobi.",
+)
+QUESTION = "What did the WHO do in Kenya?"
+
+
+def idof(name):
+    return entity_id(normal_form(name))
+
+
+@pytest.fixture(params=["memory:", "index.knot"])
+def base(request, tmp_path):
+    path = request.param if request.param == "memory:" else tmp_path / request.param
+    with knotwork.open(path, embedding_model="none") as made:
+        made.index_documents([Document(f"{n}.txt", text) for n, text in enumerate(TEXTS)])
+        yield made
+
+
+def read(base, question=QUESTION):
+    evidence = Bm25Retriever(store=base.store).retrieve(Query(question))
+    return read_surroundings(question, evidence, store=base.store)
+
+
+def about(around):
+    return [fact for fact in around.facts if " — " not in fact.text]
+
+
+def chunk_ids(base):
+    return sorted(
+        c for d in base.store.documents.document_ids() for c in base.store.documents.chunk_ids(d)
+    )
+
+
+def describe(base, *told):
+    """Have a model say something of names in the chunks of these numbers."""
+    chunks = chunk_ids(base)
+    with base.store.transaction():
+        base.store.readings.put(
+            [ChunkReading(chunk, "m", ReadingStatus.OK) for chunk in chunks],
+            [Description(chunks[n], normal_form(name), text) for n, name, text in told],
+        )
+
+
+def check_supports(base, facts):
+    for fact in facts:
+        (support,) = fact.supports
+        chunk = base.store.documents.chunks([support.chunk_id])[support.chunk_id]
+        assert chunk.span.start <= support.span.start < support.span.end <= chunk.span.end
+
+
+def test_things_know_their_entities():
+    things = Things({"a": "b", "b": "b", "c": "b"})
+    assert things.of("a") == things.of("b") == "b"
+    assert things.of("z") == "z"
+    assert things.members("b") == ("b", "a", "c")
+    assert things.members("z") == ("z",)
+
+
+def test_names_of_one_thing_are_one_entity_with_one_line_of_all_its_names(base):
+    apart = read(base)
+    assert {"WHO", FULL} <= {entity.name for entity in apart.entities}
+    assert about(apart) == []
+    base.join("WHO", FULL)
+    around = read(base)
+    standing = base.store.resolutions.groups()[idof("WHO")]
+    assert [entity.id for entity in around.entities].count(standing) == 1
+    assert len({"WHO", FULL} & {entity.name for entity in around.entities}) == 1
+    assert len(around.entities) <= MOST_ENTITIES
+    (line,) = about(around)
+    assert line.text.split(" (")[0] in {f"WHO / {FULL}", f"{FULL} / WHO"}
+    check_supports(base, around.facts)
+    base.part("WHO", FULL)
+    assert read(base) == apart
+
+
+def test_what_is_said_of_any_name_is_said_of_the_thing_once(base):
+    said = ((0, FULL, "an agency of the UN"), (1, "WHO", "it thanked Kenya"))
+    describe(base, *said, (1, FULL, "it thanked Kenya"))
+    assert len([fact for fact in about(read(base)) if "UN" in fact.text or "it" in fact.text]) == 2
+    base.join("WHO", FULL)
+    around = read(base)
+    (line,) = about(around)
+    assert "WHO" in line.text
+    assert FULL in line.text
+    assert line.text.count("an agency of the UN") == line.text.count("it thanked Kenya") == 1
+    check_supports(base, around.facts)
+
+
+def test_the_summary_of_a_thing_is_its_text(base):
+    describe(base, (0, FULL, "an agency of the UN"), (1, "WHO", "it thanked Kenya"))
+    base.join("WHO", FULL)
+    standing = base.store.resolutions.groups()[idof("WHO")]
+    with base.store.transaction():
+        base.store.readings.put_summaries([EntitySummary(standing, "all in one", "m", "k")])
+    (line,) = about(read(base))
+    assert line.text.endswith(": all in one")
+
+
+def test_relations_of_names_become_one_and_those_among_names_go(base):
+    chunks = chunk_ids(base)
+    with base.store.transaction():
+        base.store.graph.upsert(
+            relations=[
+                Relation(chunks[0], idof(FULL), "supports", idof("Kenya")),
+                Relation(chunks[1], idof("WHO"), "supports", idof("Kenya")),
+                Relation(chunks[0], idof("WHO"), "is short for", idof(FULL)),
+            ]
+        )
+    apart = [fact.text for fact in read(base).facts]
+    assert {f"{FULL} — supports → Kenya", "WHO — supports → Kenya"} <= set(apart)
+    assert f"WHO — is short for → {FULL}" in apart
+    base.join("WHO", FULL)
+    around = read(base)
+    texts = [fact.text for fact in around.facts]
+    name = next(entity.name for entity in around.entities if entity.name in {"WHO", FULL})
+    assert texts.count(f"{name} — supports → Kenya") == 1
+    assert sum("supports" in text for text in texts) == 1
+    assert not any("is short for" in text for text in texts)
+    assert len(set(texts)) == len(texts)
+    check_supports(base, around.facts)
