@@ -73,11 +73,21 @@ def test_an_estimate_without_the_full_tier_says_that_nothing_is_spent(server):
     assert server.traffic.totals.calls == 0
 
 
+def test_an_estimate_without_a_server_fails_at_once_and_says_so(server):
+    server.close()
+    outcome = knotwork("index", "docs", "--tier", "full", "--estimate")
+    assert outcome.code == 3
+    assert "No connection" in outcome.err
+    assert outcome.out == ""
+
+
 def test_a_budget_stops_the_run_and_says_how_to_go_on(server):
     outcome = knotwork("index", "docs", "--tier", "full", "--budget", "700 tokens")
     assert outcome.code != 0
     assert "The budget of 700 tokens is reached" in outcome.err
     assert "goes on from here" in outcome.err
+    assert outcome.out.startswith("Documents")
+    assert "  extract" in outcome.out
     assert knotwork("index", "docs", "--tier", "full").code == 0
     assert knotwork("index", "docs", "--budget", "much").code != 0
 

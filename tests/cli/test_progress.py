@@ -104,6 +104,42 @@ def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
     assert "\x1b[2J" not in drawn
 
 
+STEPS = [
+    IndexEvent(EventKind.ENRICHING, message="names"),
+    IndexEvent(EventKind.ENRICHING, done=0, total=40, message="names"),
+    IndexEvent(EventKind.ENRICHING, done=40, total=40, message="names"),
+    IndexEvent(EventKind.ENRICHING, message="reports"),
+    IndexEvent(EventKind.ENRICHING, done=5, total=20, message="reports"),
+]
+
+
+def test_plain_lines_count_what_a_model_makes_of_the_index(capsys):
+    now = iter([0, 1, 2, 3, 10, 20])
+    view = PlainView(Terminal(), clock=lambda: float(next(now)))
+    with view:
+        for event in STEPS:
+            view.show(event)
+    assert capsys.readouterr().err.splitlines() == [
+        "a model works on names",
+        "a model works on reports",
+        "5 of 20 reports, 30 s left",
+    ]
+
+
+def test_a_bar_counts_what_a_model_makes_and_leaves_the_files_alone(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    view = BarView(Terminal(color="always"))
+    with view:
+        for event in [*EVENTS[:-1], *STEPS]:
+            view.show(event)
+    drawn = capsys.readouterr().err
+    assert "2/3" in drawn
+    assert "40/40" in drawn
+    assert "Reports" in drawn
+    assert "5/20" in drawn
+
+
 @pytest.mark.parametrize(
     ("wanted", "hidden", "quiet", "kind"),
     [

@@ -118,8 +118,9 @@ def test_a_budget_that_ends_among_reports_leaves_them_to_the_next_run(opened):
     extraction = used["extract"].input_tokens + used["extract"].output_tokens
     model = brained()
     again = opened(model, llm_tier="full", llm_concurrency=1)
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(BudgetExceeded) as stop:
         again.index_documents(documents(TEXTS), budget=f"{extraction + 1_200} tokens")
+    assert "report" in stop.value.message
     assert again.stats().documents == len(TEXTS)
     again.index_documents(documents(TEXTS))
     assert stages_of(model).count("extract") == used["extract"].calls
@@ -151,3 +152,23 @@ def test_events_name_the_steps_before_the_last_one(opened, tmp_path):
     assert steps[-1] == "reports"
     assert events[-1].kind is EventKind.FINISHED
     assert [event for event in events if event.report] == events[-1:]
+    counts = [(event.done, event.total) for event in events if event.message == "reports"]
+    assert counts[0] == (0, 0)
+    assert counts[-1][0] == counts[-1][1] == events[-1].report.enrichment.reports.by_model
+    assert [done for done, _ in counts] == sorted(done for done, _ in counts)
+    assert {total for _, total in counts[1:]} == {counts[-1][1]}
+
+
+@pytest.mark.parametrize("budget", ["5k", "1k"])
+def test_what_was_done_is_told_before_the_error_that_ends_a_run(opened, tmp_path, budget):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    kb = opened(brained(), llm_tier="full", llm_concurrency=1)
+    events = []
+    with pytest.raises(BudgetExceeded):
+        events.extend(kb.index_events(folder, budget=budget))
+    assert events[-1].kind is EventKind.STOPPED
+    assert events[-1].report.interrupted
+    assert events[-1].report.total_documents == kb.stats().documents

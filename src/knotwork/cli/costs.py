@@ -81,7 +81,8 @@ def print_usage(terminal: Terminal, report: IndexReport) -> None:
     if not report.usage:
         return
     total = sum(report.usage.values(), TokenUsage())
-    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} reused"
+    reused = f", {count_of(total.reused, 'known reply', 'known replies')}" if total.reused else ""
+    calls = f"{count_of(total.calls, 'call')}{reused}"
     money = "" if report.money is None or not total.calls else f", {report.money:,.4f} of money"
     terminal.say(
         f"Model      {calls}: {total.input_tokens:,} tokens in, {total.output_tokens:,} out{money}"

@@ -102,20 +102,32 @@ class PlainView(SilentView):
         self._clock = clock
         self._started = self._told = clock()
         self._share = Share()
+        self._step_started = self._started
 
     def show(self, event: IndexEvent) -> None:
         """Write a line if one is due."""
         now = self._clock()
+        if event.kind is EventKind.ENRICHING:
+            self._show_step(event, now)
+            return
         share = self._share.add(event)
         if event.kind is EventKind.DISCOVERED and event.total:
             self._terminal.note(f"{count_of(event.total, 'file')} found")
         elif event.kind is EventKind.FAILED:
             self._terminal.note(f"skipped {tell_failure(event.uri, event.message)}")
-        elif event.kind is EventKind.ENRICHING:
-            self._terminal.note(f"a model works on {event.message}")
         elif now - self._told >= LINE_INTERVAL_S:
             self._told = now
             self._terminal.note(self._line(event, share, now - self._started))
+
+    def _show_step(self, event: IndexEvent, now: float) -> None:
+        if not event.total and not event.done:
+            self._told = self._step_started = now
+            self._terminal.note(f"a model works on {event.message}")
+        elif now - self._told >= LINE_INTERVAL_S and event.total:
+            self._told = now
+            left = _tell_time_left(event.done / event.total, now - self._step_started)
+            line = f"{event.done:,} of {event.total:,} {event.message}"
+            self._terminal.note(f"{line}, {left}" if left else line)
 
     def _line(self, event: IndexEvent, share: float, elapsed_s: float) -> str:
         line = f"{event.done:,} of {event.total:,} files, {count_of(event.chunks, 'chunk')}"
@@ -127,16 +139,19 @@ class PlainView(SilentView):
 
 
 class BarView(SilentView):
-    """Draws a bar of the files and one of the chunks, and the name of the file in hand."""
+    """Draws a bar of the files with the one in hand, one of the chunks, and at last one for each
+    thing that a model makes of the index.
+    """
 
     def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
         self._progress = _make_progress(terminal)
         self._files = _add_bar(self._progress, "Files")
         self._chunks = _add_bar(self._progress, "Chunks")
+        self._step: TaskID | None = None
+        self._step_name = ""
         self._skipped = 0
         self._share = Share()
-        self._started = time.monotonic()
+        self._started = self._step_started = time.monotonic()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -147,6 +162,9 @@ class BarView(SilentView):
 
     def show(self, event: IndexEvent) -> None:
         """Redraw the bars."""
+        if event.kind is EventKind.ENRICHING:
+            self._show_step(event)
+            return
         elapsed_s = max(time.monotonic() - self._started, 1e-6)
         self._skipped += event.kind is EventKind.FAILED
         self._progress.update(
@@ -156,7 +174,7 @@ class BarView(SilentView):
             rate=f"{event.done / elapsed_s:,.0f}/s",
             left=_tell_time_left(self._share.add(event), elapsed_s),
             skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=_name_in_hand(event),
+            name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
         )
         self._progress.update(
             self._chunks,
@@ -165,12 +183,18 @@ class BarView(SilentView):
             rate=f"{event.chunks / elapsed_s:,.0f}/s",
         )
 
-
-def _name_in_hand(event: IndexEvent) -> str:
-    """Return what is being worked on: a file, or what a model makes of the index."""
-    if event.kind is EventKind.ENRICHING:
-        return f"model: {event.message}"
-    return _shorten_name(event.uri) if event.kind is EventKind.STARTED else ""
+    def _show_step(self, event: IndexEvent) -> None:
+        """Redraw the bar of what a model is at, a new one if it is something else than before."""
+        if self._step is None or event.message != self._step_name:
+            self._step = _add_bar(self._progress, event.message.capitalize())
+            self._step_name, self._step_started = event.message, time.monotonic()
+        elapsed_s = max(time.monotonic() - self._step_started, 1e-6)
+        self._progress.update(
+            self._step,
+            completed=event.done,
+            total=event.total or None,
+            left=_tell_time_left(event.done / event.total if event.total else 0.0, elapsed_s),
+        )
 
 
 class SilentCounter:

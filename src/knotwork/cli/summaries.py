@@ -26,7 +26,8 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
         )
         if count
     ]
-    terminal.say(f"Documents  {', '.join(changes) or 'none found'}", style="bold")
+    nothing = "none finished" if report.interrupted else "none found"
+    terminal.say(f"Documents  {', '.join(changes) or nothing}", style="bold")
     terminal.say(f"Index      {count_index(report)} in {store}")
     terminal.say(f"Time       {describe_time(report)}")
     if report.embedder:

@@ -8,17 +8,19 @@ what changed since it was last done, and keeps what it has finished whatever hap
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from knotwork.indexing.communities import ReportChanges
-from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+from knotwork.indexing.communities.survey import is_current, update_in_steps
 from knotwork.indexing.communities.writing import ReportWriter
-from knotwork.indexing.describing import DescriptionChanges, refresh_descriptions
+from knotwork.indexing.describing import DescriptionChanges, describe_in_steps
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.prompts.summaries import DescriptionWriter
 from knotwork.indexing.resolution.judging import FULL_SHARE, LEAN_SHARE, Judge
-from knotwork.indexing.resolution.resolving import ResolutionChanges, must_see_all, resolve_entities
+from knotwork.indexing.resolution.resolving import ResolutionChanges, must_see_all, resolve_in_steps
+from knotwork.indexing.steps import Steps
 from knotwork.indexing.tiers import Tier
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.model_run import ModelRun
@@ -30,7 +32,16 @@ from knotwork.text.tokens import count_tokens
 LEAST_JUDGE_TOKENS = 600
 """What doubtful names may cost after a small change: one call."""
 
-STEPS = ("names", "descriptions", "reports")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a step is: its name, and how many of how many things are done, 0 of 0 at first."""
+
+    name: str
+    done: int = 0
+    total: int = 0
 
 
 @dataclass(slots=True)
@@ -64,8 +75,8 @@ class Enricher:
         self._retry = retry
         self.done = Enrichment()
 
-    def run(self, *, text_tokens: int) -> Iterator[str]:
-        """Do each step that is due, and yield its name before; ``text_tokens`` are new.
+    def run(self, *, text_tokens: int) -> Iterator[Step]:
+        """Do each step that is due, and yield how far it is; ``text_tokens`` are new.
 
         Raises ModelError, and BudgetExceeded at the ceiling; what is finished is kept.
         """
@@ -75,43 +86,50 @@ class Enricher:
         assert model is not None, "a model is set"
         all_names = must_see_all(self._store, with_judge=True)
         if all_names or _has_touched_names(self._store):
-            yield "names"
             tokens = _count_text(self._store) if all_names else text_tokens
-            self._time("names", lambda: self._resolve(model, tokens))
+            self.done.names = yield from self._told("names", self._resolve(model, tokens))
         if isinstance(self._store, StoresReadings) and self._store.readings.described():
-            yield "descriptions"
-            self._time("descriptions", lambda: self._describe(model))
+            steps = self._describe(model)
+            self.done.descriptions = yield from self._told("descriptions", steps)
         if self._tier is Tier.FULL and (self._retry or not is_current(self._store, written=True)):
-            yield "reports"
-            self._time("reports", lambda: self._report(model))
+            self.done.reports = yield from self._told("reports", self._report(model))
 
-    def _time(self, step: str, action: Callable[[], None]) -> None:
+    def _told(self, name: str, steps: Steps[T]) -> Generator[Step, None, T]:
+        """Do a step, yield how far it is, take its time, and return what came of it."""
         start = time.perf_counter()
+        yield Step(name)
         try:
-            action()
+            while True:
+                try:
+                    done, total = next(steps)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                yield Step(name, done, total)
         finally:
-            self.done.seconds[step] = time.perf_counter() - start
+            steps.close()
+            self.done.seconds[name] = time.perf_counter() - start
 
-    def _resolve(self, model: CachedChatModel, text_tokens: int) -> None:
+    def _resolve(self, model: CachedChatModel, text_tokens: int) -> Steps[ResolutionChanges]:
         share = FULL_SHARE if self._tier is Tier.FULL else LEAN_SHARE
         ceiling = max(LEAST_JUDGE_TOKENS, int(share * text_tokens))
         judge = Judge(model, ceiling_tokens=ceiling, concurrency=self._concurrency)
-        self.done.names = resolve_entities(self._store, judge=judge)
+        return resolve_in_steps(self._store, judge=judge)
 
-    def _describe(self, model: CachedChatModel) -> None:
+    def _describe(self, model: CachedChatModel) -> Steps[DescriptionChanges]:
         writer = DescriptionWriter(
             model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
         )
         store = self._store
         groups = store.resolutions.groups() if isinstance(store, StoresResolutions) else None
-        self.done.descriptions = refresh_descriptions(store, writer=writer, groups=groups)
+        return describe_in_steps(store, writer=writer, groups=groups)
 
-    def _report(self, model: CachedChatModel) -> None:
+    def _report(self, model: CachedChatModel) -> Steps[ReportChanges]:
         writer = ReportWriter(
             model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
         )
         embedding = self._embedding or None
-        self.done.reports = bring_up_to_date(self._store, writer=writer, embedding=embedding)
+        return update_in_steps(self._store, writer=writer, embedding=embedding)
 
 
 def _has_touched_names(store: Store) -> bool:

@@ -77,7 +77,9 @@ def estimate_reading(
         kept=len(asked) - len(new),
         sampled=len(calls),
         spent=TokenUsage(
-            sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
+            sum(call.input_tokens for call in calls),
+            sum(call.output_tokens for call in calls),
+            len(calls),
         ),
         run=estimate_run(calls, planned, prices=prices),
     )

@@ -68,10 +68,15 @@ class DocumentReader:
         return self._extractor.request(job)
 
     def cost(self, job: ChunkJob) -> TokenUsage:
-        """Have one chunk read now, and return what all its turns cost."""
+        """Have one chunk read now, and return what all its turns cost.
+
+        Raises ModelError, ModelUnavailable when no server answers among them.
+        """
         model = self.model
         before = model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
-        self._extractor.extract_chunk(job)
+        outcome = self._extractor.extract_chunk(job)
+        if outcome.unavailable:
+            raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
         after = model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
         return TokenUsage(
             after.input_tokens - before.input_tokens,

@@ -28,6 +28,7 @@ class EventKind(StrEnum):
     UNCHANGED = "unchanged"
     FAILED = "failed"
     REMOVED = "removed"
+    STOPPED = "stopped"
     FINISHED = "finished"
 
 
@@ -48,8 +49,9 @@ class IndexEvent:
 
     ``done`` of ``total`` sources have their outcome; ``chunks`` were read by a model, embedded or
     stored so far in this run, out of ``chunks_known`` met so far. ``reason`` and ``message``
-    explain a failure; ``message`` names the step of ``ENRICHING``. ``report`` comes with
-    ``FINISHED`` alone.
+    explain a failure. Of ``ENRICHING``, ``message`` names the step, and ``done`` of ``total`` are
+    its own. ``report`` comes with ``FINISHED``, and with ``STOPPED``: a language model cannot be
+    asked any more, and its error is raised next.
     """
 
     kind: EventKind

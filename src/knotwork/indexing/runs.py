@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypedDict
 
 from knotwork.config import Settings
+from knotwork.errors import ModelError
 from knotwork.indexing.composition import compose_stages
 from knotwork.indexing.enrichment import Enricher, Enrichment
 from knotwork.indexing.estimation import IndexEstimate, estimate_reading
@@ -59,6 +60,7 @@ class IndexingRun:
             retry=self._retry,
         )
         self.tally = Tally(models=self.models)
+        self._enricher: Enricher | None = None
         self.stages = compose_stages(
             settings, embedder=embedder, models=self.models, tier=options.get("tier")
         )
@@ -66,20 +68,25 @@ class IndexingRun:
     def events(self, selection: Selection) -> Iterator[IndexEvent]:
         """Index what changed, bring up to date what a model makes of it, and yield every step.
 
-        Raises as `Pipeline.run`, and ModelError of the model; what is finished is kept.
+        Raises as `Pipeline.run`, and ModelError of the model; what is finished is kept, and told
+        before.
         """
         pipeline = Pipeline(self._store, self.stages)
-        for event in pipeline.run(
-            selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
-        ):
-            if event.report is None:
-                yield event
-            else:
-                yield from self._enrich(event, event.report)
+        try:
+            for event in pipeline.run(
+                selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
+            ):
+                if event.report is None:
+                    yield event
+                else:
+                    yield from self._enrich(event, event.report)
+        except ModelError:
+            yield self._stopped()
+            raise
 
     def _enrich(self, last: IndexEvent, report: IndexReport) -> Iterator[IndexEvent]:
         """Yield the steps of enrichment and, at last, the last event with all that was done."""
-        enricher = Enricher(
+        self._enricher = enricher = Enricher(
             self._store,
             self.models,
             self.stages.tier,
@@ -89,16 +96,32 @@ class IndexingRun:
         )
         try:
             for step in enricher.run(text_tokens=self.tally.text_tokens):
-                yield replace(last, kind=EventKind.ENRICHING, message=step, report=None)
+                yield replace(
+                    last,
+                    kind=EventKind.ENRICHING,
+                    message=step.name,
+                    done=step.done,
+                    total=step.total,
+                    report=None,
+                )
         except KeyboardInterrupt:
             self.models.halt.set()
             told = self._with_enrichment(report, enricher.done)
             raise IndexingInterrupted(replace(told, interrupted=True)) from None
         yield replace(last, report=self._with_enrichment(report, enricher.done))
 
+    def _stopped(self) -> IndexEvent:
+        """Return what a run tells that a model's error ends."""
+        report = self.tally.report(
+            self._store, self.stages.embedding, tiers=self.stages.tiers, interrupted=True
+        )
+        done = self._enricher.done if self._enricher else Enrichment()
+        event = self.tally.event(EventKind.STOPPED)
+        return replace(event, report=self._with_enrichment(report, done))
+
     def _with_enrichment(self, report: IndexReport, done: Enrichment) -> IndexReport:
         seconds = {**report.seconds, **done.seconds}
-        seconds["total"] = report.seconds["total"] + sum(done.seconds.values())
+        seconds["total"] = self.tally.elapsed_s
         return replace(
             report,
             usage=self.models.meter.by_stage(),

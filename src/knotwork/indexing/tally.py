@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -58,6 +58,11 @@ class Tally:
         finally:
             self.seconds[stage] += time.perf_counter() - start
 
+    def add_seconds(self, seconds: Mapping[str, float]) -> None:
+        """Add what another process took, by stage."""
+        for stage, time_s in seconds.items():
+            self.seconds[stage] += time_s
+
     def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
         """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
         if kind in OUTCOMES:
@@ -98,6 +103,11 @@ class Tally:
             self.text_tokens += sum(count_tokens(chunk.text) for chunk in prepared.leaves)
         self.readings.update(reading.status for reading in prepared.readings)
 
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.started
+
     def report(
         self,
         store: Store,
@@ -107,7 +117,7 @@ class Tally:
         interrupted: bool = False,
     ) -> IndexReport:
         """Return the report of the run so far; ``tiers`` tell which documents are outdated."""
-        seconds = {**self.seconds, "total": time.perf_counter() - self.started}
+        seconds = {**self.seconds, "total": self.elapsed_s}
         if embedding is not None:
             seconds["embed"] += embedding.names_s
             seconds["store"] -= embedding.names_s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -10,6 +10,7 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import complete_from, with_session
 from knotwork.cli.session import Session, check_choice
+from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
     from knotwork.cli.progress import ProgressView
@@ -92,8 +93,13 @@ def command(
     if estimate:
         show_estimate(session, knowledge_base.estimate(paths, **wanted))
         return
+
+    def tell(report: IndexReport) -> None:
+        if not session.common.json:
+            print_report(terminal, report, store=session.settings.store.path)
+
     try:
-        report = run_indexing(knowledge_base, paths, view, **wanted)
+        report = run_indexing(knowledge_base, paths, view, tell_stopped=tell, **wanted)
     except IndexingInterrupted as interruption:
         if session.common.json:
             terminal.emit(describe_report(interruption.report))
@@ -101,8 +107,7 @@ def command(
         raise click.exceptions.Exit(130) from None
     if session.common.json:
         terminal.emit(describe_report(report))
-    else:
-        print_report(terminal, report, store=session.settings.store.path)
+    tell(report)
 
 
 def show_estimate(session: Session, estimate: IndexEstimate) -> None:
@@ -119,13 +124,23 @@ def run_indexing(
     knowledge_base: KnowledgeBase,
     paths: Sequence[str],
     view: ProgressView,
+    *,
+    tell_stopped: Callable[[IndexReport], None] | None = None,
     **options: Unpack[IndexOptions],
 ) -> IndexReport:
-    """Index the paths, show every step, and return the report."""
+    """Index the paths, show every step, and return the report.
+
+    ``tell_stopped`` gets the report of a run that a model's error ends, which is raised then.
+    """
     report: IndexReport | None = None
-    with view:
-        for event in knowledge_base.index_events(paths, **options):
-            view.show(event)
-            report = event.report or report
+    try:
+        with view:
+            for event in knowledge_base.index_events(paths, **options):
+                view.show(event)
+                report = event.report or report
+    except ModelError:
+        if report is not None and tell_stopped is not None:
+            tell_stopped(report)
+        raise
     assert report is not None, "a run ends with its report"
     return report

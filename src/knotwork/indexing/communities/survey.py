@@ -12,9 +12,14 @@ from knotwork.indexing.communities.refreshing import (
     names_key,
     refresh_communities,
 )
-from knotwork.indexing.communities.reporting import ReportChanges, refresh_reports
+from knotwork.indexing.communities.reporting import (
+    ReportChanges,
+    refresh_reports,
+    report_in_steps,
+)
 from knotwork.indexing.communities.writing import ReportWriter
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.steps import Steps, finish
 from knotwork.records import Community, CommunityReport, content_id
 from knotwork.stores.base import Store
 
@@ -62,6 +67,20 @@ def bring_up_to_date(
 ) -> ReportChanges:
     """Find the communities anew and write their reports; return what happened to these.
 
+    See `update_in_steps`, which this does at once.
+    """
+    return finish(update_in_steps(store, rebuild=rebuild, writer=writer, embedding=embedding))
+
+
+def update_in_steps(
+    store: Store,
+    *,
+    rebuild: bool = False,
+    writer: ReportWriter | None = None,
+    embedding: Embedding | None = None,
+) -> Steps[ReportChanges]:
+    """Find the communities anew, and yield how many of their reports a model has written.
+
     Communities that still fit keep their ids, unless ``rebuild``. They and the extractive reports
     come in one transaction; with ``writer`` a model then writes what is worth it, and what it has
     finished is kept whatever happens: see `refresh_reports`. Raises StoreError when the store
@@ -75,7 +94,7 @@ def bring_up_to_date(
         store.set_meta({CONTENT_META: content})
     if writer is None and embedding is None:
         return changes
-    more = refresh_reports(store, writer=writer, embedding=embedding)
+    more = yield from report_in_steps(store, writer=writer, embedding=embedding)
     if writer is not None:
         store.set_meta({WRITTEN_META: mark})
     return changes.joined(more)
