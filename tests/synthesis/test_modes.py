@@ -346,6 +346,9 @@ def test_rules_choose_local_where_a_model_described_entities(sample):
         )
     assert sample.ask(question, "auto")[0].mode == "local"
     assert "a designer of many sensors" in sample.requests[-1].messages[1].content
+    answer, _ = sample.ask(question, "local", settings={"answer_abstain_below": 0.99})
+    assert answer.model
+    assert (answer.answered, answer.reason) == (True, "")  # a model answered, if not the rules
     assert sample.ask(question, "auto", None)[0].mode == "basic"
 
 

@@ -138,6 +138,8 @@ class AnswerWriter:
         return replace(
             quoted,
             text=parsed.text,
+            answered=True,
+            reason="",
             citations=citations,
             model=self._model.name,
             notes=(*quoted.notes, *parsed.notes),
