@@ -24,8 +24,10 @@ from knotwork.records import (
     EntitySummary,
     Mention,
     Relation,
+    SameAs,
     Section,
     Span,
+    Verdict,
     content_id,
     entity_id,
 )
@@ -311,3 +313,25 @@ def test_an_entity_has_what_a_model_says_of_it(tmp_path, reverse):
     assert rows == {"Ada": "A countess.\nWrote programs \\ud800.", "Bob": "Builds."}
     export_graph(store, tmp_path / "again.json", format="json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "graph.json").read_bytes()
+
+
+def test_an_entity_under_another_name_leads_to_the_one_that_stands_for_it(tmp_path):
+    store = MemoryStore()
+    fill(store, ("Ada", "Ada Lovelace", "Bob", "Bobby"))
+    first, second = sorted(map(entity_id, ("ada", "ada lovelace")))
+    apart = sorted(map(entity_id, ("bob", "bobby")))
+    store.resolutions.put(
+        [
+            SameAs(first, second, Verdict.SAME, "rules"),
+            SameAs(*apart, Verdict.SAME, "rules", undone=True),
+        ]
+    )
+    standing = store.resolutions.groups()[first]
+    wanted = {"Ada": standing, "Ada Lovelace": standing}
+    export_graph(store, tmp_path / "graph.json", format="json")
+    graph = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))
+    assert {n["name"]: n["same_as"] for n in graph["nodes"] if "same_as" in n} == wanted
+    export_graph(store, tmp_path, format="csv")
+    with (tmp_path / "nodes.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["name"]: row["same_as"] for row in csv.DictReader(file) if row["same_as"]}
+    assert rows == wanted

@@ -38,6 +38,7 @@ _READ_HITS = 3
 _NEIGHBOURS = 12
 _CHUNKS_OF_FACT = 3
 _MOST_NAMES = 4
+_WORTH_OF_NAMES = 0.5
 _LEAST_RARITY = 0.15
 """What stands nearly everywhere says nothing about the question."""
 
@@ -151,7 +152,8 @@ class _FactReader:
             if found and (text.strip() or len(members[entity.id]) > 1):
                 kind = f" ({entity.type})" if entity.type else ""
                 line = f"{names[entity.id]}{kind}" + (f": {text}" if text.strip() else "")
-                facts.append(Fact(line, found, 1.0 + worths[entity.id]))
+                worth = 1.0 if text.strip() else _WORTH_OF_NAMES
+                facts.append(Fact(line, found, worth + worths[entity.id]))
         return facts
 
     def _read_descriptions(

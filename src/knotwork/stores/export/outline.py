@@ -30,6 +30,7 @@ from knotwork.records import (
 from knotwork.stores.base import Store
 from knotwork.stores.nodes import chunk_node, document_node, entity_node, section_node
 from knotwork.stores.readings import StoresReadings
+from knotwork.stores.resolutions import StoresResolutions
 
 BATCH_SIZE = 1000
 
@@ -56,6 +57,7 @@ PROPERTIES: dict[str, type] = {
     "normal_form": str,
     "chunk_count": int,
     "description": str,
+    "same_as": str,
 }
 """Every property that a node may have, in the order of the columns of tables."""
 
@@ -147,11 +149,14 @@ class Outline:
                 for chunk in (chunks[key] for key in ids if key in chunks):
                     parent = chunk.parent_id or ""
                     yield _export(chunk_node(chunk), parent=parent, is_parent=chunk.is_parent)
+        groups = _read_groups(self._store)
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
             entities = self._store.graph.entities([int_to_id(key) for key in keys])
             described = _describe(self._store, entities.keys())
             for key in sorted(entities):
-                yield _export(entity_node(entities[key]), description=described.get(key, ""))
+                same_as = groups.get(key, "")
+                told = described.get(key, "")
+                yield _export(entity_node(entities[key]), description=told, same_as=same_as)
 
     def _find_entity_keys(self) -> set[int]:
         """Every entity is mentioned somewhere, so the edges name them all."""
@@ -219,6 +224,11 @@ def _describe(store: Store, entity_ids: Collection[str]) -> dict[str, str]:
     }
     summaries = store.readings.summaries(entity_ids)
     return lines | {key: summary.text for key, summary in summaries.items()}
+
+
+def _read_groups(store: Store) -> dict[str, str]:
+    """Return the canonical entity of each that is one with another, itself included."""
+    return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
 
 
 def _pack_metadata(document: Document) -> str:
