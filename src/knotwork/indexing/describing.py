@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
 from knotwork.indexing.steps import Steps, finish
@@ -63,8 +65,9 @@ class DescriptionChanges:
 class _Known:
     """What is known of an entity, or of a group: its distinct lines, and the summary there is.
 
-    ``holder`` is the entity that keeps the summary, ``marks`` a short hash of each line that was
-    ever merged, ``told`` are the lines that a model would be told.
+    ``holder`` is the entity that keeps the summary, ``marks`` a short hash of each line that is
+    there, where there is a summary to hold against them, ``told`` are the lines that a model would
+    be told.
     """
 
     holder: str
@@ -174,13 +177,36 @@ def describe(
     Merged descriptions where they are short, else the summary, else as many descriptions as there
     is room for. A text is about ``most_tokens`` long at most, and ends with a sentence.
     """
-    if not isinstance(store, StoresReadings):
-        return {}
-    shared = _Groups(groups or {})
-    known = _read(store.readings, shared, [shared.standing_for(key) for key in entity_ids])
-    texts = {holder: _text_of(item, most_tokens) for holder, item in known.items()}
-    found = ((key, texts.get(shared.standing_for(key), "")) for key in entity_ids)
-    return {key: text for key, text in found if text}
+    return Describer(store, groups=groups, most_tokens=most_tokens).describe(entity_ids)
+
+
+class Describer:
+    """Tells what `describe` does, of many entities, and looks at each only once."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        groups: Mapping[str, str] | None = None,
+        most_tokens: int = MERGED_TOKENS,
+    ) -> None:
+        self._readings = store.readings if isinstance(store, StoresReadings) else None
+        self._shared = _Groups(groups or {})
+        self._most_tokens = most_tokens
+        self._texts: dict[str, str] = {}
+
+    def describe(self, entity_ids: Collection[str]) -> dict[str, str]:
+        """Return the best text there is of each entity that has one, in order."""
+        if self._readings is None:
+            return {}
+        holders = {key: self._shared.standing_for(key) for key in entity_ids}
+        new = [holder for holder in holders.values() if holder not in self._texts]
+        known = _read(self._readings, self._shared, new) if new else {}
+        for holder in new:
+            text = _text_of(known[holder], self._most_tokens) if holder in known else ""
+            self._texts[holder] = text
+        found = ((key, self._texts[holder]) for key, holder in holders.items())
+        return {key: text for key, text in found if text}
 
 
 def merge_descriptions(texts: Iterable[str]) -> list[str]:
@@ -189,11 +215,15 @@ def merge_descriptions(texts: Iterable[str]) -> list[str]:
     terms = {line: frozenset(content_terms(line)) for line in flat if line}
     ranked = sorted(terms, key=lambda line: (-len(terms[line]), len(line), line))
     kept: list[str] = []
+    holding: dict[str, list[int]] = {}
     for line in ranked[:_MOST_LINES]:
         own = terms[line]
-        repeats = (len(own & terms[other]) >= _REPEATED * len(own) for other in kept)
-        if not any(repeats):
-            kept.append(line)
+        shared = Counter(chain.from_iterable(holding.get(term, ()) for term in own))
+        if kept and max(shared.values(), default=0) >= _REPEATED * len(own):
+            continue
+        for term in own:
+            holding.setdefault(term, []).append(len(kept))
+        kept.append(line)
     return kept
 
 
@@ -298,9 +328,11 @@ def _read(readings: ReadingStore, shared: _Groups, standing: Iterable[str]) -> d
         described = [member for member in group if member in descriptions]
         if described:
             texts = [item.text for member in described for item in descriptions[member]]
-            marks = frozenset(_mark(" ".join(text.split())) for text in texts)
+            summary = summaries.get(described[0])
+            every_line = texts if summary is not None else ()
+            marks = frozenset(_mark(" ".join(text.split())) for text in every_line)
             lines = tuple(merge_descriptions(texts))
-            found[key] = _Known(described[0], lines, marks, summaries.get(described[0]))
+            found[key] = _Known(described[0], lines, marks, summary)
     return found
 
 

@@ -18,9 +18,9 @@ from knotwork.indexing.communities import (
 )
 from knotwork.indexing.communities.centrality import choose_sentences
 from knotwork.indexing.communities.extractive import central_names
-from knotwork.indexing.communities.material import Sentence, flat_text, is_prose
 from knotwork.indexing.communities.phrases import key_phrases
 from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.communities.sentences import Sentence, flat_text, is_prose
 from knotwork.records import Document, Entity, Span, Support
 
 OPTIONS = CommunityOptions(max_size=4)

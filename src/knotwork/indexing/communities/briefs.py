@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
 
-from knotwork.indexing.communities.centrality import choose_sentences
 from knotwork.indexing.communities.extractive import central_names
 from knotwork.indexing.communities.foundation import Children, Foundation
-from knotwork.indexing.communities.material import Material, Sentence, read_material
+from knotwork.indexing.communities.material import Material, read_material
 from knotwork.indexing.communities.refreshing import community_store
-from knotwork.indexing.describing import describe
+from knotwork.indexing.communities.sentences import Sentence
+from knotwork.indexing.describing import Describer
 from knotwork.records import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
@@ -47,7 +47,6 @@ PARENT_TOKENS = 600
 must not depend on who asks, or a report that was paid for would be lost to whoever has no model.
 """
 
-_CENTRAL = 12
 _NAMES = 12
 _DESCRIBED = 8
 _DESCRIPTION_TOKENS = 40
@@ -124,7 +123,9 @@ class BriefDesk:
         known: Iterable[CommunityReport] = (),
     ) -> None:
         self.foundation = Foundation(store, children, known)
-        self._groups = _read_groups(store)
+        self._describer = Describer(
+            store, groups=_read_groups(store), most_tokens=_DESCRIPTION_TOKENS
+        )
         self._store = store
         self._budgets = budgets or ReportBudgets()
 
@@ -149,7 +150,7 @@ class BriefDesk:
         if len(community.chunk_ids) <= _FEW_CHUNKS:
             own = read_material(self._store, community)
             if sum(_cost(plain_line(s.text)) for s in own.sentences) <= ceiling:
-                return self._make(community, material, ceiling, sentences=own.sentences)
+                return self._make(community, material, ceiling, own=own)
         reports = community_store(self._store).reports([child.id for child in children])
         below = sorted(reports.values(), key=lambda report: (-report.rating, report.community_id))
         return self._make(community, material, ceiling, below=below)
@@ -160,14 +161,12 @@ class BriefDesk:
         material: Material,
         ceiling: int,
         *,
-        sentences: Sequence[Sentence] = (),
+        own: Material | None = None,
         below: Sequence[CommunityReport] = (),
     ) -> Brief:
-        heading = _known_of_names(self._store, material, ceiling, self._groups)
+        heading = _known_of_names(self._describer, material, ceiling)
         related = _relations(self._store, community, material)
-        return make_brief(
-            material, heading, related, ceiling=ceiling, sentences=sentences, below=below
-        )
+        return make_brief(material, heading, related, ceiling=ceiling, own=own, below=below)
 
 
 def _read_groups(store: Store) -> Mapping[str, str]:
@@ -183,23 +182,23 @@ def make_brief(
     related: Sequence[Related],
     *,
     ceiling: int,
-    sentences: Sequence[Sentence] = (),
+    own: Material | None = None,
     below: Sequence[CommunityReport] = (),
 ) -> Brief:
     """Return the brief of a community, of at most ``ceiling`` tokens.
 
     ``heading`` says what is known of its names, ``related`` how they are related, as far as no
-    sentence does. ``sentences`` take the place of the material's. ``below`` are the reports of its
-    children, whoever wrote them, the best rated first: where there are any, their findings are the
-    lines. The key counts the material in their place.
+    sentence does. The sentences of ``own`` take the place of the material's. ``below`` are the
+    reports of its children, whoever wrote them, the best rated first: where there are any, their
+    findings are the lines. The key counts the material in their place.
     """
     room = ceiling - sum(map(_cost, heading))
     reserved = min(sum(_cost(relation.text) for relation in related), _ROOM_FOR_RELATIONS)
-    chosen = _chosen_sentences(sentences or material.sentences, room - reserved)
+    chosen = _chosen_sentences(own if own and own.sentences else material, room - reserved)
     known = (*heading, *_unsaid(related, chosen))
     told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
     key = content_id(VERSION, *known, "lines", *told)
-    language = detect_language("\n".join(s.text for s in material.sentences) or "\n".join(known))
+    language = material.language if material.sentences else detect_language("\n".join(known))
     if not below:
         lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
         return Brief(material, key, language, known, tuple(lines))
@@ -210,22 +209,21 @@ def make_brief(
 
 def plain_line(text: str) -> str:
     """Return a line without addresses of links, and without what reads as the number of a line."""
-    return _NUMBER.sub("(\\1)", _ADDRESS.sub("…", _LINK.sub(r"\1", text)))
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    if "://" in text:
+        text = _ADDRESS.sub("…", text)
+    return _NUMBER.sub("(\\1)", text)
 
 
-def _known_of_names(
-    store: Store, material: Material, ceiling: int, groups: Mapping[str, str]
-) -> tuple[str, ...]:
+def _known_of_names(describer: Describer, material: Material, ceiling: int) -> tuple[str, ...]:
     """Return the names of a community, and what is known of the first of them."""
     names = {entity.id: entity.name for entity in material.entities}
     central = central_names(material.entities)
     short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
     kept = [f"names: {', '.join((short or central[:1])[:_NAMES])}"]
     room = ceiling * _HEADING_SHARE - _cost(kept[0])
-    described = describe(
-        store, list(names)[:_DESCRIBED], groups=groups, most_tokens=_DESCRIPTION_TOKENS
-    )
-    for key, text in described.items():
+    for key, text in describer.describe(list(names)[:_DESCRIBED]).items():
         line = plain_line(f"{names[key]}: {text}")
         if _cost(line) <= room:
             kept.append(line)
@@ -283,12 +281,12 @@ def _parts(below: Sequence[CommunityReport]) -> tuple[str, ...]:
     return (f"parts: {'; '.join(short)}",) if short else ()
 
 
-def _chosen_sentences(sentences: Sequence[Sentence], room: int) -> list[Sentence]:
+def _chosen_sentences(material: Material, room: int) -> list[Sentence]:
     """Return the central sentences, then those with the best coverage, as many as there is room
     for; sentences of one chunk stand together, in their order.
     """
-    central = choose_sentences(sentences, count=_CENTRAL)
-    chosen = list(_within(dict.fromkeys((*central, *sentences)), room))
+    offered = dict.fromkeys((*material.central, *material.sentences))
+    chosen = list(_within(offered, room))
     place: dict[str, int] = {}
     for sentence in chosen:
         place.setdefault(sentence.support.chunk_id, len(place))
@@ -307,6 +305,8 @@ def _within(items: Iterable[Told], room: int) -> Iterator[Told]:
     """Yield the items that fit, in order; the first in any case."""
     first = True
     for item in items:
+        if not first and room < _LINE_TOKENS:
+            return
         cost = _cost(plain_line(item.text))
         if first or cost <= room:
             room -= cost

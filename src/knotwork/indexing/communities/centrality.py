@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from knotwork.graph.pagerank import personalized_pagerank
-from knotwork.indexing.communities.material import Sentence
+from knotwork.indexing.communities.sentences import Sentence
 from knotwork.text.terms import content_terms
 
 _DAMPING = 0.85
+_TOLERANCE = 1e-9
+_ROUNDS = 100
 _REPETITION = 0.7
 """What likeness to a sentence that was chosen costs."""
 _SAME_ORIGIN = 0.15
@@ -40,46 +41,66 @@ def choose_sentences(sentences: Sequence[Sentence], *, count: int) -> list[Sente
     rank = _lexrank(likeness)
     finished = [1.0 if s.text.endswith(_STOPS) else _UNFINISHED for s in sentences]
     scores = (_scaled(coverage) + _scaled(rank)) / 2 * np.array(finished)
+    places: dict[str, int] = {}
+    origins = np.array([places.setdefault(s.origin, len(places)) for s in sentences])
+    taken = np.zeros(len(places))
     chosen: list[int] = []
     repeated = np.zeros(len(sentences))
-    origins: Counter[str] = Counter()
     while len(chosen) < min(count, len(sentences)):
-        taken = np.array([_SAME_ORIGIN * origins[s.origin] for s in sentences])
-        worth = np.round(scores - _REPETITION * repeated - taken, 9)
+        worth = np.round(scores - _REPETITION * repeated - _SAME_ORIGIN * taken[origins], 9)
         worth[chosen] = -np.inf
         best = int(worth.argmax())
         if chosen and worth[best] <= 0:
             break
         chosen.append(best)
-        origins[sentences[best].origin] += 1
+        taken[origins[best]] += 1
         repeated = np.maximum(repeated, likeness[best])
     return [sentences[index] for index in chosen]
 
 
 def _likeness(sentences: Sequence[Sentence]) -> Floats:
-    """Return the cosine similarity of the terms of each two sentences, of shape (n, n)."""
+    """Return the cosine similarity of the terms of each two sentences, of shape (n, n).
+
+    A term of one sentence alone adds to its length, and to nothing else: it gets no column.
+    """
     counts = [Counter(content_terms(sentence.text)) for sentence in sentences]
-    frequency = Counter(term for terms in counts for term in terms)
-    column = {term: place for place, term in enumerate(sorted(frequency))}
-    rows, columns, weights = [], [], []
+    frequency = Counter(chain.from_iterable(counts))
+    weight = {term: math.log(1 + len(counts) / times) for term, times in frequency.items()}
+    shared = sorted(term for term, times in frequency.items() if times > 1)
+    column = {term: place for place, term in enumerate(shared)}
+    table = np.zeros((len(counts), len(shared)))
+    squares = np.zeros(len(counts))
     for row, terms in enumerate(counts):
-        for term, times in sorted(terms.items()):
-            rows.append(row)
-            columns.append(column[term])
-            weights.append(times * math.log(1 + len(counts) / frequency[term]))
-    table = sparse.coo_array((weights, (rows, columns)), shape=(len(counts), len(column))).tocsr()
-    dense = np.asarray((table @ table.T).todense(), dtype=np.float64)
-    lengths = np.sqrt(np.maximum(dense.diagonal(), 1e-12))
-    likeness: Floats = dense / np.outer(lengths, lengths)
+        squares[row] = math.fsum((times * weight[term]) ** 2 for term, times in terms.items())
+        for term in terms.keys() & column.keys():
+            table[row, column[term]] = terms[term] * weight[term]
+    products = table @ table.T
+    np.fill_diagonal(products, squares)
+    lengths = np.sqrt(np.maximum(squares, 1e-12))
+    likeness: Floats = products / np.outer(lengths, lengths)
     return likeness
 
 
 def _lexrank(likeness: Floats) -> Floats:
+    """Return where a walk from like to like ends up: PageRank, of so few that a table is quicker
+    than a sparse array.
+    """
     others = likeness.copy()
     np.fill_diagonal(others, 0.0)
-    return personalized_pagerank(
-        sparse.csr_array(others), np.ones(len(others)), damping=_DAMPING, tolerance=1e-9
-    )
+    degrees = others.sum(axis=1)
+    alone = degrees == 0
+    degrees[alone] = 1.0
+    transition = (others / degrees[:, np.newaxis]).T.copy()
+    start = np.full(len(others), 1 / len(others))
+    rank = start
+    for _ in range(_ROUNDS):
+        walked = transition @ rank + float(rank[alone].sum()) * start
+        updated = _DAMPING * walked + (1.0 - _DAMPING) * start
+        change = float(np.abs(updated - rank).sum())
+        rank = updated
+        if change < _TOLERANCE:
+            break
+    return rank
 
 
 def _scaled(values: Floats) -> Floats:

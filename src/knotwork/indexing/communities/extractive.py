@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 
-from knotwork.indexing.communities.centrality import choose_sentences
 from knotwork.indexing.communities.material import Material
 from knotwork.indexing.communities.phrases import key_phrases
 from knotwork.records import EXTRACTIVE_SOURCE, CommunityReport, Entity, Finding
@@ -27,9 +26,11 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
 
     ``content_key`` takes the place of the material's.
     """
-    chosen = choose_sentences(material.sentences, count=_FINDINGS)
+    chosen = material.central[:_FINDINGS]
     texts = [sentence.text for sentence in material.sentences]
-    language = detect_language("\n".join(texts) or " ".join(e.name for e in material.entities))
+    language = material.language
+    if not texts:
+        language = detect_language(" ".join(entity.name for entity in material.entities))
     names = central_names(material.entities)
     phrases = key_phrases(texts, language=language, names=names)
     told = [sentence.text for sentence in chosen[:_SUMMARY_SENTENCES]]
@@ -61,12 +62,12 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
         for entity in entities
         if entity.type not in _VALUES and _FILE_NAME.search(entity.name) is None
     ] or list(entities)
-    chosen: list[str] = []
+    chosen: dict[str, str] = {}
     for entity in named:
         form = entity.name.casefold()
-        if not any(form in other.casefold() or other.casefold() in form for other in chosen):
-            chosen.append(entity.name)
-    return chosen
+        if not any(form in other or other in form for other in chosen):
+            chosen[form] = entity.name
+    return list(chosen.values())
 
 
 def _summary(

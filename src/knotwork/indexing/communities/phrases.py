@@ -51,14 +51,17 @@ def _overlap(phrase: str, other: str) -> bool:
 def _phrases(text: str) -> Iterator[tuple[str, ...]]:
     for part in _BREAK.split(text.casefold()):
         run: list[str] = []
-        for word in [*_WORD.findall(part), ""]:
-            if len(word) > 1 and _QUOTE.sub("", word) not in STOP_WORDS:
+        for word in (*_WORD.findall(part), ""):
+            if len(word) > 1 and _plain(word) not in STOP_WORDS:
                 run.append(word)
-                continue
-            for length in range(2, _LONGEST + 1):
-                for start in range(len(run) - length + 1):
-                    yield tuple(run[start : start + length])
-            run = []
+            elif run:
+                for length in range(2, _LONGEST + 1):
+                    yield from zip(*(run[start:] for start in range(length)), strict=False)
+                run = []
+
+
+def _plain(word: str) -> str:
+    return _QUOTE.sub("", word) if "'" in word or "’" in word else word
 
 
 def _chinese_phrases(text: str) -> Iterator[tuple[str, ...]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import NamedTuple, TypeVar
 
 from knotwork.indexing.communities.briefs import Brief, BriefDesk
 from knotwork.indexing.communities.extractive import rate, write_extractive_report
@@ -20,6 +21,8 @@ from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport
 from knotwork.stores.base import Store
 from knotwork.transform.model.drafts import Complaint
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +96,77 @@ def report_in_steps(
     ``vectors("report")``. Raises StoreError when the store cannot hold communities; ModelError and
     BudgetExceeded when no more calls can be made: what is finished is stored.
     """
-    begun = time.monotonic()
-    held = community_store(store)
+    refresh = ReportRefresh(store, writer=writer, embedding=embedding)
     with store.transaction():
-        communities = stored_communities(held)
-        budgets = writer.budgets if writer is not None else None
-        desk = BriefDesk(store, children_among(communities), budgets)
-        if community_ids is not None:
-            communities = _with_descendants(communities, set(community_ids))
-        pending, written = _refresh_extractive(store, desk, communities, writer)
-    by_id = {community.id: community for community in communities}
-    model = WrittenReports()
-    if writer is not None:
-        yield 0, len(pending)
-        for level in _by_level(pending):
-            briefs = [desk.brief(community) for community in level]
-            for call in _write(store, briefs, by_id, writer, embedding):
-                model = model.joined(call)
-                yield len(model.reports), len(pending)
-    if embedding is not None:
-        put_missing_vectors(store, by_id.keys(), embedding)
-    return ReportChanges(
-        frozenset(report.community_id for report in (*written, *model.reports)),
-        len(communities),
-        time.monotonic() - begun,
-        len(model.reports) - len(model.stood_in),
-        len(model.stood_in),
-        model.complaints,
-    )
+        refresh.put_extractive(community_ids)
+    return (yield from refresh.write())
+
+
+class ReportRefresh:
+    """Writes reports in two parts: what needs no model, in a transaction, then what does.
+
+    What was read of a community for the first part is there for the second.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        writer: ReportWriter | None = None,
+        embedding: Embedding | None = None,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._embedding = embedding
+        self._begun = time.monotonic()
+        self._communities: dict[str, Community] = {}
+        self._written: list[CommunityReport] = []
+        self._pending: list[_Pending] = []
+        self._desk: BriefDesk | None = None
+
+    def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
+        """Store the extractive reports that are missing or outdated, in one transaction."""
+        with self._store.transaction():
+            communities = stored_communities(community_store(self._store))
+            budgets = self._writer.budgets if self._writer is not None else None
+            self._desk = BriefDesk(self._store, children_among(communities), budgets)
+            if community_ids is not None:
+                communities = _with_descendants(communities, set(community_ids))
+            self._communities = {community.id: community for community in communities}
+            self._pending, self._written = _refresh_extractive(
+                self._store, self._desk, communities, self._writer
+            )
+
+    def write(self) -> Steps[ReportChanges]:
+        """Have the model write what is worth it, and yield how many of its reports are there."""
+        model = WrittenReports()
+        if self._writer is not None and self._desk is not None:
+            total = len(self._pending)
+            yield 0, total
+            for level in _by_level(self._pending, lambda item: item.community):
+                briefs = [self._desk.brief(item.community, item.material) for item in level]
+                for call in _write(
+                    self._store, briefs, self._communities, self._writer, self._embedding
+                ):
+                    model = model.joined(call)
+                    yield len(model.reports), total
+        if self._embedding is not None:
+            put_missing_vectors(self._store, self._communities.keys(), self._embedding)
+        return ReportChanges(
+            frozenset(report.community_id for report in (*self._written, *model.reports)),
+            len(self._communities),
+            time.monotonic() - self._begun,
+            len(model.reports) - len(model.stood_in),
+            len(model.stood_in),
+            model.complaints,
+        )
+
+
+class _Pending(NamedTuple):
+    """A community that a model is to write about, and what there is to write from."""
+
+    community: Community
+    material: Material
 
 
 def write_reports(
@@ -141,7 +187,7 @@ def write_reports(
     children = children_in(held)
     around = _reports_around(store, found.values(), children)
     desk = BriefDesk(store, children, writer.budgets, around)
-    for level in _by_level(found.values()):
+    for level in _by_level(found.values(), lambda community: community):
         known = held.reports([community.id for community in level])
         extractive: list[CommunityReport] = []
         briefs: list[Brief] = []
@@ -175,14 +221,14 @@ def _is_written(
 
 def _refresh_extractive(
     store: Store, desk: BriefDesk, communities: Sequence[Community], writer: ReportWriter | None
-) -> tuple[list[Community], list[CommunityReport]]:
+) -> tuple[list[_Pending], list[CommunityReport]]:
     """Store the extractive reports that are missing or outdated, and return them, behind the
     communities that a model is to write about.
 
     A model's report whose brief is the same stays, and is rated by what the extent is now.
     """
     reports = community_store(store).reports([community.id for community in communities])
-    pending: list[Community] = []
+    pending: list[_Pending] = []
     written: list[CommunityReport] = []
     rated: list[CommunityReport] = []
     for community in sorted(communities, key=_from_below):
@@ -198,7 +244,7 @@ def _refresh_extractive(
             asked_before = known.content_key != material.content_key
             again = writer is not None and (writer.retry or not asked_before)
             if again and desk.is_worth_a_model(community, material):
-                pending.append(community)
+                pending.append(_Pending(community, material))
     community_store(store).put_reports(rated)
     publish_reports(store, written)
     return pending, written
@@ -231,10 +277,12 @@ def _write(
             yield call
 
 
-def _by_level(communities: Iterable[Community]) -> Iterator[list[Community]]:
-    """Yield the communities of each level, the lowest first."""
-    ordered = sorted(communities, key=_from_below)
-    for _, level in groupby(ordered, key=lambda community: community.level):
+def _by_level(
+    items: Iterable[Item], community: Callable[[Item], Community]
+) -> Iterator[list[Item]]:
+    """Yield what is of the communities of each level, the lowest first."""
+    ordered = sorted(items, key=lambda item: _from_below(community(item)))
+    for _, level in groupby(ordered, key=lambda item: community(item).level):
         yield list(level)
 
 

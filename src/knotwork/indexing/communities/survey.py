@@ -12,11 +12,7 @@ from knotwork.indexing.communities.refreshing import (
     names_key,
     refresh_communities,
 )
-from knotwork.indexing.communities.reporting import (
-    ReportChanges,
-    refresh_reports,
-    report_in_steps,
-)
+from knotwork.indexing.communities.reporting import ReportChanges, ReportRefresh
 from knotwork.indexing.communities.writing import ReportWriter
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.steps import Steps, finish
@@ -87,17 +83,16 @@ def update_in_steps(
     cannot hold communities, StoreBusy while another process writes, StoreReadOnly; ModelError and
     BudgetExceeded when the model cannot be asked any more.
     """
+    refresh = ReportRefresh(store, writer=writer, embedding=embedding)
     with store.transaction():
         content, mark = _content(store), _written_mark(store)
         refresh_communities(store, rebuild=rebuild)
-        changes = refresh_reports(store)
+        refresh.put_extractive()
         store.set_meta({CONTENT_META: content})
-    if writer is None and embedding is None:
-        return changes
-    more = yield from report_in_steps(store, writer=writer, embedding=embedding)
+    changes = yield from refresh.write()
     if writer is not None:
         store.set_meta({WRITTEN_META: mark})
-    return changes.joined(more)
+    return changes
 
 
 def find_topics(

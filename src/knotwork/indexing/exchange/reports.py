@@ -9,12 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork.indexing.communities.extractive import write_extractive_report
-from knotwork.indexing.communities.material import (
-    flat_text,
-    group_by_parent,
-    is_prose,
-    read_material,
-)
+from knotwork.indexing.communities.material import group_by_parent, read_material
+from knotwork.indexing.communities.sentences import flat_text, is_prose
 from knotwork.indexing.exchange.foreign import ForeignFinding, ForeignReport
 from knotwork.records import Chunk, Community, CommunityReport, Finding, Support
 from knotwork.stores.base import Store
