@@ -172,3 +172,16 @@ def test_what_was_done_is_told_before_the_error_that_ends_a_run(opened, tmp_path
     assert events[-1].kind is EventKind.STOPPED
     assert events[-1].report.interrupted
     assert events[-1].report.total_documents == kb.stats().documents
+
+
+def test_what_comes_back_as_it_was_comes_back_into_the_communities(opened):
+    """The documents are then those of which the communities were found, but these lost a part."""
+    kb = opened(brained(), llm_tier="full")
+    kb.index_documents(documents(TEXTS))
+    before = kb.communities()
+    assert sum(topic.community.size for topic in before) > 0
+    kb.delete(list(TEXTS))
+    assert not kb.has_communities
+    kb.index_documents(documents(TEXTS))
+    assert {t.report.text for t in kb.communities()} == {t.report.text for t in before}
+    assert {t.report.source for t in kb.communities()} == {t.report.source for t in before}

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from knotwork.indexing.changes import indexed_entry
+from knotwork.indexing.communities.survey import CONTENT_META, WRITTEN_META
 from knotwork.indexing.embedding import (
     DIMENSION_META,
     EMBEDDER_META,
@@ -58,6 +59,8 @@ def commit_documents(
         _put_vectors(store, batch, vectors)
         _put_readings(store, batch)
         _touch(store, mentioned)
+        if batch:
+            _outdate_communities(store)
         refresh_entities(store, before, embedding)
         store.ledger.put([*map(indexed_entry, batch), *entries])
 
@@ -66,6 +69,15 @@ def _touch(store: Store, entity_ids: Collection[str]) -> None:
     """Note which names are to be looked at again, if they were ever looked at: else all are."""
     if isinstance(store, StoresResolutions) and RULES_META in store.meta():
         store.resolutions.touch(entity_ids)
+
+
+def _outdate_communities(store: Store) -> None:
+    """Note that communities are outdated, and stay so when the documents become as they were: what
+    only a removed document supported has left them.
+    """
+    held = [name for name in (CONTENT_META, WRITTEN_META) if store.meta().get(name)]
+    if held:
+        store.set_meta(dict.fromkeys(held, ""))
 
 
 def _put_readings(store: Store, batch: Sequence[Prepared]) -> None:
@@ -84,6 +96,7 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
         chunks = [chunk for document_id in ids for chunk in store.documents.chunk_ids(document_id)]
         before = entities_before(store, chunks, set())
         store.remove_documents(ids)
+        _outdate_communities(store)
         refresh_entities(store, before, None)
         store.ledger.remove([entry.uri for entry in entries])
 
