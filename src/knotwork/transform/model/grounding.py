@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork.records import Chunk, Span
@@ -17,7 +16,8 @@ from knotwork.text.terms import content_terms
 _TOKEN = re.compile(
     rf"[{HAN_AND_KANA}]|[^\W_{HAN_AND_KANA}]+(?:[\u0300-\u036f]+[^\W_{HAN_AND_KANA}]*)*"
 )
-_POSSESSIVE = frozenset({"s"})
+_ASCII_TOKEN = re.compile("[a-z0-9]+")
+_POSSESSIVE = "s"
 _APOSTROPHES = "'’ʼ＇`"
 _ARTICLES = frozenset({"the", "a", "an"})
 _ENDS = frozenset("。！？；!?;|，,：:")
@@ -25,12 +25,22 @@ _LONGEST_GAP = 2
 """Signs between two words of a name, such as the dot behind an initial."""
 
 
-class _Token(NamedTuple):
-    """A word or a Han character as it is compared, and where it stands."""
+class _Tokens(NamedTuple):
+    """The words and Han characters of a text as they are compared, and where they stand."""
 
-    form: str
-    start: int
-    end: int
+    forms: list[str]
+    starts: list[int]
+    ends: list[int]
+
+    def places(self, form: str) -> list[int]:
+        """Return the places of a word, in order."""
+        count = self.forms.count(form)
+        places: list[int] = []
+        place = -1
+        for _ in range(count):
+            place = self.forms.index(form, place + 1)
+            places.append(place)
+        return places
 
 
 class ChunkText:
@@ -38,10 +48,10 @@ class ChunkText:
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
-        self._tokens = list(_tokens(chunk.text))
-        self._places: dict[str, list[int]] = {}
-        for place, token in enumerate(self._tokens):
-            self._places.setdefault(token.form, []).append(place)
+        self._tokens = _tokens(chunk.text)
+        self._sentences = chunk.sentences or (chunk.span,)
+        self._terms: dict[int, set[str]] = {}
+        self._holders: dict[tuple[Span, ...], list[int]] = {}
 
     def find(self, name: str) -> tuple[Span, ...]:
         """Return where a name stands, in order and without overlap; () where it does not.
@@ -49,7 +59,9 @@ class ChunkText:
         Case, width, accents, punctuation between words, a possessive ending, a leading article, a
         suffix in brackets, and the script of Chinese characters make no difference.
         """
-        found = self._sequence(name) or self._sequence(without_suffix(name))
+        found = self._sequence(name)
+        if not found and (bare := without_suffix(name)) != name:
+            found = self._sequence(bare)
         if not found:
             span = self._forms.get(normal_form(name))
             whole = span and _foreign_ends(name).isdisjoint(self.chunk.text[span.start : span.end])
@@ -62,17 +74,18 @@ class ChunkText:
 
         A part is the last word of a name, or its first, if the text writes it with a capital too.
         """
-        words = [t for t in _tokens(without_suffix(name)) if len(t.form) > 2]
-        if len(words) < 2 or any(_is_han(word.form) for word in words):
+        name = without_suffix(name)
+        words = [(f, s) for f, s, _ in zip(*_tokens(name), strict=True) if len(f) > 2]
+        if len(words) < 2:
             return ()
-        offset, text = self.chunk.span.start, self.chunk.text
-        for word in (words[-1], words[0]):
-            if word.form in STOP_NAMES or not name[word.start].isupper():
+        offset, text, tokens = self.chunk.span.start, self.chunk.text, self._tokens
+        for form, start in (words[-1], words[0]):
+            if form in STOP_NAMES or not name[start].isupper():
                 continue
-            places = [self._tokens[place] for place in self._places.get(word.form, ())]
-            spans = [Span(t.start, t.end) for t in places if text[t.start].isupper()]
+            places = [(tokens.starts[place], tokens.ends[place]) for place in tokens.places(form)]
+            spans = [Span(s + offset, e + offset) for s, e in places if text[s].isupper()]
             if spans:
-                return tuple(Span(s.start + offset, s.end + offset) for s in spans)
+                return tuple(spans)
         return ()
 
     def best_sentence(self, ends: Iterable[tuple[Span, ...]], words: str) -> Span | None:
@@ -80,18 +93,19 @@ class ChunkText:
 
         None where no sentence names any end. ``ends`` are the spans of source and target.
         """
-        spans_of_ends = list(ends)
-        wanted = set(content_terms(words))
-        best: tuple[int, int, int] = (0, 0, 0)
-        chosen: Span | None = None
-        for index, sentence in enumerate(self.chunk.sentences or (self.chunk.span,)):
-            named = sum(any(_inside(s, sentence) for s in spans) for spans in spans_of_ends)
-            if not named:
-                continue
-            shared = len(wanted & self._terms_of(index)) if wanted else 0
-            if (named, shared, -index) > best or chosen is None:
-                best, chosen = (named, shared, -index), sentence
-        return chosen
+        named: dict[int, int] = {}
+        for spans in ends:
+            for index in self._sentences_of(spans):
+                named[index] = named.get(index, 0) + 1
+        if not named:
+            return None
+        most = max(named.values())
+        best = [index for index, count in sorted(named.items()) if count == most]
+        if len(best) > 1:  # words are compared only where that decides
+            wanted = set(content_terms(words))
+            shared = [len(wanted & self._terms_of(index)) if wanted else 0 for index in best]
+            return self._sentences[best[shared.index(max(shared))]]
+        return self._sentences[best[0]]
 
     def surface(self, span: Span) -> str:
         """Return the text of a span on one line."""
@@ -103,52 +117,76 @@ class ChunkText:
         """Every normal form of a name that may stand in the text: "u.s." and "us" are one."""
         return dict(name_candidates(self.chunk.text))
 
+    def _sentences_of(self, spans: tuple[Span, ...]) -> list[int]:
+        """Return the places of the sentences that hold any of the spans."""
+        held = self._holders.get(spans)
+        if held is None:
+            held = self._holders[spans] = [
+                index
+                for index, (start, end) in enumerate(self._sentences)
+                if any(start <= span.start and span.end <= end for span in spans)
+            ]
+        return held
+
     def _terms_of(self, index: int) -> set[str]:
-        if not self.chunk.sentences:
-            return set(content_terms(self.chunk.text))
-        return set(content_terms(self.chunk.sentence_text(index)))
+        terms = self._terms.get(index)
+        if terms is None:
+            whole = not self.chunk.sentences
+            text = self.chunk.text if whole else self.chunk.sentence_text(index)
+            terms = self._terms[index] = set(content_terms(text))
+        return terms
 
     def _sequence(self, name: str) -> list[Span]:
         if name.rstrip().endswith(("+", "#")):  # C++ is no C
             return []
-        wanted = [token.form for token in _tokens(name)]
+        wanted = _tokens(name).forms
         while len(wanted) > 1 and wanted[0] in _ARTICLES:
             del wanted[0]
         if not wanted:
             return []
-        ends = _foreign_ends(name)
+        forms, starts, ends = self._tokens
+        closing = _foreign_ends(name)
         spans: list[Span] = []
         behind = 0
-        for first in self._places.get(wanted[0], ()):
+        for first in self._tokens.places(wanted[0]):
             last = first + len(wanted)
-            window = self._tokens[first:last]
-            if first < behind or [token.form for token in window] != wanted:
+            if first < behind or forms[first:last] != wanted:
                 continue
-            if self._is_close(window, ends):
-                spans.append(Span(window[0].start, window[-1].end))
+            if self._is_close(first, last, closing):
+                spans.append(Span(starts[first], ends[last - 1]))
                 behind = last
         return spans
 
-    def _is_close(self, window: list[_Token], ends: frozenset[str]) -> bool:
+    def _is_close(self, first: int, last: int, closing: frozenset[str]) -> bool:
         """Tell whether words follow each other within a sentence; Han characters stand close."""
-        for before, after in pairwise(window):
-            gap = self.chunk.text[before.end : after.start]
+        forms, starts, ends = self._tokens
+        for place in range(first, last - 1):
+            gap = self.chunk.text[ends[place] : starts[place + 1]]
+            if gap in {"", " "}:
+                continue
             signs = gap.strip(" \t\r\n-")  # a line break inside a name is only a wrapped line
-            if "\n\n" in gap or len(signs) > _LONGEST_GAP or not ends.isdisjoint(signs):
+            if "\n\n" in gap or len(signs) > _LONGEST_GAP or not closing.isdisjoint(signs):
                 return False
-            if _is_han(before.form) and _is_han(after.form) and signs.strip("·•‧・･"):
+            apart = signs.strip("·•‧・･")
+            if apart and _is_han(forms[place]) and _is_han(forms[place + 1]):
                 return False
         return True
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(text):
-        form = _fold(match[0])
+def _tokens(text: str) -> _Tokens:
+    found = _Tokens([], [], [])
+    is_plain = text.isascii()
+    pattern, read = (_ASCII_TOKEN, text.lower()) if is_plain else (_TOKEN, text)
+    for match in pattern.finditer(read):
+        form = match[0] if is_plain else _fold(match[0])
         start, end = match.span()
-        if form in _POSSESSIVE and start and text[start - 1] in _APOSTROPHES:
+        if form == _POSSESSIVE and start and text[start - 1] in _APOSTROPHES:
             continue
         if form:
-            yield _Token(form, start, end)
+            found.forms.append(form)
+            found.starts.append(start)
+            found.ends.append(end)
+    return found
 
 
 @lru_cache(maxsize=65_536)
@@ -169,7 +207,3 @@ def _foreign_ends(name: str) -> frozenset[str]:
 
 def _is_han(form: str) -> bool:
     return len(form) == 1 and form >= "\u3040"
-
-
-def _inside(span: Span, sentence: Span) -> bool:
-    return sentence.start <= span.start and span.end <= sentence.end
