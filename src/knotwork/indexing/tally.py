@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -57,11 +57,6 @@ class Tally:
             yield
         finally:
             self.seconds[stage] += time.perf_counter() - start
-
-    def add_seconds(self, seconds: Mapping[str, float]) -> None:
-        """Add what another process took, by stage."""
-        for stage, time_s in seconds.items():
-            self.seconds[stage] += time_s
 
     def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
         """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
