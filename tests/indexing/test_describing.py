@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
-from knotwork.errors import BudgetExceeded, ModelUnavailable
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.indexing import describing
 from knotwork.indexing.describing import (
     MERGED_TOKENS,
@@ -226,7 +226,9 @@ def test_what_a_reply_lacks_is_asked_for_once_more_alone(store):
     assert "# 2" not in model.requests[1].messages[-1].content
 
 
-@pytest.mark.parametrize("error", [BudgetExceeded("Enough."), ModelUnavailable("No server.")])
+@pytest.mark.parametrize(
+    "error", [BudgetExceeded("Enough."), ModelError("The key is refused.", status=401)]
+)
 def test_what_is_finished_is_kept(store, error):
     fill(store, town=FACTS, village=FACTS[::-1])
     model = ScriptedChatModel(brain, errors={2: error})
@@ -235,6 +237,26 @@ def test_what_is_finished_is_kept(store, error):
     assert len([n for n in ("town", "village") if summary_of(store, n)]) == 1
     changes = refresh_descriptions(store, writer=writer(model, entries_a_call=1))
     assert (changes.summarised, changes.kept, len(model.requests)) == (1, 1, 3)
+
+
+def test_an_entity_that_no_server_answered_for_is_asked_about_again(store):
+    fill(store, town=FACTS, village=FACTS[::-1])
+    model = ScriptedChatModel(brain, errors={1: ModelUnavailable("No server.")})
+    changes = refresh_descriptions(store, writer=writer(model, entries_a_call=1))
+    assert (changes.summarised, changes.stand_ins, changes.unanswered) == (1, 0, 1)
+    assert len([n for n in ("town", "village") if summary_of(store, n)]) == 1
+    assert len(describe(store, [entity_id("town"), entity_id("village")])) == 2
+    changes = refresh_descriptions(store, writer=writer(model, entries_a_call=1))
+    assert (changes.summarised, changes.kept, changes.unanswered) == (1, 1, 0)
+
+
+def test_a_server_that_is_gone_ends_the_run(store):
+    fill(store, town=FACTS, village=FACTS[::-1], harbour=FACTS[3:] + FACTS[:3])
+    gone = ScriptedChatModel(lambda _: ModelUnavailable("No server."))
+    with pytest.raises(ModelUnavailable, match="2 requests in a row: No server"):
+        refresh_descriptions(store, writer=writer(gone, entries_a_call=1, patience=2))
+    assert store.readings.summaries(store.readings.described()) == {}
+    assert refresh_descriptions(store, writer=writer()).summarised == 3
 
 
 def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 
+from knotwork.indexing.prompts.batches import Patience
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary, content_id
@@ -50,7 +51,8 @@ class DescriptionChanges:
     """What a refresh did: ``summarised`` by a model, ``kept`` summaries that were still right.
 
     ``merged`` entities need no summary. ``stand_ins`` have merged descriptions, because the model's
-    replies could not be used; ``complaints`` say what of the others was not.
+    replies could not be used; ``complaints`` say what of the others was not. For ``unanswered`` no
+    server answered: they have merged descriptions until the next refresh asks again.
     """
 
     merged: int = 0
@@ -59,6 +61,7 @@ class DescriptionChanges:
     stand_ins: int = 0
     seconds: float = 0.0
     complaints: tuple[Complaint, ...] = ()
+    unanswered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class _Tally:
     kept: int = 0
     summarised: int = 0
     stand_ins: int = 0
+    unanswered: int = 0
     complaints: list[Complaint] = field(default_factory=list)
 
 
@@ -162,6 +166,7 @@ def describe_in_steps(
         tally.stand_ins,
         time.monotonic() - begun,
         tuple(tally.complaints),
+        tally.unanswered,
     )
 
 
@@ -266,6 +271,7 @@ def _write(
         Entry(key, named[key].name if key in named else "", item.told)
         for key, item in outdated.items()
     ]
+    patience = Patience(writer.patience)
     yield 0, len(entries)
     with closing(writer.write(entries)) as calls:
         for outcome in calls:
@@ -284,7 +290,9 @@ def _write(
             tally.stand_ins += len(failed)
             tally.complaints += outcome.complaints
             tally.complaints += [Complaint(entry.name, reason) for entry, reason in outcome.failed]
+            tally.unanswered += len(outcome.unanswered)
             yield tally.summarised + tally.stand_ins, len(entries)
+            patience.note("" if made or failed else outcome.absence)
 
 
 def _is_to_be_written(item: _Known, writer: DescriptionWriter | None) -> bool:

@@ -307,14 +307,56 @@ def test_a_ceiling_keeps_what_was_finished_and_the_rest_comes_later():
     assert len(model.requests) == 1 + len({r.messages for r in model.requests})
 
 
-def test_a_server_that_is_gone_is_no_fault_of_a_community():
+def test_a_call_that_no_server_answers_leaves_its_reports_for_the_next_run():
     base = indexed()
-    gone = ScriptedChatModel([], errors={1: ModelUnavailable("No server.")})
-    with pytest.raises(ModelUnavailable):
-        refresh_reports(base.store, writer=writer(gone))
+    model = ScriptedChatModel(brain, errors={2: ModelUnavailable("No server.")})
+    changes = bring_up_to_date(base.store, writer=writer(model))
+    assert changes.by_model > 0
+    assert 0 < changes.unanswered <= BUDGETS.reports_a_call
+    assert changes.stand_ins == 0
+    assert is_current(base.store)
+    assert not is_current(base.store, written=True)
+    assert sources(base) == {EXTRACTIVE_SOURCE, model.name}
+    later = bring_up_to_date(base.store, writer=writer(model))
+    assert (later.by_model, later.unanswered) == (changes.unanswered, 0)
+    assert is_current(base.store, written=True)
+    whole = indexed()
+    bring_up_to_date(whole.store, writer=writer())
+    assert {k: r.content_key for k, r in reports_of(base).items()} == {
+        k: r.content_key for k, r in reports_of(whole).items()
+    }
+
+
+def test_a_server_that_is_gone_ends_the_run_and_is_no_fault_of_a_community():
+    base = indexed()
+    gone = ScriptedChatModel(lambda _: ModelUnavailable("No server."))
+    one_a_call = replace(BUDGETS, reports_a_call=1)
+    with pytest.raises(ModelUnavailable, match="2 requests in a row: No server"):
+        refresh_reports(base.store, writer=writer(gone, patience=2, budgets=one_a_call))
     assert sources(base) == {EXTRACTIVE_SOURCE}
+    with pytest.raises(ModelUnavailable):
+        write_reports(base.store, reports_of(base), writer(gone, patience=2, budgets=one_a_call))
     changes = refresh_reports(base.store, writer=writer())
     assert changes.by_model > 0
+
+
+def test_a_server_that_answers_now_and_then_ends_no_run():
+    base = indexed()
+    errors = {number: ModelUnavailable("Busy.") for number in range(1, 200, 2)}
+    one_a_call = replace(BUDGETS, reports_a_call=1)
+    model = ScriptedChatModel(brain, errors=errors)
+    changes = refresh_reports(base.store, writer=writer(model, patience=2, budgets=one_a_call))
+    assert changes.by_model > 0
+    assert abs(changes.unanswered - changes.by_model) <= 1
+
+
+def test_a_key_that_is_refused_ends_the_run_at_once():
+    base = indexed()
+    refused = ScriptedChatModel(lambda _: ModelError("The key is refused.", status=401))
+    with pytest.raises(ModelError, match="refused"):
+        refresh_reports(base.store, writer=writer(refused))
+    assert len(refused.requests) == 1
+    assert sources(base) == {EXTRACTIVE_SOURCE}
 
 
 def test_what_a_server_refuses_is_asked_one_by_one():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -17,6 +17,7 @@ from knotwork.indexing.communities.publishing import publish_reports, put_missin
 from knotwork.indexing.communities.refreshing import community_store, stored_communities
 from knotwork.indexing.communities.writing import ReportWriter, WrittenReports, stand_in_key
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.prompts.batches import Patience
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport
 from knotwork.stores.base import Store
@@ -30,7 +31,8 @@ class ReportChanges:
     """What a refresh did: the communities whose reports it wrote, of how ``many`` that it saw.
 
     Of the reports written, ``by_model`` are a model's; for ``stand_ins`` its replies could not be
-    used. ``complaints`` say what of its replies is not used.
+    used. ``complaints`` say what of its replies is not used. For ``unanswered`` no server answered:
+    they have what they had, and the next refresh asks about them again.
     """
 
     changed: frozenset[str] = field(repr=False)
@@ -39,6 +41,7 @@ class ReportChanges:
     by_model: int = 0
     stand_ins: int = 0
     complaints: tuple[Complaint, ...] = ()
+    unanswered: int = 0
 
     @property
     def written(self) -> int:
@@ -59,6 +62,7 @@ class ReportChanges:
             self.by_model + later.by_model,
             self.stand_ins + later.stand_ins,
             (*self.complaints, *later.complaints),
+            later.unanswered,
         )
 
 
@@ -93,8 +97,10 @@ def report_in_steps(
     comes. A report is kept while what it was written from is the same: an extractive one by its
     material, a model's by its brief, with a writer or without. Reports are searched by
     ``texts("report")`` under the ids of their communities and, with ``embedding``, by
-    ``vectors("report")``. Raises StoreError when the store cannot hold communities; ModelError and
-    BudgetExceeded when no more calls can be made: what is finished is stored.
+    ``vectors("report")``. Where no server answers, a report stays as it is for now. Raises
+    StoreError when the store cannot hold communities; ModelError and BudgetExceeded when no more
+    calls can be made, ModelUnavailable when many in a row had no answer: what is finished is
+    stored.
     """
     refresh = ReportRefresh(store, writer=writer, embedding=embedding)
     with store.transaction():
@@ -142,14 +148,18 @@ class ReportRefresh:
         model = WrittenReports()
         if self._writer is not None and self._desk is not None:
             total = len(self._pending)
+            patience = Patience(self._writer.patience)
             yield 0, total
             for level in _by_level(self._pending, lambda item: item.community):
                 briefs = [self._desk.brief(item.community, item.material) for item in level]
-                for call in _write(
+                calls = _write(
                     self._store, briefs, self._communities, self._writer, self._embedding
-                ):
-                    model = model.joined(call)
-                    yield len(model.reports), total
+                )
+                with closing(calls):
+                    for call in calls:
+                        model = model.joined(call)
+                        yield len(model.reports), total
+                        patience.note("" if call.reports else call.absence)
         if self._embedding is not None:
             put_missing_vectors(self._store, self._communities.keys(), self._embedding)
         return ReportChanges(
@@ -159,6 +169,7 @@ class ReportRefresh:
             len(model.reports) - len(model.stood_in),
             len(model.stood_in),
             model.complaints,
+            len(model.unanswered),
         )
 
 
@@ -187,6 +198,7 @@ def write_reports(
     children = children_in(held)
     around = _reports_around(store, found.values(), children)
     desk = BriefDesk(store, children, writer.budgets, around)
+    patience = Patience(writer.patience)
     for level in _by_level(found.values(), lambda community: community):
         known = held.reports([community.id for community in level])
         extractive: list[CommunityReport] = []
@@ -202,8 +214,9 @@ def write_reports(
         if extractive or briefs:
             with store.transaction():  # raises before a model is paid where nothing can be kept
                 publish_reports(store, extractive, of=found)
-        for _ in _write(store, briefs, found, writer, embedding):
-            pass
+        with closing(_write(store, briefs, found, writer, embedding)) as calls:
+            for call in calls:
+                patience.note("" if call.reports else call.absence)
     if embedding is not None:
         put_missing_vectors(store, found.keys(), embedding)
     return held.reports(found.keys())
@@ -269,7 +282,7 @@ def _write(
     communities: Mapping[str, Community],
     writer: ReportWriter,
     embedding: Embedding | None,
-) -> Iterator[WrittenReports]:
+) -> Generator[WrittenReports, None, None]:
     """Have a model write reports; store, and yield, those of each call when it comes."""
     with closing(writer.write(briefs)) as calls:
         for call in calls:

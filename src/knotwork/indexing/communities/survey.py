@@ -90,7 +90,7 @@ def update_in_steps(
         refresh.put_extractive()
         store.set_meta({CONTENT_META: content})
     changes = yield from refresh.write()
-    if writer is not None:
+    if writer is not None and not changes.unanswered:
         store.set_meta({WRITTEN_META: mark})
     return changes
 

@@ -14,7 +14,7 @@ from knotwork.inference.chat import ChatModel, ChatRequest
 from knotwork.inference.halt import Halt
 from knotwork.records import CommunityReport, content_id
 from knotwork.transform.model.drafts import Complaint
-from knotwork.transform.model.pool import work_ordered
+from knotwork.transform.model.pool import PATIENCE, work_ordered
 
 STAGE = "report"
 TASK = "report-community"
@@ -29,11 +29,15 @@ class WrittenReports:
     """The reports of calls, those by which the documents' own sentences stand in among them.
 
     ``stood_in`` are the communities of these; ``complaints`` say what of the replies is not used.
+    ``unanswered`` are communities for which no server answered, ``absence`` is why: they keep the
+    report they have, and are asked about again.
     """
 
     reports: tuple[CommunityReport, ...] = ()
     stood_in: frozenset[str] = frozenset()
     complaints: tuple[Complaint, ...] = ()
+    unanswered: frozenset[str] = frozenset()
+    absence: str = ""
 
     def joined(self, other: WrittenReports) -> WrittenReports:
         """Return the reports of both."""
@@ -41,6 +45,8 @@ class WrittenReports:
             (*self.reports, *other.reports),
             self.stood_in | other.stood_in,
             (*self.complaints, *other.complaints),
+            self.unanswered | other.unanswered,
+            other.absence or self.absence,
         )
 
 
@@ -48,7 +54,8 @@ class WrittenReports:
 class ReportWriter:
     """Writes reports by a model; ``concurrency`` calls run at a time.
 
-    ``retry`` asks again about communities of which no reply could be used before.
+    ``retry`` asks again about communities of which no reply could be used before. After
+    ``patience`` calls in a row that no server answered the run is given up.
     """
 
     model: ChatModel
@@ -56,6 +63,7 @@ class ReportWriter:
     budgets: ReportBudgets = field(default_factory=ReportBudgets)
     retry: bool = False
     halt: Halt | None = field(default=None, repr=False)
+    patience: int = PATIENCE
 
     def write(self, briefs: Sequence[Brief]) -> Generator[WrittenReports, None, None]:
         """Yield the reports of each call, in order, the Chinese ones last.
@@ -95,6 +103,8 @@ class ReportWriter:
             (*made, *stood_in),
             frozenset(report.community_id for report in stood_in),
             (*outcome.complaints, *told),
+            frozenset(brief.community_id for brief in outcome.unanswered),
+            outcome.absence,
         )
 
 

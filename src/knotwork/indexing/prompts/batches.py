@@ -12,6 +12,7 @@ from knotwork.inference.checked import complete_checked
 from knotwork.transform.model.cleaning import plain_text
 from knotwork.transform.model.drafts import Complaint
 from knotwork.transform.model.outcomes import concerns_one_chunk
+from knotwork.transform.model.pool import PATIENCE
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -31,11 +32,34 @@ class Reading(Generic[Made]):
 
 @dataclass(slots=True)
 class BatchOutcome(Generic[Item, Made]):
-    """What became of the items of a batch: ``failed`` has those without a part, each with why."""
+    """What became of the items of a batch: ``failed`` has those without a part, each with why.
+
+    ``unanswered`` are those for which no server answered, and may be asked about again;
+    ``absence`` says why it did not.
+    """
 
     made: list[tuple[Item, Made]] = field(default_factory=list)
     failed: list[tuple[Item, str]] = field(default_factory=list)
     complaints: list[Complaint] = field(default_factory=list)
+    unanswered: list[Item] = field(default_factory=list)
+    absence: str = ""
+
+
+class Patience:
+    """Counts batches in a row of which nothing was made, because no server answered."""
+
+    def __init__(self, most: int = PATIENCE) -> None:
+        self._most = most
+        self._missed = 0
+
+    def note(self, absence: str) -> None:
+        """Count a batch, "" being one with an answer; raise ModelUnavailable if there were most."""
+        self._missed = self._missed + 1 if absence else 0
+        if self._missed >= self._most:
+            raise ModelUnavailable(
+                f"The model did not answer {self._missed} requests in a row: {absence}",
+                fix="Run again when it does: what is finished is not asked again.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +86,28 @@ def ask_in_batch(
 ) -> BatchOutcome[Item, Made]:
     """Ask about items in one call, and once more, in one call, about those it says nothing of.
 
-    What a server refuses as one request is asked about item by item. Raises ModelError for what
-    concerns all calls: no server, a ceiling reached, a key refused.
+    What a server refuses as one request is asked about item by item. Items that no server answers
+    for are left for another time. Raises ModelError for what concerns all calls: a ceiling reached,
+    a key refused.
     """
     outcome: BatchOutcome[Item, Made] = BatchOutcome()
+    try:
+        fault = _ask_twice(model, items, task, outcome)
+    except ModelUnavailable as error:
+        outcome.absence = error.message
+        outcome.unanswered += _left(items, outcome)
+    else:
+        outcome.failed += [(item, fault) for item in _left(items, outcome)]
+    return outcome
+
+
+def _ask_twice(
+    model: ChatModel,
+    items: Sequence[Item],
+    task: BatchTask[Item, Made],
+    outcome: BatchOutcome[Item, Made],
+) -> str:
+    """Add what the replies hold to the outcome, and return what the last one lacks."""
     fault, refused = _ask(model, items, task, "", outcome)
     left = _left(items, outcome)
     groups = [[item] for item in left] if refused else [left]
@@ -73,8 +115,7 @@ def ask_in_batch(
         if not group or (refused and len(items) == 1):
             continue
         fault, _ = _ask(model, group, task, "" if refused else fault, outcome)
-    outcome.failed += [(item, fault) for item in _left(items, outcome)]
-    return outcome
+    return fault
 
 
 def _ask(

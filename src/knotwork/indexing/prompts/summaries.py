@@ -21,7 +21,7 @@ from knotwork.text.terms import content_terms
 from knotwork.text.tokens import count_tokens
 from knotwork.transform.model.cleaning import bare_line, clean_field, fold, is_idle
 from knotwork.transform.model.drafts import Complaint
-from knotwork.transform.model.pool import work_ordered
+from knotwork.transform.model.pool import PATIENCE, work_ordered
 
 STAGE = "summarize"
 TASK = "summarise-descriptions"
@@ -46,7 +46,8 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class DescriptionWriter:
     """Writes up descriptions: ``entries_a_call`` share one prompt, ``concurrency`` calls run at a
-    time. ``retry`` asks again about entities of which no reply could be used before.
+    time. ``retry`` asks again about entities of which no reply could be used before. After
+    ``patience`` calls in a row that no server answered the run is given up.
     """
 
     model: ChatModel
@@ -54,6 +55,7 @@ class DescriptionWriter:
     entries_a_call: int = 6
     retry: bool = False
     halt: Halt | None = field(default=None, repr=False)
+    patience: int = PATIENCE
 
     def write(self, entries: Sequence[Entry]) -> Generator[BatchOutcome[Entry, str], None, None]:
         """Yield what became of the entries, call by call, in order by language.
