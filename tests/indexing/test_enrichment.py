@@ -1,13 +1,11 @@
 """What a model makes of an index once the documents are in, by tiers; and what an update costs."""
 
 import pytest
+from tests.indexing.brained import brained, documents_of
 
-import knotwork
 from knotwork.errors import BudgetExceeded
 from knotwork.indexing.report import EventKind, IndexingInterrupted
-from knotwork.records import EXTRACTIVE_SOURCE, Document
-from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.records import EXTRACTIVE_SOURCE
 
 PEOPLE = ["Ada Smith", "Bob Jones", "Carol White", "Dan Brown", "Eve Black", "Frank Green"]
 FIRMS = ["Acme Works", "Borealis Lines", "Cobalt Mills"]
@@ -27,37 +25,14 @@ def story(number: int) -> str:
 TEXTS = {f"{number:02}.txt": story(number) for number in range(72)}
 
 
-def documents(texts):
-    return [Document(uri, text, title="") for uri, text in texts.items()]
-
-
-def brained(wrap=lambda request, reply: reply):
-    brain = RuleBrain()
-    return ScriptedChatModel(lambda request: wrap(request, brain(request.messages)))
-
-
 def stages_of(model, *, since=0):
     return [request.stage for request in model.requests[since:]]
-
-
-@pytest.fixture
-def opened(tmp_path):
-    bases = []
-
-    def open_with(model=None, *, path="index.knot", **settings):
-        kb = knotwork.open(tmp_path / path, chat_model=model, embedding_model="none", **settings)
-        bases.append(kb)
-        return kb
-
-    yield open_with
-    for kb in bases:
-        kb.close()
 
 
 def test_the_full_tier_writes_reports_and_tells_what_each_stage_cost(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    report = kb.index_documents(documents(TEXTS))
+    report = kb.index_documents(documents_of(TEXTS))
     assert {"extract", "report"} <= report.usage.keys()
     assert report.enrichment.reports.written
     assert report.usage["report"].calls == stages_of(model).count("report")
@@ -72,18 +47,18 @@ def test_the_full_tier_writes_reports_and_tells_what_each_stage_cost(opened):
 def test_the_lean_tier_asks_about_doubtful_names_at_most(opened):
     model = brained()
     kb = opened(model)
-    report = kb.index_documents(documents(TEXTS))
+    report = kb.index_documents(documents_of(TEXTS))
     assert set(report.usage) <= {"resolve"}
     kb_none = opened(brained(), path="none.knot", llm_tier="none")
-    assert kb_none.index_documents(documents(TEXTS)).usage == {}
+    assert kb_none.index_documents(documents_of(TEXTS)).usage == {}
 
 
 def test_a_second_run_over_the_same_documents_asks_nothing(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    kb.index_documents(documents(TEXTS))
+    kb.index_documents(documents_of(TEXTS))
     calls = len(model.requests)
-    report = kb.index_documents(documents(TEXTS))
+    report = kb.index_documents(documents_of(TEXTS))
     assert len(model.requests) == calls
     assert report.usage == {} or all(used.calls == 0 for used in report.usage.values())
 
@@ -91,9 +66,11 @@ def test_a_second_run_over_the_same_documents_asks_nothing(opened):
 def test_a_new_document_costs_its_chunks_and_what_it_touches(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    first = kb.index_documents(documents(TEXTS))
+    first = kb.index_documents(documents_of(TEXTS))
     calls = len(model.requests)
-    kb.index_documents(documents({"new.txt": "Zoe Gray planted roses in Kent for Yan Li of Deal."}))
+    kb.index_documents(
+        documents_of({"new.txt": "Zoe Gray planted roses in Kent for Yan Li of Deal."})
+    )
     new = stages_of(model, since=calls)
     assert new.count("extract") == 1
     assert new.count("report") <= 1 < first.enrichment.reports.by_model
@@ -103,7 +80,7 @@ def test_a_new_document_costs_its_chunks_and_what_it_touches(opened):
 def test_deleting_a_document_asks_nothing_until_the_next_run(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    kb.index_documents(documents(TEXTS))
+    kb.index_documents(documents_of(TEXTS))
     calls = len(model.requests)
     kb.delete("03.txt")
     assert len(model.requests) == calls
@@ -114,15 +91,15 @@ def test_deleting_a_document_asks_nothing_until_the_next_run(opened):
 def test_a_budget_that_ends_among_reports_leaves_them_to_the_next_run(opened):
     whole = brained()
     kb = opened(whole, path="whole.knot", llm_tier="full")
-    used = kb.index_documents(documents(TEXTS)).usage
+    used = kb.index_documents(documents_of(TEXTS)).usage
     extraction = used["extract"].input_tokens + used["extract"].output_tokens
     model = brained()
     again = opened(model, llm_tier="full", llm_concurrency=1)
     with pytest.raises(BudgetExceeded) as stop:
-        again.index_documents(documents(TEXTS), budget=f"{extraction + 1_200} tokens")
+        again.index_documents(documents_of(TEXTS), budget=f"{extraction + 1_200} tokens")
     assert "report" in stop.value.message
     assert again.stats().documents == len(TEXTS)
-    again.index_documents(documents(TEXTS))
+    again.index_documents(documents_of(TEXTS))
     assert stages_of(model).count("extract") == used["extract"].calls
     assert {t.report.text for t in again.communities()} == {t.report.text for t in kb.communities()}
 
@@ -135,7 +112,7 @@ def test_ctrl_c_among_reports_keeps_the_documents_and_says_so(opened):
 
     kb = opened(brained(stop), llm_tier="full", llm_concurrency=1)
     with pytest.raises(IndexingInterrupted) as interruption:
-        kb.index_documents(documents(TEXTS))
+        kb.index_documents(documents_of(TEXTS))
     assert interruption.value.report.added == len(TEXTS)
     assert interruption.value.report.interrupted
     assert kb.stats().documents == len(TEXTS)
@@ -177,11 +154,11 @@ def test_what_was_done_is_told_before_the_error_that_ends_a_run(opened, tmp_path
 def test_what_comes_back_as_it_was_comes_back_into_the_communities(opened):
     """The documents are then those of which the communities were found, but these lost a part."""
     kb = opened(brained(), llm_tier="full")
-    kb.index_documents(documents(TEXTS))
+    kb.index_documents(documents_of(TEXTS))
     before = kb.communities()
     assert sum(topic.community.size for topic in before) > 0
     kb.delete(list(TEXTS))
     assert not kb.has_communities
-    kb.index_documents(documents(TEXTS))
+    kb.index_documents(documents_of(TEXTS))
     assert {t.report.text for t in kb.communities()} == {t.report.text for t in before}
     assert {t.report.source for t in kb.communities()} == {t.report.source for t in before}

@@ -1,12 +1,11 @@
 """A language model reads documents in the pipeline: tiers, faults, ceilings, repeats."""
 
 import pytest
+from tests.indexing.brained import brained, documents_of
 from tests.indexing.snapshots import snapshot
 
-import knotwork
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName
-from knotwork.records import Document, ReadingStatus
-from knotwork.testing.brains import RuleBrain
+from knotwork.records import ReadingStatus
 from knotwork.testing.chat_models import ScriptedChatModel
 
 TEXTS = {
@@ -14,11 +13,6 @@ TEXTS = {
     "boats.txt": "Carol White sailed from Oslo to Bergen with Bob Jones.",
     "travel.txt": "王小明在北京大学工作。他与李华一起创办了长江公司。",
 }
-
-
-def brained(wrap=lambda request, reply: reply):
-    brain = RuleBrain()
-    return ScriptedChatModel(lambda request: wrap(request, brain(request.messages)))
 
 
 def garble(*words):
@@ -31,30 +25,12 @@ def garble(*words):
     return wrap
 
 
-def documents(texts=None):
-    return [Document(uri, text, title=uri) for uri, text in (texts or TEXTS).items()]
-
-
-@pytest.fixture
-def opened(tmp_path):
-    bases = []
-
-    def open_with(model=None, *, path="index.knot", **settings):
-        kb = knotwork.open(tmp_path / path, chat_model=model, embedding_model="none", **settings)
-        bases.append(kb)
-        return kb
-
-    yield open_with
-    for kb in bases:
-        kb.close()
-
-
 def test_the_lean_tier_asks_nothing_while_it_indexes(opened):
     model = brained()
     lean = opened(model)
-    report = lean.index_documents(documents())
+    report = lean.index_documents(documents_of(TEXTS))
     none = opened(path="none.knot")
-    none.index_documents(documents())
+    none.index_documents(documents_of(TEXTS))
     assert model.requests == []
     assert report.readings == {}
     assert snapshot(lean.store) == snapshot(none.store)
@@ -63,7 +39,7 @@ def test_the_lean_tier_asks_nothing_while_it_indexes(opened):
 def test_the_full_tier_adds_what_a_model_reads(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    report = kb.index_documents(documents())
+    report = kb.index_documents(documents_of(TEXTS))
     assert sum(report.readings.values()) == report.chunks == len(model.requests)
     assert report.usage["extract"].calls == len(model.requests)
     assert report.usage["extract"].output_tokens > 0
@@ -77,13 +53,13 @@ def test_the_full_tier_adds_what_a_model_reads(opened):
 def test_the_tier_can_be_changed_at_any_time_and_costs_nothing_again(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    kb.index_documents(documents())
+    kb.index_documents(documents_of(TEXTS))
     full, calls = snapshot(kb.store), len(model.requests)
-    kb.index_documents(documents(), tier="lean")
+    kb.index_documents(documents_of(TEXTS), tier="lean")
     plain = opened(path="none.knot")
-    plain.index_documents(documents())
+    plain.index_documents(documents_of(TEXTS))
     assert snapshot(kb.store) == snapshot(plain.store)
-    report = kb.index_documents(documents(), tier="full")
+    report = kb.index_documents(documents_of(TEXTS), tier="full")
     assert snapshot(kb.store) == full
     assert len(model.requests) == calls
     assert report.usage["extract"].reused == calls
@@ -92,12 +68,12 @@ def test_the_tier_can_be_changed_at_any_time_and_costs_nothing_again(opened):
 def test_each_document_keeps_its_tier_until_another_is_asked_for(opened):
     model = brained()
     kb = opened(model)
-    kb.index_documents(documents())
-    kb.index_documents(documents({"boats.txt": TEXTS["boats.txt"]}), tier="full")
+    kb.index_documents(documents_of(TEXTS))
+    kb.index_documents(documents_of({"boats.txt": TEXTS["boats.txt"]}), tier="full")
     assert len(model.requests) == 1
-    assert kb.index_documents(documents()).unchanged == 3
+    assert kb.index_documents(documents_of(TEXTS)).unchanged == 3
     changed = {**TEXTS, "boats.txt": "Carol White sailed to Riga.", "firms.txt": "Ada Smith left."}
-    report = kb.index_documents(documents(changed))
+    report = kb.index_documents(documents_of(changed))
     assert report.changed == 2
     assert len(model.requests) == 2
     assert "Riga" in model.requests[-1].messages[0].content
@@ -106,49 +82,49 @@ def test_each_document_keeps_its_tier_until_another_is_asked_for(opened):
 def test_without_a_model_what_was_read_stays_and_what_changed_waits(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    kb.index_documents(documents())
+    kb.index_documents(documents_of(TEXTS))
     calls = len(model.requests)
     kb.close()
     bare = opened()
-    assert bare.index_documents(documents()).unchanged == 3
+    assert bare.index_documents(documents_of(TEXTS)).unchanged == 3
     changed = {**TEXTS, "boats.txt": "Carol White sailed to Riga."}
-    assert bare.index_documents(documents(changed)).changed == 1
-    assert bare.index_documents(documents(changed)).unchanged == 3
+    assert bare.index_documents(documents_of(changed)).changed == 1
+    assert bare.index_documents(documents_of(changed)).unchanged == 3
     bare.close()
     again = opened(model)
-    assert again.index_documents(documents(changed)).changed == 1
+    assert again.index_documents(documents_of(changed)).changed == 1
     assert len(model.requests) == calls + 1
 
 
 def test_the_full_tier_without_a_model_is_refused(opened):
     with pytest.raises(ConfigError, match="needs a language model"):
-        opened().index_documents(documents(), tier="full")
+        opened().index_documents(documents_of(TEXTS), tier="full")
     with pytest.raises(UnknownName, match="medium"):
-        opened().index_documents(documents(), tier="medium")
+        opened().index_documents(documents_of(TEXTS), tier="medium")
 
 
 def test_a_chunk_without_a_usable_reply_is_quarantined_and_asked_again_on_request(opened):
     bad = brained(garble("Oslo"))
     kb = opened(bad, llm_tier="full")
-    report = kb.index_documents(documents())
+    report = kb.index_documents(documents_of(TEXTS))
     assert report.readings[ReadingStatus.QUARANTINED] == 1
     (reading,) = kb.store.readings.quarantined()
     assert reading.raw == "%%%"
     assert reading.reason
     assert kb.explore("Carol White").nodes  # what the rules found is there
     calls = len(bad.requests)
-    assert kb.index_documents(documents()).unchanged == 3
+    assert kb.index_documents(documents_of(TEXTS)).unchanged == 3
     assert len(bad.requests) == calls
     kb.close()
 
     good = brained()
     again = opened(good)
-    assert again.index_documents(documents()).unchanged == 3
-    again.index_documents(documents(), retry=True)
+    assert again.index_documents(documents_of(TEXTS)).unchanged == 3
+    again.index_documents(documents_of(TEXTS), retry=True)
     assert again.store.readings.quarantined() == []
     assert all("Oslo" in request.messages[0].content for request in good.requests)
     fresh = opened(brained(), path="fresh.knot", llm_tier="full")
-    fresh.index_documents(documents())
+    fresh.index_documents(documents_of(TEXTS))
     assert snapshot(again.store) == snapshot(fresh.store)
 
 
@@ -156,16 +132,16 @@ def test_a_budget_stops_the_run_and_the_next_goes_on_from_there(opened):
     texts = {f"{i:02}.txt": f"Ada Smith met Bob Jones in Oslo on day {i}." for i in range(20)}
     whole = brained()
     fresh = opened(whole, path="whole.knot", llm_tier="full")
-    tokens = fresh.index_documents(documents(texts)).usage["extract"]
+    tokens = fresh.index_documents(documents_of(texts)).usage["extract"]
     model = brained()
     kb = opened(model, llm_tier="full", llm_concurrency=2)
     share = (tokens.input_tokens + tokens.output_tokens) // 2 + 600
     with pytest.raises(BudgetExceeded, match="budget"):
-        kb.index_documents(documents(texts), budget=f"{share} tokens")
+        kb.index_documents(documents_of(texts), budget=f"{share} tokens")
     done = kb.stats().documents
     assert 0 < done < 20
     assert len(model.requests) >= done
-    kb.index_documents(documents(texts))
+    kb.index_documents(documents_of(texts))
     assert len(model.requests) == len(whole.requests) == 20
     assert snapshot(kb.store) == snapshot(fresh.store)
 
@@ -175,34 +151,34 @@ def test_a_server_that_is_gone_leaves_documents_to_the_next_run(opened):
     gone = ScriptedChatModel(lambda request: ModelUnavailable("no server"))
     kb = opened(gone, llm_tier="full")
     with pytest.raises(ModelUnavailable, match="in a row"):
-        kb.index_documents(documents(texts))
+        kb.index_documents(documents_of(texts))
     kb.close()
     model = brained()
     again = opened(model, llm_tier="full")
-    again.index_documents(documents(texts))
+    again.index_documents(documents_of(texts))
     assert len(model.requests) == 40
     assert again.store.readings.counts().keys() <= {ReadingStatus.OK, ReadingStatus.PARTIAL}
     fresh = opened(brained(), path="fresh.knot", llm_tier="full")
-    fresh.index_documents(documents(texts))
+    fresh.index_documents(documents_of(texts))
     assert snapshot(again.store) == snapshot(fresh.store)
 
 
 def test_the_number_of_calls_at_a_time_does_not_change_the_result(opened):
     alone = opened(brained(), path="alone.knot", llm_tier="full", llm_concurrency=1)
-    alone.index_documents(documents())
+    alone.index_documents(documents_of(TEXTS))
     many = opened(brained(), path="many.knot", llm_tier="full", llm_concurrency=32)
-    many.index_documents(reversed(documents()))
+    many.index_documents(reversed(documents_of(TEXTS)))
     assert snapshot(alone.store) == snapshot(many.store)
 
 
 def test_deleting_a_document_makes_no_call_and_equals_a_fresh_build(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
-    kb.index_documents(documents())
+    kb.index_documents(documents_of(TEXTS))
     calls = len(model.requests)
     kb.delete("boats.txt")
     assert len(model.requests) == calls
     left = {uri: text for uri, text in TEXTS.items() if uri != "boats.txt"}
     fresh = opened(brained(), path="fresh.knot", llm_tier="full")
-    fresh.index_documents(documents(left))
+    fresh.index_documents(documents_of(left))
     assert snapshot(kb.store) == snapshot(fresh.store)
