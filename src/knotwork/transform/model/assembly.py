@@ -138,14 +138,15 @@ class _Assembly:
         kind = kind.strip() if self.around.typed else _plain_type(kind)
         if known is None:
             self.mentions[form] = Mention(
-                self.chunk.id, form, self._surface(name, spans), kind, spans
+                self.chunk.id, form, self._surface(name, form, spans), kind, spans
             )
             return form
         own = known.spans
         fresh = [s for s in spans if not any(s.start < o.end and o.start < s.end for o in own)]
         merged = tuple(sorted((*own, *fresh)))
         kept_kind = kind if kind and (self.around.typed or not known.type) else known.type
-        self.mentions[form] = replace(known, spans=merged, type=kept_kind)
+        if merged != own or kept_kind != known.type:
+            self.mentions[form] = replace(known, spans=merged, type=kept_kind)
         return form
 
     def _part_of_known(self, name: str, form: str) -> tuple[Span, ...]:
@@ -162,9 +163,10 @@ class _Assembly:
     def _memory_forms(self) -> frozenset[str]:
         return frozenset(normal_form(name) for name in names_in(self.around.memory))
 
-    def _surface(self, name: str, spans: Iterable[Span]) -> str:
+    def _surface(self, name: str, form: str, spans: Iterable[Span]) -> str:
+        """Return how the chunk writes a name most often, or the name itself."""
         forms = Counter(self.text.surface(span) for span in spans)
-        whole = [surface for surface in forms if normal_form(surface) == normal_form(name)]
+        whole = [surface for surface in forms if surface == name or normal_form(surface) == form]
         return max(whole, key=forms.__getitem__) if whole else name
 
     def _add_relation(self, relation: RelationDraft) -> None:
@@ -220,11 +222,16 @@ class _Assembly:
     def _cut_nested(self) -> None:
         """Take back spans inside longer names, 北京 in 北京大学, where a name stands alone too."""
         everywhere = [(f, s) for f, mention in self.mentions.items() for s in mention.spans]
+        # Spans found may not be those of the mention, where the rules' own lie across them.
+        nested = _nested({s for _, s in everywhere}.union(*self.named.values()))
+        if not nested:
+            return
         for form, spans in self.named.items():
             alone = tuple(
                 span
                 for span in spans
-                if not any(
+                if span not in nested
+                or not any(
                     other != form and s.start <= span.start and span.end <= s.end and s != span
                     for other, s in everywhere
                 )
@@ -242,6 +249,18 @@ class _Assembly:
             mention = self.mentions[form]
             if own > mention.about:
                 self.mentions[form] = replace(mention, about=round(own, 4))
+
+
+def _nested(spans: Iterable[Span]) -> frozenset[Span]:
+    """Return the spans, of different ones, that lie inside another."""
+    nested: list[Span] = []
+    reach = -1
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        if span.end <= reach:
+            nested.append(span)
+        else:
+            reach = span.end
+    return frozenset(nested)
 
 
 def _stands_in(name: str, text: str) -> bool:

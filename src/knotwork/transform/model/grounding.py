@@ -29,8 +29,7 @@ class _Tokens(NamedTuple):
     """The words and Han characters of a text as they are compared, and where they stand."""
 
     forms: list[str]
-    starts: list[int]
-    ends: list[int]
+    spans: list[tuple[int, int]]
 
     def places(self, form: str) -> list[int]:
         """Return the places of a word, in order."""
@@ -75,14 +74,15 @@ class ChunkText:
         A part is the last word of a name, or its first, if the text writes it with a capital too.
         """
         name = without_suffix(name)
-        words = [(f, s) for f, s, _ in zip(*_tokens(name), strict=True) if len(f) > 2]
+        tokens = self._tokens
+        words = [(f, s) for f, (s, _) in zip(*_tokens(name), strict=True) if len(f) > 2]
         if len(words) < 2:
             return ()
-        offset, text, tokens = self.chunk.span.start, self.chunk.text, self._tokens
+        offset, text = self.chunk.span.start, self.chunk.text
         for form, start in (words[-1], words[0]):
             if form in STOP_NAMES or not name[start].isupper():
                 continue
-            places = [(tokens.starts[place], tokens.ends[place]) for place in tokens.places(form)]
+            places = [tokens.spans[place] for place in tokens.places(form)]
             spans = [Span(s + offset, e + offset) for s, e in places if text[s].isupper()]
             if spans:
                 return tuple(spans)
@@ -139,12 +139,12 @@ class ChunkText:
     def _sequence(self, name: str) -> list[Span]:
         if name.rstrip().endswith(("+", "#")):  # C++ is no C
             return []
-        wanted = _tokens(name).forms
+        wanted = _forms(name)
         while len(wanted) > 1 and wanted[0] in _ARTICLES:
             del wanted[0]
         if not wanted:
             return []
-        forms, starts, ends = self._tokens
+        forms, places = self._tokens
         closing = _foreign_ends(name)
         spans: list[Span] = []
         behind = 0
@@ -153,15 +153,15 @@ class ChunkText:
             if first < behind or forms[first:last] != wanted:
                 continue
             if self._is_close(first, last, closing):
-                spans.append(Span(starts[first], ends[last - 1]))
+                spans.append(Span(places[first][0], places[last - 1][1]))
                 behind = last
         return spans
 
     def _is_close(self, first: int, last: int, closing: frozenset[str]) -> bool:
         """Tell whether words follow each other within a sentence; Han characters stand close."""
-        forms, starts, ends = self._tokens
+        forms, places = self._tokens
         for place in range(first, last - 1):
-            gap = self.chunk.text[ends[place] : starts[place + 1]]
+            gap = self.chunk.text[places[place][1] : places[place + 1][0]]
             if gap in {"", " "}:
                 continue
             signs = gap.strip(" \t\r\n-")  # a line break inside a name is only a wrapped line
@@ -174,19 +174,27 @@ class ChunkText:
 
 
 def _tokens(text: str) -> _Tokens:
-    found = _Tokens([], [], [])
     is_plain = text.isascii()
     pattern, read = (_ASCII_TOKEN, text.lower()) if is_plain else (_TOKEN, text)
-    for match in pattern.finditer(read):
-        form = match[0] if is_plain else _fold(match[0])
-        start, end = match.span()
-        if form == _POSSESSIVE and start and text[start - 1] in _APOSTROPHES:
-            continue
-        if form:
-            found.forms.append(form)
-            found.starts.append(start)
-            found.ends.append(end)
-    return found
+    spans = [match.span() for match in pattern.finditer(read)]
+    forms = [read[start:end] for start, end in spans]
+    if not is_plain:
+        forms = list(map(_fold, forms))
+    if _POSSESSIVE in forms or "" in forms:
+        kept = [
+            place
+            for place, (form, (start, _)) in enumerate(zip(forms, spans, strict=True))
+            if form and not (form == _POSSESSIVE and start and text[start - 1] in _APOSTROPHES)
+        ]
+        return _Tokens([forms[place] for place in kept], [spans[place] for place in kept])
+    return _Tokens(forms, spans)
+
+
+def _forms(text: str) -> list[str]:
+    """Return the words of a text alone."""
+    if text.isascii() and "'" not in text and "`" not in text:
+        return _ASCII_TOKEN.findall(text.lower())
+    return _tokens(text).forms
 
 
 @lru_cache(maxsize=65_536)
