@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -67,11 +68,13 @@ def test_a_model_answers_in_a_mode_and_each_stage_has_its_cost(store, monkeypatc
         monkeypatch.setenv("KNOTWORK_LLM_MODEL", "openai:knotwork-test")
         monkeypatch.setenv("KNOTWORK_LLM_BASE_URL", server.url)
         payload = knotwork("ask", THEMES, "--mode", "map-reduce", "--json").json
+        told = knotwork("ask", DETAIL, "--mode", "map-reduce").err
     assert payload["model"] == "openai:knotwork-test"
     stages = payload["usage"]["stages"]
     assert {"rate", "map", "reduce"} <= stages.keys()
     spent = sum(stage["input_tokens"] + stage["output_tokens"] for stage in stages.values())
     assert spent == payload["usage"]["input_tokens"] + payload["usage"]["output_tokens"]
+    assert re.search(r"in \d+ calls: .*\brate \d", told), told
 
 
 def test_modes_are_completed(store):

@@ -78,6 +78,10 @@ def describe_cost(answer: Answer) -> str:
     )
     if usage.model_calls and usage.money is not None:
         text += f", {usage.money.normalize():f} of money"
+    paid = [item for item in usage.stages if item.model_calls]
+    if len(paid) > 1:
+        parts = [f"{item.stage} {item.input_tokens + item.output_tokens:,}" for item in paid]
+        text += f": {', '.join(parts)}"
     return text
 
 

@@ -109,7 +109,7 @@ def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
     if done.names and done.names.pairs:
         told.append(f"{count_of(done.names.groups, 'thing')} with several names")
         if done.names.left:
-            told.append(f"{count_of(done.names.left, 'doubtful pair')} left apart unasked")
+            told.append(f"{count_of(done.names.left, 'doubtful pair')} left apart to save tokens")
     if done.descriptions and done.descriptions.summarised:
         told.append(f"{count_of(done.descriptions.summarised, 'description')} written")
     if done.reports and done.reports.by_model:

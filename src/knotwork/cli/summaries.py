@@ -73,6 +73,8 @@ def print_failures(terminal: Terminal, report: IndexReport) -> None:
 def print_interruption(terminal: Terminal, report: IndexReport) -> None:
     """Tell that nothing is lost, and how to go on."""
     written = report.documents + len(report.removed)
+    if not terminal.json:
+        print_usage(terminal, report)
     terminal.fail(
         f"Interrupted after {count_of(written, 'change')}: what was done is kept, and the index is "
         "complete in itself.",

@@ -154,8 +154,8 @@ class IndexSettings:
     dictionary: str = _setting("", "a file of names and types to look for", is_path=True)
     recording: str = _setting(
         "",
-        "a JSONL file of entities and triples that a model found elsewhere, to be added to what the\n"
-        'rules find: {"uri": ..., "entities": [...], "triples": [[s, r, o], ...]}',
+        "a JSONL file of entities and triples that a model found elsewhere, to be added to what "
+        'the\nrules find: {"uri": ..., "entities": [...], "triples": [[s, r, o], ...]}',
         is_path=True,
     )
     include: tuple[str, ...] = _setting(

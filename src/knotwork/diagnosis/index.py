@@ -56,7 +56,12 @@ def check_index(settings: StoreSettings) -> IndexFindings:
 def _examine(store: Store) -> IndexFindings:
     documents, chunks = store.documents.document_count(), store.documents.chunk_count()
     entities = store.graph.entity_count()
-    detail = f"`{store.url}`: {documents:,} documents, {chunks:,} chunks, {entities:,} entities"
+    counts = (
+        f"{documents:,} document{'' if documents == 1 else 's'}",
+        f"{chunks:,} chunk{'' if chunks == 1 else 's'}",
+        f"{entities:,} {'entity' if entities == 1 else 'entities'}",
+    )
+    detail = f"`{store.url}`: {', '.join(counts)}"
     faults = store.check() if isinstance(store, ChecksItself) else []
     unread = _count_unread(store)
     vectors = store.vectors("chunk").count()

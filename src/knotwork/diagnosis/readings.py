@@ -22,9 +22,9 @@ def check_readings(store: Store) -> list[Check]:
     detail = f"a model read {sum(counts.values()):,} chunks: {told}"
     quarantined = store.readings.quarantined()
     if not quarantined:
-        return [Check("Model", ok=True, detail=detail)]
+        return [Check("Readings", ok=True, detail=detail)]
     fix = "Ask again with: knotwork index FOLDER --retry. Until then they have what the rules found"
-    return [Check("Model", ok=True, detail=f"{detail}; {_list(store, quarantined)}", fix=fix)]
+    return [Check("Readings", ok=True, detail=f"{detail}; {_list(store, quarantined)}", fix=fix)]
 
 
 def _list(store: Store, quarantined: list[ChunkReading]) -> str:

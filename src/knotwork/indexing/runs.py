@@ -100,6 +100,7 @@ class IndexingRun:
                     last,
                     kind=EventKind.ENRICHING,
                     message=step.name,
+                    chunks_known=self.tally.chunks_known,
                     done=step.done,
                     total=step.total,
                     report=None,

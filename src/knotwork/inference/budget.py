@@ -184,8 +184,9 @@ class Budget:
         if self.ceiling.unit == "money":
             cost = f"{self._cost([]):,f} of money ({cost})"
         stage = f" for `{request.stage}`" if request.stage else ""
+        calls = f"{spent.calls:,} call{'' if spent.calls == 1 else 's'}"
         return BudgetExceeded(
-            f"The budget of {self.ceiling} is reached: {cost} went into {spent.calls:,} calls, "
+            f"The budget of {self.ceiling} is reached: {cost} went into {calls}, "
             f"and the next one{stage} (about {usage.input_tokens:,} tokens in and "
             f"{usage.output_tokens:,} out, to `{model}`) would go beyond it.",
             fix="Run the same command again, with the same budget or a higher one: it goes on from "

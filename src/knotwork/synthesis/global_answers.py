@@ -30,8 +30,8 @@ MOST_REPORTS = 12
 OUTPUT_TOKENS = 700
 GLOBAL_SHARE = 1.5
 NO_REPORTS_NOTE = (
-    "There are no reports on communities to answer from, so passages were: `knotwork communities` "
-    "writes them."
+    "There are no reports on communities, so this is from passages alone: `knotwork communities` "
+    "makes reports."
 )
 
 
