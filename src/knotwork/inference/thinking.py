@@ -22,10 +22,17 @@ def strip_thinking(text: str, *, cut_off: bool = False, begun: bool = False) -> 
     ``begun`` says that the model is known to begin its thinking in the prompt: a text that is cut
     off before any closing tag is then all thinking.
     """
+    if not _may_hold_tags(text):
+        return "" if begun and cut_off else text.lstrip()
     stripper = ThinkingStripper(begun=begun)
     kept = stripper.feed(text) + stripper.finish(cut_off=cut_off)
     *_, last = [None, *_LONE_CLOSING.finditer(kept)]
     return kept[last.end() :].lstrip() if last else kept
+
+
+def _may_hold_tags(text: str) -> bool:
+    """Tell whether a text holds what every tag begins with; most replies do not."""
+    return "<" in text or "[" in text
 
 
 class ThinkingHabit:
@@ -44,13 +51,19 @@ class ThinkingHabit:
 
     def take_out(self, text: str, *, cut_off: bool = False) -> str:
         """Return what `strip_thinking` does, and learn from the text."""
-        stripper = ThinkingStripper()
-        kept = stripper.feed(text) + stripper.finish(cut_off=cut_off)
-        if _LONE_CLOSING.search(kept):
+        if self._ends_lone(text, cut_off=cut_off):
             self._balance = min(self._balance + 1, _LONGEST_MEMORY)
         elif not cut_off:
             self._balance = max(self._balance - 1, -_LONGEST_MEMORY)
         return strip_thinking(text, cut_off=cut_off, begun=self.begins_in_prompt)
+
+    def _ends_lone(self, text: str, *, cut_off: bool) -> bool:
+        """Tell whether thinking ends in a text that did not begin in it."""
+        if not _may_hold_tags(text):
+            return False
+        stripper = ThinkingStripper()
+        kept = stripper.feed(text) + stripper.finish(cut_off=cut_off)
+        return bool(_LONE_CLOSING.search(kept))
 
     def stripper(self) -> ThinkingStripper:
         """Return a stripper for the pieces of a reply."""

@@ -17,6 +17,8 @@ LONGEST_RELATION = 80
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|<br\s*/?>", re.IGNORECASE)
+_ODD = re.compile(r"[^\n\t -;=-~]")
+"""What a plain text of ASCII has not; ``<`` may begin a break."""
 _PIPES = str.maketrans(dict.fromkeys("｜¦│┃║∣❘", "|"))
 _LEAD = re.compile(
     r"(?:[-*+•·●▪◦‣–—>#►]+(?=[\s|*`(\[\"“]|entity|relation|实体|关系)"
@@ -31,6 +33,8 @@ _WRAPPERS = (
     ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("<", ">"), ("[", "]"), ("【", "】"),
     ("{", "}"), ("（", "）"), ("(", ")"), ("``", "''"), ("＂", "＂"),
 )  # fmt: skip
+_LEFTS = frozenset(left[0] for left, _ in _WRAPPERS)
+_RIGHTS = frozenset(right[-1] for _, right in _WRAPPERS)
 _ORPHANS = '"“”`*＂'
 
 
@@ -40,8 +44,9 @@ def plain_text(reply: str) -> str:
     Where nothing stands outside the thinking, the thinking is what there is to read.
     """
     text = strip_thinking(reply) or reply
-    text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
-    text = _BREAKS.sub("\n", text).translate(_PIPES)
+    if _ODD.search(text):
+        text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
+        text = _BREAKS.sub("\n", text).translate(_PIPES)
     if "\n" not in text and "\\n" in text:
         text = text.replace("\\n", "\n")
     return text
@@ -68,7 +73,7 @@ def clean_field(field: str) -> str:
     field = " ".join(field.split())
     if field[:1].isalnum() and field[-1:].isalnum():
         return field
-    changed = True
+    changed = field[:1] in _LEFTS and field[-1:] in _RIGHTS
     while changed and field:
         changed = False
         for left, right in _WRAPPERS:
@@ -91,7 +96,7 @@ def fold(word: str) -> str:
 
 def name_fault(name: str) -> str:
     """Return why a field cannot be a name, or "" if it can."""
-    if not any(character.isalnum() for character in name):
+    if not name[:1].isalnum() and not any(character.isalnum() for character in name):
         return "a name is missing"
     if len(name) > LONGEST_NAME:
         return "a name is a whole sentence"

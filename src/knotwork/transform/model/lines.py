@@ -54,6 +54,8 @@ _KIND = re.compile(
 _INNER = re.compile(
     r"(?<=[\s.。])(?=(?:entity|relation|relationship|实体|关系)\s*\|)", re.IGNORECASE
 )
+_NOTHING = re.compile(r"[\W_]*(?:none|nothing|n[\W_]+a|null)[\W_]*", re.IGNORECASE | re.ASCII)
+"""The words of `NOTHING_WORDS` in a line of ASCII: most lines end the search at once."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -128,7 +130,7 @@ class _Reading:
                 self.idle += 1
                 continue
             seen.add(raw)
-            if fold(bare) in NOTHING_WORDS:
+            if _is_nothing(bare):
                 self.idle += 1
                 self.nothing = True
                 continue
@@ -137,11 +139,13 @@ class _Reading:
 
     def _is_head(self, bare: str) -> bool:
         """Tell whether a line is the form that the prompt gave, said back."""
-        fields = [field for field in bare.split("|") if field.strip()]
-        if any(len(field) > _LONGEST_HEAD for field in fields):
-            return False
-        folded = set(map(fold, fields))
-        return len(folded) > 1 and folded <= _HEADS
+        folded: set[str] = set()
+        for field in bare.split("|"):
+            if field.strip():
+                if len(field) > _LONGEST_HEAD or fold(field) not in _HEADS:
+                    return False
+                folded.add(fold(field))
+        return len(folded) > 1
 
     def _is_entity(self, line: _Line) -> bool:
         if line.kind or self.triplets:
@@ -169,7 +173,7 @@ class _Reading:
         if len(fields) == 1:
             (only,) = fields
             return (only, "") if fold(only) in self.types or len(only) < 24 else ("", only)
-        if len(fields) == 2 and fold(fields[1]) in self.types and fold(fields[0]) not in self.types:
+        if len(fields) == 2 and fold(fields[0]) not in self.types and fold(fields[1]) in self.types:
             return fields[1], fields[0]
         if not fields:
             return "", ""
@@ -230,10 +234,23 @@ class _Reading:
 def _pieces(line: str) -> list[str]:
     """Return the records that stand on one line, as where a line break was forgotten."""
     line = line.strip()
+    if line.isascii() and not _may_hold_more(line.lower()):
+        return [line]
     starts = [match.start() for match in _INNER.finditer(line)]
     starts = [start for start in starts if "|" in line[:start].strip("| ")]
     cuts = [0, *starts, len(line)]
     return [line[a:b].strip() for a, b in pairwise(cuts)]
+
+
+def _may_hold_more(lower: str) -> bool:
+    """Tell whether a line of ASCII says behind its beginning what a record begins with."""
+    return lower.find("entity", 1) > 0 or lower.find("relation", 1) > 0
+
+
+def _is_nothing(bare: str) -> bool:
+    if bare.isascii():
+        return _NOTHING.fullmatch(bare) is not None
+    return fold(bare) in NOTHING_WORDS
 
 
 def _as_line(raw: str, bare: str, *, last: bool) -> _Line:
