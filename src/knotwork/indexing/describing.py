@@ -346,7 +346,7 @@ def _read(readings: ReadingStore, shared: _Groups, standing: Iterable[str]) -> d
 
 def _text_of(item: _Known, most_tokens: int) -> str:
     """Return the best text of an entity."""
-    if item.summary is not None and item.is_right and not item.is_short:
+    if item.summary is not None and not item.is_short and item.is_right:
         text = item.summary.text
         if count_tokens(text) <= most_tokens:
             return text

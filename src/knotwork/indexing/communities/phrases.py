@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import TypeAlias
 
 from knotwork.text.segmentation import segment
 from knotwork.text.terms import STOP_WORDS
 
-_LONGEST = 3
+Phrase: TypeAlias = tuple[str, ...]
+
 _LEAST_SENTENCES = 2
-_WORD = re.compile(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*")
+_WORD_OR_BREAK = re.compile(r"([^\W\d_]+(?:[-’'][^\W\d_]+)*)|[^\w\s’'-]+")
 _QUOTE = re.compile("[’']s?")
-_BREAK = re.compile(r"[^\w\s’'-]+")
+_VOCABULARY_SIZE = 1 << 16
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
 
@@ -26,8 +30,10 @@ def key_phrases(
     English: two or three words without function words; Chinese: nouns and pairs of nouns. Phrases
     that say no more than one of ``names``, or stand in one sentence only, are left out.
     """
-    read = _chinese_phrases if language == "zh" else _phrases
-    sentences = Counter(phrase for text in texts for phrase in set(read(text)))
+    if language == "zh":
+        sentences = Counter(chain.from_iterable(set(_chinese_phrases(text)) for text in texts))
+    else:
+        sentences = _count_phrases(texts)
     known = [name.casefold() for name in names]
     gap = "" if language == "zh" else " "
     chosen: list[str] = []
@@ -48,23 +54,26 @@ def _overlap(phrase: str, other: str) -> bool:
     return phrase in other or other in phrase
 
 
-def _phrases(text: str) -> Iterator[tuple[str, ...]]:
-    for part in _BREAK.split(text.casefold()):
-        run: list[str] = []
-        for word in (*_WORD.findall(part), ""):
-            if len(word) > 1 and _plain(word) not in STOP_WORDS:
-                run.append(word)
-            elif run:
-                for length in range(2, _LONGEST + 1):
-                    yield from zip(*(run[start:] for start in range(length)), strict=False)
-                run = []
+def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:
+    """Return how many sentences hold each two words, and each three whose pairs come back."""
+    rows = [[_content(word) for word in _WORD_OR_BREAK.findall(text.casefold())] for text in texts]
+    found: Counter[Phrase] = Counter()
+    for row in rows:
+        found.update({pair for pair in pairwise(row) if pair[0] and pair[1]})
+    repeated = {pair for pair, times in found.items() if times >= _LEAST_SENTENCES}
+    for row in rows if repeated else ():
+        triples = zip(row, row[1:], row[2:], strict=False)
+        found.update({t for t in triples if t[:2] in repeated and t[1:] in repeated})
+    return found
 
 
-def _plain(word: str) -> str:
-    return _QUOTE.sub("", word) if "'" in word or "’" in word else word
+@lru_cache(maxsize=_VOCABULARY_SIZE)
+def _content(word: str) -> str:
+    """Return a word that may stand in a phrase, and "" for any other, and for a break."""
+    return word if len(word) > 1 and _QUOTE.sub("", word) not in STOP_WORDS else ""
 
 
-def _chinese_phrases(text: str) -> Iterator[tuple[str, ...]]:
+def _chinese_phrases(text: str) -> Iterator[Phrase]:
     before = ""
     for word in segment(text):
         noun = word.tag in _NOUNS and _HAN.fullmatch(word.text) is not None
