@@ -50,8 +50,10 @@ def recall_similar(
     if limit_tokens <= 0 or len(chunks) < 2:
         return {}
     similar = _similar_earlier([chunk.text for chunk in chunks])
+    recalled = sorted({place for places in similar for place in places})
+    lines = {place: _counted(_lines_of(extractions[place])) for place in recalled}
     memories = {
-        chunk.id: recall((extractions[place] for place in places), limit_tokens=limit_tokens)
+        chunk.id: _fill((line for place in places for line in lines[place]), limit_tokens)
         for chunk, places in zip(chunks, similar, strict=True)
     }
     return {key: memory for key, memory in memories.items() if memory}
@@ -65,17 +67,22 @@ def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
     from scipy import sparse
 
     counts = [Counter(content_terms(text)) for text in texts]
-    frequency = Counter(term for terms in counts for term in terms)
-    column = {term: place for place, term in enumerate(frequency)}
-    rows, columns, weights = [], [], []
-    for row, terms in enumerate(counts):
-        for term, times in terms.items():
-            rows.append(row)
-            columns.append(column[term])
-            weights.append((1 + math.log(times)) * math.log(1 + len(texts) / frequency[term]))
-    table = sparse.csr_array((weights, (rows, columns)), shape=(len(texts), max(1, len(column))))
-    lengths = np.sqrt(np.maximum(np.asarray((table * table).sum(axis=1)).ravel(), 1e-12))
-    table = sparse.csr_array(sparse.diags_array(1 / lengths) @ table)
+    column: dict[str, int] = {}
+    columns = [column.setdefault(term, len(column)) for terms in counts for term in terms]
+    times = [number for terms in counts for number in terms.values()]
+    if not times:
+        return [[] for _ in texts]
+    frequency = np.bincount(columns)
+    # Few numbers come up, and each logarithm is taken once.
+    often = np.array([1 + math.log(number) for number in range(1, max(times) + 1)])
+    rare = np.array([math.log(1 + len(texts) / f) for f in range(1, len(texts) + 1)])
+    weights = often[np.array(times) - 1] * rare[frequency[columns] - 1]
+    sizes = [len(terms) for terms in counts]
+    rows = np.repeat(np.arange(len(texts)), sizes)
+    lengths = np.sqrt(np.maximum(np.bincount(rows, weights**2, len(texts)), 1e-12))
+    table = sparse.csr_array(
+        (weights / lengths[rows], columns, np.cumsum([0, *sizes])), shape=(len(texts), len(column))
+    )
     found: list[list[int]] = []
     for start in range(0, len(texts), _ROWS):
         block = np.asarray((table[start : start + _ROWS] @ table.T).todense())
@@ -93,10 +100,18 @@ def recall(extractions: Iterable[Extraction], *, limit_tokens: int = MEMORY_TOKE
     A chunk gives its strongest facts in turn with its names; nothing comes twice. Lines that would
     go beyond the limit are left out.
     """
+    return _fill((line for e in extractions for line in _counted(_lines_of(e))), limit_tokens)
+
+
+def _counted(lines: Iterable[str]) -> list[tuple[str, int]]:
+    """Return lines with their tokens."""
+    return [(line, count_tokens(line)) for line in lines]
+
+
+def _fill(counted: Iterable[tuple[str, int]], limit_tokens: int) -> str:
     lines: list[str] = []
     total = 0
-    for line in dict.fromkeys(line for e in extractions for line in _lines_of(e)):
-        tokens = count_tokens(line)
+    for line, tokens in dict.fromkeys(counted):
         if total + tokens <= limit_tokens:
             lines.append(line)
             total += tokens
