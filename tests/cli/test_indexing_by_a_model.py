@@ -52,6 +52,9 @@ def test_the_object_tells_tokens_by_stage_and_money_as_text(server):
     assert sum(told["readings"].values()) == len(TEXTS)
     assert told["usage"]["extract"]["calls"] >= len(TEXTS)
     assert float(told["money"]) > 0
+    assert told["made"] == dict.fromkeys(
+        ("several_names", "left_apart", "descriptions", "reports"), 0
+    )
     assert "model" not in knotwork("index", "docs", "--json").json
 
 

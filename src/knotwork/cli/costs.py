@@ -13,6 +13,7 @@ from knotwork.inference.chat import TokenUsage
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
+    from knotwork.indexing.enrichment import Enrichment
     from knotwork.indexing.estimation import IndexEstimate
     from knotwork.inference.estimates import Range
 
@@ -46,6 +47,19 @@ def describe_estimate(estimate: IndexEstimate) -> dict[str, Any]:
         "without_price": list(estimate.run.without_price),
     }
     return described
+
+
+def describe_made(done: Enrichment | None) -> dict[str, int]:
+    """Return how much a model made of the index once the documents were in."""
+    names = done.names if done else None
+    descriptions = done.descriptions if done else None
+    reports = done.reports if done else None
+    return {
+        "several_names": names.groups if names else 0,
+        "left_apart": names.left if names else 0,
+        "descriptions": descriptions.summarised if descriptions else 0,
+        "reports": reports.by_model if reports else 0,
+    }
 
 
 def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from knotwork.cli.costs import describe_money, describe_usage
+from knotwork.cli.costs import describe_made, describe_money, describe_usage
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.records import Answer, Chunk, Document, Evidence, Hit, Subgraph
 
@@ -195,6 +195,7 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
             "readings": {str(status): count for status, count in report.readings.items()},
             "usage": describe_usage(report.usage),
             "money": describe_money(report.money),
+            "made": describe_made(report.enrichment),
         }
     return described
 
