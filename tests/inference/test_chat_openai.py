@@ -75,6 +75,15 @@ def test_nothing_but_the_key_is_taken_from_the_environment(monkeypatch):
     assert [h.get("authorization") for h in headers] == [None, f"Bearer {KEY}"]
 
 
+def test_nothing_is_told_of_this_machine():
+    with serve(say("a")) as server:
+        model = connect(server)
+        model.complete(ask())
+        read(model, ask())
+    assert len(server.headers) == 2
+    assert not [name for h in server.headers for name in h if name.lower().startswith("x-")]
+
+
 @pytest.mark.parametrize(
     ("told", "reason"),
     [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LONGEST_CONNECT_S = 10.0
 _SPENT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_TOLD_OF_CALLS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
 _FIXES = {
     401: 'Name the variable with the key: llm.api_key = { env = "NAME" }',
     402: "Top up the account at the server.",
@@ -59,6 +60,7 @@ class ChatServer:
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._key = ""
+        self._options: Any = {}  # of a type that the SDK does not export
         self._opened: openai.OpenAI | None = None
         self._lock = threading.Lock()
 
@@ -78,14 +80,14 @@ class ChatServer:
         """
         client = self._client()
         with _Translation(self, path):
-            body = client.post(path, cast_to=str, body=payload, options=self._options())
+            body = client.post(self._url(path), cast_to=str, body=payload, options=self._options)
         return self._parse(body, path)
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object under ``path``; raises as `post` does."""
         client = self._client()
         with _Translation(self, path):
-            body = client.get(path, cast_to=str, options=self._options())
+            body = client.get(self._url(path), cast_to=str, options=self._options)
         return self._check_object(self._parse(body, path), path)
 
     def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
@@ -99,8 +101,8 @@ class ChatServer:
         kind = Stream[object]
         with _Translation(self, path):
             events = client.post(
-                path, cast_to=object, body=payload, options=self._options(), stream=True,
-                stream_cls=kind,
+                self._url(path), cast_to=object, body=payload, options=self._options,
+                stream=True, stream_cls=kind,
             )  # fmt: skip
         try:
             if events.response.headers.get("Content-Type", "").startswith("application/json"):
@@ -124,7 +126,14 @@ class ChatServer:
         """Return ``text`` in one line, shortened, with the key masked."""
         return shorten(text, self._key)
 
+    def _url(self, path: str) -> str:
+        """Return the whole address, as the SDK takes longer to join its parts."""
+        return f"{self.base_url}{path}"
+
     def _client(self) -> openai.OpenAI:
+        opened = self._opened
+        if opened is not None:
+            return opened
         with self._lock:
             if self._opened is None:
                 from openai import DefaultHttpxClient, OpenAI, Timeout
@@ -133,7 +142,7 @@ class ChatServer:
                 timeout = Timeout(
                     self._timeout_s, connect=min(self._timeout_s, _LONGEST_CONNECT_S), pool=None
                 )
-                self._opened = OpenAI(
+                client = OpenAI(
                     api_key=self._key or "none",
                     base_url=self.base_url,
                     max_retries=0,
@@ -141,17 +150,10 @@ class ChatServer:
                     http_client=DefaultHttpxClient(follow_redirects=False, timeout=timeout),
                 )
                 # Connections are kept for the next call, and closed with the last user of this.
-                weakref.finalize(self, self._opened.close)
+                weakref.finalize(self, client.close)
+                self._options = {"headers": _left_out(client, has_key=bool(self._key))}
+                self._opened = client  # last, as other threads look for it without the lock
             return self._opened
-
-    def _options(self) -> Any:  # noqa: ANN401  a type that the SDK does not export
-        """Leave out what the SDK takes from the environment, and a key that is none."""
-        from openai import Omit
-
-        headers: dict[str, Omit] = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
-        if not self._key:
-            headers["Authorization"] = Omit()
-        return {"headers": headers}
 
     def _parse(self, body: str, path: str) -> object:
         try:
@@ -208,6 +210,19 @@ class ChatServer:
     def timeout_s(self) -> float:
         """The longest silence of the server, in seconds."""
         return self._timeout_s
+
+
+def _left_out(client: openai.OpenAI, *, has_key: bool) -> dict[str, openai.Omit]:
+    """Name the headers that are not sent: what the SDK takes from the environment or tells of this
+    machine, which also takes time with every call, and a key that is none.
+    """
+    from openai import Omit
+
+    names = {"OpenAI-Organization", "OpenAI-Project", *_TOLD_OF_CALLS}
+    names.update(name for name in client.default_headers if name.lower().startswith("x-stainless"))
+    if not has_key:
+        names.add("Authorization")
+    return {name: Omit() for name in sorted(names)}
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
