@@ -87,15 +87,12 @@ def _lexrank(likeness: Floats) -> Floats:
     """
     others = likeness.copy()
     np.fill_diagonal(others, 0.0)
-    degrees = others.sum(axis=1)
-    alone = degrees == 0
-    degrees[alone] = 1.0
-    transition = (others / degrees[:, np.newaxis]).T.copy()
-    start = np.full(len(others), 1 / len(others))
-    rank = start
+    others[others.sum(axis=1) == 0] = 1.0  # a walker on one like no other goes anywhere
+    walk = _DAMPING * (others / others.sum(axis=1)[:, np.newaxis]).T
+    rank = np.full(len(others), 1 / len(others))
+    restart = (1.0 - _DAMPING) * rank
     for _ in range(_ROUNDS):
-        walked = transition @ rank + float(rank[alone].sum()) * start
-        updated = _DAMPING * walked + (1.0 - _DAMPING) * start
+        updated = walk @ rank + restart
         change = float(np.abs(updated - rank).sum())
         rank = updated
         if change < _TOLERANCE:

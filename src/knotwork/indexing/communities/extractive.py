@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from knotwork.indexing.communities.material import Material
 from knotwork.indexing.communities.phrases import key_phrases
@@ -26,24 +27,34 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
 
     ``content_key`` takes the place of the material's.
     """
-    chosen = material.central[:_FINDINGS]
+    outline = outline_report(material)
     texts = [sentence.text for sentence in material.sentences]
     language = material.language
     if not texts:
         language = detect_language(" ".join(entity.name for entity in material.entities))
     names = central_names(material.entities)
     phrases = key_phrases(texts, language=language, names=names)
-    told = [sentence.text for sentence in chosen[:_SUMMARY_SENTENCES]]
-    summary = _summary(told, names[:_SUMMARY_NAMES], phrases, language)
+    told = [finding.text for finding in outline.findings[:_SUMMARY_SENTENCES]]
+    return replace(
+        outline,
+        title=report_title(material, language),
+        summary=_summary(told, names[:_SUMMARY_NAMES], phrases, language),
+        language=language,
+        content_key=content_key or material.content_key,
+    )
+
+
+def outline_report(material: Material) -> CommunityReport:
+    """Return of an extractive report what a parent is made from: no title, no summary."""
     return CommunityReport(
         material.community_id,
-        report_title(material, language),
-        summary,
-        tuple(Finding(sentence.text, (sentence.support,)) for sentence in chosen),
+        "",
+        "",
+        tuple(Finding(s.text, (s.support,)) for s in material.central[:_FINDINGS]),
         rate(material),
-        language,
+        "",
         EXTRACTIVE_SOURCE,
-        content_key or material.content_key,
+        material.content_key,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from knotwork.indexing.communities.extractive import write_extractive_report
+from knotwork.indexing.communities.extractive import outline_report
 from knotwork.indexing.communities.material import Material, group_by_parent, read_material
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport
 from knotwork.stores.base import Store
@@ -23,7 +23,7 @@ class Foundation:
     """Gathers materials, and extractive reports of the communities below, each once.
 
     ``known`` are extractive reports that are right; those of communities below that are neither
-    there nor `settle`d are put together from the documents.
+    there nor `settle`d are put together from the documents, as far as a parent needs them.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class Foundation:
         return read_material(self._store, community, below)
 
     def extractive(self, community: Community) -> CommunityReport:
-        """Return the extractive report of a community."""
+        """Return the extractive report of a community, or its outline."""
         if community.id not in self._reports:
-            self.settle(write_extractive_report(self.material(community)))
+            self.settle(outline_report(self.material(community)))
         return self._reports[community.id]
 
     def settle(self, report: CommunityReport) -> None:

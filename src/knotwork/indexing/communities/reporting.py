@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 from knotwork.indexing.communities.briefs import Brief, BriefDesk
-from knotwork.indexing.communities.extractive import rate, write_extractive_report
+from knotwork.indexing.communities.extractive import outline_report, rate, write_extractive_report
 from knotwork.indexing.communities.foundation import Children, children_among, children_in
 from knotwork.indexing.communities.material import Material
 from knotwork.indexing.communities.publishing import publish_reports, put_missing_vectors
@@ -258,6 +258,8 @@ def _refresh_extractive(
             again = writer is not None and (writer.retry or not asked_before)
             if again and desk.is_worth_a_model(community, material):
                 pending.append(_Pending(community, material))
+        elif community.parent_id is not None:
+            desk.foundation.settle(outline_report(material))
     community_store(store).put_reports(rated)
     publish_reports(store, written)
     return pending, written
