@@ -350,12 +350,15 @@ def test_a_server_that_answers_now_and_then_ends_no_run():
     assert abs(changes.unanswered - changes.by_model) <= 1
 
 
-def test_a_key_that_is_refused_ends_the_run_at_once():
+def test_a_key_that_is_refused_ends_the_run():
     base = indexed()
-    refused = ScriptedChatModel(lambda _: ModelError("The key is refused.", status=401))
+    refused = ScriptedChatModel(
+        lambda _: ModelError("The key is refused.", status=401), errors={1: BudgetExceeded("No.")}
+    )
+    with pytest.raises(BudgetExceeded):
+        refresh_reports(base.store, writer=writer(refused))
     with pytest.raises(ModelError, match="refused"):
         refresh_reports(base.store, writer=writer(refused))
-    assert len(refused.requests) == 1
     assert sources(base) == {EXTRACTIVE_SOURCE}
 
 
