@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions, relations
 
-from knotwork.records import Extraction
+from knotwork.records import Extraction, Mention, Span
 from knotwork.transform.model.assembly import Assembled, Surroundings, assemble
 from knotwork.transform.model.drafts import Draft, EntityDraft, RelationDraft
 from knotwork.transform.rules import RuleExtractor
@@ -133,6 +133,19 @@ def test_chinese_names_inside_longer_ones_are_not_counted_twice() -> None:
     (alone,) = found["北京"].spans
     assert text[alone.start - 1] == "于"
     assert found["北京大学"].name == "北京大学"
+
+
+def test_a_name_inside_a_longer_one_is_not_counted_where_rules_saw_more() -> None:
+    document, chunks = cut("", "An opening.", "We read the New York Times in York.")
+    chunk = chunks[1]
+    start = document.text.index("York Times")
+    across = Span(start, start + len("York Times"))
+    base = Extraction(chunk.id, (Mention(chunk.id, "york", "York Times", "", (across,)),))
+    draft = Draft((EntityDraft("New York Times"), EntityDraft("York")))
+    found = mentions(assemble(draft, chunk, base).extraction)
+    alone = Span(document.text.rindex("York"), document.text.rindex("York") + len("York"))
+    assert found["york"].spans == (across, alone)
+    assert [found[form].about for form in ("york", "new york times")] == [0.3, 0.3]
 
 
 def test_types_of_a_schema_count_before_those_of_rules() -> None:
