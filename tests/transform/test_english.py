@@ -100,3 +100,9 @@ def test_repeated_lower_case_phrases_are_terms() -> None:
 def test_types_follow_cues(text: str, form: str, kind: str) -> None:
     (extraction,) = extract("", text)
     assert mentions(extraction)[form].type == kind
+
+
+def test_code_without_a_letter_or_digit_is_no_name() -> None:
+    (extraction,) = extract("", 'The default of `parent_tokens` is `800`, that of `model` is `""`.')
+    assert '""' not in mentions(extraction)
+    assert "parent_tokens" in mentions(extraction)

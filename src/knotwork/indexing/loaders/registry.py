@@ -40,6 +40,9 @@ LOADERS: tuple[Loader, ...] = (
     _EPUB,
     MailLoader(),
 )
+_DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
+"""Text that nobody reads; the index would be full of the names of fonts."""
+
 _BY_SUFFIX = {suffix: loader for loader in LOADERS for suffix in loader.suffixes}
 # What an archive holds tells its format, whatever the name of the file.
 _BY_MEMBER: dict[str, Loader] = {
@@ -133,6 +136,12 @@ def _load(loader: Loader, source: Source) -> Content:
 
 def _choose_loader(source: Source) -> Loader:
     """Choose by the content where it tells the format for sure, else by the suffix."""
+    if source.suffix in _DRAWINGS:
+        raise LoadError(
+            "unsupported",
+            f"`{source.uri}` is a drawing: its text says how it is drawn.",
+            fix="Leave it out with `exclude`.",
+        )
     by_suffix = _BY_SUFFIX.get(source.suffix)
     if source.data.startswith(ZIP_SIGNATURE):
         return _archive_loader(source) or by_suffix or _refuse(source)

@@ -95,7 +95,7 @@ def find_names(sentence: Sentence, evidence: Evidence) -> list[Occurrence]:
         token = tokens[position]
         if token.kind == DATE:
             found.append(Occurrence(token.start, token.end, normal_form(token.text), "DATE"))
-        elif token.kind == CODE:
+        elif token.kind == CODE and any(character.isalnum() for character in token.text):
             found.append(_code(token))
         elif token.kind == HAN and 2 <= len(token.text) <= 12:
             found.append(Occurrence(token.start, token.end, normal_form(token.text)))
