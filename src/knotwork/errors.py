@@ -43,7 +43,8 @@ class KnotworkError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.message} {self.fix}".strip()
+        ends = self.message.rstrip().endswith((".", "!", "?", ":", "。", "！", "？"))
+        return f"{self.message}{'' if ends or not self.fix else '.'} {self.fix}".strip()
 
 
 class ConfigError(KnotworkError):

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork.cli.app import COMMANDS
+from knotwork.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 SCREEN_LINES = 40
@@ -265,3 +266,16 @@ def test_options_may_stand_before_the_command(sample_store):
     after = knotwork("graph", "stats", "--store", sample_store, "--json")
     assert json.loads(before.out) == json.loads(after.out)
     assert set(COMMANDS) >= {"graph"}
+
+
+def test_an_error_in_a_line_of_text_is_two_sentences():
+    assert str(ConfigError("The key is wrong", fix="Check it.")) == "The key is wrong. Check it."
+    assert str(ConfigError("It is wrong.", fix="Check it.")) == "It is wrong. Check it."
+    assert str(ConfigError("It is wrong")) == "It is wrong"
+
+
+def test_an_index_in_a_place_that_is_no_folder_says_what_to_name(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    outcome = knotwork("index", str(tmp_path), "--store", str(tmp_path / "file" / "a.knot"))
+    assert outcome.code != 0
+    assert "fix:" in outcome.err

@@ -66,7 +66,7 @@ def test_a_sound_installation_passes_every_check(tmp_path, index_path):
         "Language model",
     ]
     assert "no tokens are spent" in checks["Language model"].detail
-    assert "1 documents, 2 chunks, 2 entities" in checks["Index"].detail
+    assert "1 document, 2 chunks, 2 entities" in checks["Index"].detail
     assert "hashing:16, 16 dimensions" in checks["Embedder"].detail
     assert "retrieval.k = 5 (environment KNOTWORK_RETRIEVAL_K)" in checks["Settings"].detail
     assert not list(tmp_path.glob("*.toml"))

@@ -21,7 +21,7 @@ _LONGEST_CONNECT_S = 10.0
 _SPENT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _TOLD_OF_CALLS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
 _FIXES = {
-    401: 'Name the variable with the key: llm.api_key = { env = "NAME" }',
+    401: 'Check the key, or name the variable that holds it: llm.api_key = { env = "NAME" }',
     402: "Top up the account at the server.",
     403: "Check that the key of llm.api_key may use this model.",
     404: "Check the model's name and llm.base_url, which mostly ends in /v1.",

@@ -114,7 +114,7 @@ def _refusal(url: str, error: urllib.error.HTTPError, key: str) -> ModelError:
         wait_s = parse_retry_after(error.headers.get("Retry-After"))
         return ModelUnavailable(message, retry_after_s=wait_s)
     if error.code in {401, 403}:
-        fix = 'Name the variable with the key: embedding.api_key = { env = "NAME" }'
+        fix = 'Check the key, or name its variable: embedding.api_key = { env = "NAME" }'
     elif error.code == 404:
         fix = "Check the model's name and embedding.base_url."
     else:

@@ -284,7 +284,10 @@ class Database:
             return StoreReadOnly(
                 f"`{path}` may not be written ({error}).", fix="Check who may write the file."
             )
-        return StoreError(f"The index `{path}` cannot be used: {error}.")
+        fix = ""
+        if isinstance(error, apsw.CantOpenError):
+            fix = "Check that its folder may be written to, or name another place: store.path"
+        return StoreError(f"The index `{path}` cannot be used: {error}.", fix=fix)
 
 
 def _is_at_rest(path: Path) -> bool:
