@@ -11,13 +11,9 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.indexing import describing
-from knotwork.indexing.describing import (
-    MERGED_TOKENS,
-    describe,
-    merge_descriptions,
-    refresh_descriptions,
-)
+from knotwork.indexing import describing, known_descriptions
+from knotwork.indexing.describing import describe, refresh_descriptions
+from knotwork.indexing.known_descriptions import MERGED_TOKENS, merge_descriptions
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry, read_summaries
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.call_cache import CallCache
@@ -74,7 +70,8 @@ def writer(model=None, **options):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-    monkeypatch.setattr(describing, "MERGED_TOKENS", 60)
+    for module in (describing, known_descriptions):
+        monkeypatch.setattr(module, "MERGED_TOKENS", 60)
 
 
 @pytest.fixture(params=["memory", "file"])

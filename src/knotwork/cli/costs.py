@@ -130,6 +130,13 @@ def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
         told.append(f"{count_of(done.reports.by_model, 'report')} written")
     if told:
         terminal.say(f"Made       {', '.join(told)}")
+    waiting = sum(part.unanswered for part in (done.descriptions, done.reports) if part)
+    if waiting:
+        terminal.note(
+            f"{count_of(waiting, 'text')} could not be asked for, as the model did not answer: what "
+            "the rules found stands there until the next run.",
+            style="yellow",
+        )
 
 
 def _between(tokens: Range) -> str:

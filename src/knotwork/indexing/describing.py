@@ -7,43 +7,30 @@ short. A model writes longer ones up, and again only once enough has come to the
 
 from __future__ import annotations
 
-import re
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain
 
+from knotwork.indexing.known_descriptions import (
+    MERGED_TOKENS,
+    Groups,
+    Known,
+    read_known,
+    text_of,
+)
 from knotwork.indexing.prompts.batches import Patience
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
 from knotwork.indexing.steps import Steps, finish
-from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary, content_id
+from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary
 from knotwork.stores.base import Store
 from knotwork.stores.readings import ReadingStore, StoresReadings
-from knotwork.text.languages import detect_language
-from knotwork.text.sentences import split_sentences
-from knotwork.text.terms import content_terms
-from knotwork.text.tokens import count_tokens
 from knotwork.transform.model.drafts import Complaint
 
-MERGED_TOKENS = 120
-"""The longest text that is merged; a longer one is for a model to write up."""
-
-ENTRY_TOKENS = 320
-"""How much of its descriptions a model is told of one entity, the fullest first."""
-
-_REPEATED = 0.75
-"""Share of a line's terms that another one holds when the line adds nothing."""
-_NEW = 1 / 3
-"""Share of lines that are new when a summary is written again."""
-_MOST_LINES = 200
 _SLICE = 1_000
-_MARK = 8
 _MODEL, _STAND_IN, _MERGED = "m", "s", "x"
 """Who wrote a summary, the first letter of its key: a model, the rules since a model could not, or
 the rules since there was none."""
-_STOPS = re.compile(r"[.!?。！？…;；]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,50 +49,6 @@ class DescriptionChanges:
     seconds: float = 0.0
     complaints: tuple[Complaint, ...] = ()
     unanswered: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of an entity, or of a group: its distinct lines, and the summary there is.
-
-    ``holder`` is the entity that keeps the summary, ``marks`` a short hash of each line that is
-    there, where there is a summary to hold against them, ``told`` are the lines that a model would
-    be told.
-    """
-
-    holder: str
-    lines: tuple[str, ...]
-    marks: frozenset[str]
-    summary: EntitySummary | None
-
-    @property
-    def is_short(self) -> bool:
-        return _tokens(self.lines) <= MERGED_TOKENS
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        return tuple(_within(self.lines, ENTRY_TOKENS))
-
-    @property
-    def is_right(self) -> bool:
-        """Whether all that the summary was written from is still there, and little is new."""
-        if self.summary is None:
-            return False
-        written = _marks_in(self.summary.content_key)
-        told = [_mark(line) for line in self.told]
-        new = sum(mark not in written for mark in told)
-        return self.is_true and new <= _NEW * len(told)
-
-    @property
-    def is_true(self) -> bool:
-        """Whether the summary says nothing that no document says any more."""
-        return self.summary is not None and _marks_in(self.summary.content_key) <= self.marks
-
-    def made(self, text: str, source: str, kind: str) -> EntitySummary:
-        """Return a summary that is written from what is told."""
-        return EntitySummary(
-            self.holder, text, source, kind + "".join(sorted(map(_mark, self.told)))
-        )
 
 
 @dataclass(slots=True)
@@ -151,11 +94,11 @@ def describe_in_steps(
     tally = _Tally()
     if isinstance(store, StoresReadings):
         wanted = sorted(entity_ids) if entity_ids is not None else store.readings.described()
-        shared = _Groups(groups or {})
+        shared = Groups(groups or {})
         holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
-        outdated: dict[str, _Known] = {}
+        outdated: dict[str, Known] = {}
         for start in range(0, len(holders), _SLICE):
-            known = _read(store.readings, shared, holders[start : start + _SLICE])
+            known = read_known(store.readings, shared, holders[start : start + _SLICE])
             outdated |= _find_outdated(store, store.readings, list(known.values()), writer, tally)
         if writer is not None and outdated:
             yield from _write(store, store.readings, outdated, writer, tally)
@@ -196,7 +139,7 @@ class Describer:
         most_tokens: int = MERGED_TOKENS,
     ) -> None:
         self._readings = store.readings if isinstance(store, StoresReadings) else None
-        self._shared = _Groups(groups or {})
+        self._shared = Groups(groups or {})
         self._most_tokens = most_tokens
         self._texts: dict[str, str] = {}
 
@@ -206,49 +149,29 @@ class Describer:
             return {}
         holders = {key: self._shared.standing_for(key) for key in entity_ids}
         new = [holder for holder in holders.values() if holder not in self._texts]
-        known = _read(self._readings, self._shared, new) if new else {}
+        known = read_known(self._readings, self._shared, new) if new else {}
         for holder in new:
-            text = _text_of(known[holder], self._most_tokens) if holder in known else ""
+            text = text_of(known[holder], self._most_tokens) if holder in known else ""
             self._texts[holder] = text
         found = ((key, self._texts[holder]) for key, holder in holders.items())
         return {key: text for key, text in found if text}
 
 
-def merge_descriptions(texts: Iterable[str]) -> list[str]:
-    """Return the lines that say something of their own, the fullest first."""
-    flat = {" ".join(text.split()): None for text in texts}
-    terms = {line: frozenset(content_terms(line)) for line in flat if line}
-    ranked = sorted(terms, key=lambda line: (-len(terms[line]), len(line), line))
-    kept: list[str] = []
-    holding: dict[str, list[int]] = {}
-    for line in ranked[:_MOST_LINES]:
-        own = terms[line]
-        shared = Counter(chain.from_iterable(holding.get(term, ()) for term in own))
-        if kept and max(shared.values(), default=0) >= _REPEATED * len(own):
-            continue
-        for term in own:
-            holding.setdefault(term, []).append(len(kept))
-        kept.append(line)
-    return kept
-
-
 def _find_outdated(
     store: Store,
     readings: ReadingStore,
-    known: Sequence[_Known],
+    known: Sequence[Known],
     writer: DescriptionWriter | None,
     tally: _Tally,
-) -> dict[str, _Known]:
+) -> dict[str, Known]:
     """Return what is for a model to write; replace what no document says any more."""
-    outdated: dict[str, _Known] = {}
+    outdated: dict[str, Known] = {}
     replaced: list[EntitySummary] = []
     for item in known:
         if item.is_short or (writer is None and not item.is_right):
             tally.merged += 1
             if item.summary is not None and not item.is_true:
-                replaced.append(
-                    item.made(_text_of(item, MERGED_TOKENS), EXTRACTIVE_SOURCE, _MERGED)
-                )
+                replaced.append(item.made(text_of(item, MERGED_TOKENS), EXTRACTIVE_SOURCE, _MERGED))
         elif item.is_right and not _is_to_be_written(item, writer):
             tally.kept += 1
         else:
@@ -261,7 +184,7 @@ def _find_outdated(
 def _write(
     store: Store,
     readings: ReadingStore,
-    outdated: Mapping[str, _Known],
+    outdated: Mapping[str, Known],
     writer: DescriptionWriter,
     tally: _Tally,
 ) -> Steps[None]:
@@ -281,7 +204,7 @@ def _write(
             ]
             failed = [
                 outdated[entry.key].made(
-                    _text_of(outdated[entry.key], MERGED_TOKENS), EXTRACTIVE_SOURCE, _STAND_IN
+                    text_of(outdated[entry.key], MERGED_TOKENS), EXTRACTIVE_SOURCE, _STAND_IN
                 )
                 for entry, _ in outcome.failed
             ]
@@ -295,7 +218,7 @@ def _write(
             patience.note("" if made or failed else outcome.absence)
 
 
-def _is_to_be_written(item: _Known, writer: DescriptionWriter | None) -> bool:
+def _is_to_be_written(item: Known, writer: DescriptionWriter | None) -> bool:
     """Tell whether a model should take the place of the rules in a summary that is right."""
     assert item.summary is not None
     kind = item.summary.content_key[:1]
@@ -307,79 +230,3 @@ def _put(store: Store, readings: ReadingStore, summaries: Sequence[EntitySummary
     with store.transaction():
         described = readings.descriptions([summary.entity_id for summary in summaries])
         readings.put_summaries(s for s in summaries if s.entity_id in described)
-
-
-class _Groups:
-    """Entities that are the same, by the one that stands for them."""
-
-    def __init__(self, groups: Mapping[str, str]) -> None:
-        self._groups = groups
-        self._members: dict[str, list[str]] = {}
-        for key, standing in sorted(groups.items()):
-            self._members.setdefault(standing, []).append(key)
-
-    def standing_for(self, key: str) -> str:
-        return self._groups.get(key, key)
-
-    def members(self, standing: str) -> list[str]:
-        return list(dict.fromkeys([standing, *self._members.get(standing, ())]))
-
-
-def _read(readings: ReadingStore, shared: _Groups, standing: Iterable[str]) -> dict[str, _Known]:
-    """Return what is known of each group that anything describes."""
-    members = {key: shared.members(key) for key in standing}
-    every = {key for group in members.values() for key in group}
-    descriptions = readings.descriptions(every)
-    summaries = readings.summaries(every)
-    found: dict[str, _Known] = {}
-    for key, group in members.items():
-        described = [member for member in group if member in descriptions]
-        if described:
-            texts = [item.text for member in described for item in descriptions[member]]
-            summary = summaries.get(described[0])
-            every_line = texts if summary is not None else ()
-            marks = frozenset(_mark(" ".join(text.split())) for text in every_line)
-            lines = tuple(merge_descriptions(texts))
-            found[key] = _Known(described[0], lines, marks, summary)
-    return found
-
-
-def _text_of(item: _Known, most_tokens: int) -> str:
-    """Return the best text of an entity."""
-    if item.summary is not None and not item.is_short and item.is_right:
-        text = item.summary.text
-        if count_tokens(text) <= most_tokens:
-            return text
-        return _joined(_within((text[slice(*span)] for span in split_sentences(text)), most_tokens))
-    return _joined(_within(item.lines, most_tokens))
-
-
-def _joined(lines: Iterable[str]) -> str:
-    """Return lines as one text, each ended as a sentence."""
-    told = list(lines)
-    chinese = detect_language("".join(told)) == "zh"
-    stop, gap = ("。", "") if chinese else (".", " ")
-    return gap.join(line if _STOPS.search(line) else line + stop for line in map(str.strip, told))
-
-
-def _within(lines: Iterable[str], most_tokens: int) -> Iterator[str]:
-    """Yield lines in order that have room; the first in any case."""
-    total = 0
-    for line in lines:
-        cost = count_tokens(line)
-        if not total or total + cost <= most_tokens:
-            total += cost
-            yield line
-
-
-def _tokens(lines: Iterable[str]) -> int:
-    return sum(map(count_tokens, lines))
-
-
-def _mark(line: str) -> str:
-    return content_id("description", line)[:_MARK]
-
-
-def _marks_in(key: str) -> set[str]:
-    """Return the marks in a summary's key."""
-    return {key[place : place + _MARK] for place in range(1, len(key), _MARK)}

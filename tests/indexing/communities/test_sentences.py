@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from knotwork.indexing.communities.phrases import key_phrases
 from knotwork.indexing.communities.sentences import Named, flat_text, is_prose
-from knotwork.indexing.describing import merge_descriptions
+from knotwork.indexing.known_descriptions import merge_descriptions
 from knotwork.records import Mention, Span
 from knotwork.text.terms import STOP_WORDS, content_terms
 
