@@ -20,6 +20,8 @@ from knotwork.synthesis.routing import choose_mode
         "Are there common patterns in the failures?",
         "What do the reports across the collection say about safety?",
         "Which teams discuss staffing problems?",
+        "What themes run through these conversations?",
+        "Which topics come up again and again?",
         "总结一下主要内容",
         "这些文档主要讲了什么？",
         "这些資料的主題有哪些？",

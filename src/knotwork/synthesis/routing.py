@@ -18,7 +18,9 @@ _OVERVIEW = re.compile(
     r"|big picture|main takeaways?|key takeaways?|in a nutshell"
     r"|(?:main|key|major|central|common|recurring|overarching|principal|dominant|prevailing|core)"
     r" (?:\w+ )?(?:themes|topics|ideas|points|issues|trends|findings|arguments|challenges|concerns"
-    r"|lessons|messages|conclusions|patterns|threads|subjects|concepts|questions))\b",
+    r"|lessons|messages|conclusions|patterns|threads|subjects|concepts|questions)"
+    r"|(?:what|which) (?:themes|topics|threads|trends|patterns|ideas) (?:run|recur|emerge|stand out"
+    r"|come up|come back))\b",
     re.IGNORECASE,
 )
 _OF_THE_DOCUMENTS = re.compile(
