@@ -133,7 +133,7 @@ def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
     waiting = sum(part.unanswered for part in (done.descriptions, done.reports) if part)
     if waiting:
         terminal.note(
-            f"{count_of(waiting, 'text')} could not be asked for, as the model did not answer: what "
+            f"{count_of(waiting, 'text')} wait for the model, which did not answer: what "
             "the rules found stands there until the next run.",
             style="yellow",
         )
