@@ -1,5 +1,7 @@
 """A language model reads documents in the pipeline: tiers, faults, ceilings, repeats."""
 
+import sys
+
 import pytest
 from tests.indexing.brained import brained, documents_of
 from tests.indexing.snapshots import snapshot
@@ -182,3 +184,15 @@ def test_deleting_a_document_makes_no_call_and_equals_a_fresh_build(opened):
     fresh = opened(brained(), path="fresh.knot", llm_tier="full")
     fresh.index_documents(documents_of(left))
     assert snapshot(kb.store) == snapshot(fresh.store)
+
+
+def test_how_often_threads_take_turns_is_as_before_once_a_run_is_over(opened):
+    before = sys.getswitchinterval()
+    during = []
+    kb = opened(
+        brained(lambda request, reply: during.append(sys.getswitchinterval()) or reply),
+        llm_tier="full",
+    )
+    kb.index_documents(documents_of(TEXTS))
+    assert max(during) < before
+    assert sys.getswitchinterval() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,12 @@ from knotwork.transform.model.turns import ChunkJob
 
 READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
+
+
+SWITCH_S = 0.0001
+"""After how long a busy thread lets others run while a model reads, fifty times as often as usual:
+each call needs the interpreter a dozen times for a moment, and waits for it as long each time.
+"""
 
 
 @dataclass(slots=True)
@@ -49,6 +56,7 @@ class DocumentReader:
         self._patience = patience
         self._pool: ThreadPoolExecutor | None = None
         self._documents: deque[_Open] = deque()
+        self._usual_switch_s = sys.getswitchinterval()
         self._missed = 0
         self.open_chunks = 0
         self.read_chunks = 0
@@ -88,6 +96,8 @@ class DocumentReader:
         """Have a document read; ``kind`` comes back with it."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._extractor.concurrency, "knotwork-read")
+            self._usual_switch_s = sys.getswitchinterval()
+            sys.setswitchinterval(SWITCH_S)
         submit = self._pool.submit
         futures = deque(submit(self._extractor.extract_chunk, job) for job in self.jobs(prepared))
         self._documents.append(_Open(prepared, kind, futures))
@@ -123,6 +133,7 @@ class DocumentReader:
             self._extractor.halt.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._pool = None
+        sys.setswitchinterval(self._usual_switch_s)
         finished = []
         while self._documents and all(_is_read(f) for f in self._documents[0].futures):
             done = self._documents[0]
