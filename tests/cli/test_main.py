@@ -86,6 +86,7 @@ def test_the_version_is_that_of_the_package():
         (["documents", "--set", "index.chunk_tokens=few"], "config_error", "`few`", ""),
         (["documents", "--config", "absent.toml"], "config_error", "absent.toml", "knotwork init"),
         (["documents", "--store", "absent.knot"], "store_not_found", "absent.knot", ""),
+        (["ask", " "], "config_error", "question is empty", "knotwork ask"),
         (["ask", "x", "--store", "absent.knot"], "store_not_found", "absent.knot", ""),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NO_PRICE = "price not known: see llm.prices"
 WITHOUT_EXTRAS = (
     "This is extraction alone. Descriptions, doubtful names and reports, which come afterwards, "
-    "cost about a quarter as much again."
+    "cost 15 to 30 % as much again."
 )
 
 

@@ -9,6 +9,7 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import complete_retrievers, with_session
 from knotwork.cli.session import Session
+from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork.knowledge_base import KnowledgeBase
@@ -64,6 +65,8 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     from knotwork.cli.envelopes import describe_answer, describe_evidence
     from knotwork.cli.evidence import find_documents, note_emptiness
 
+    if not arguments["question"].strip():
+        raise ConfigError("The question is empty.", fix='Ask in words: knotwork ask "Who …?"')
     knowledge_base = _open(session, arguments)
     answer, found, is_shown = _ask(session, knowledge_base, arguments)
     evidence = found if arguments["explain"] else None
