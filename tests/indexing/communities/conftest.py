@@ -1,0 +1,20 @@
+"""What the tests of reports by a model share."""
+
+import pytest
+from tests.indexing.communities.written import indexed
+
+from knotwork.indexing.communities import briefs
+
+
+@pytest.fixture
+def small_briefs(monkeypatch):
+    """Have parents written from the reports below, though the documents are short."""
+    monkeypatch.setattr(briefs, "BRIEF_TOKENS", 150)
+    monkeypatch.setattr(briefs, "PARENT_TOKENS", 180)
+
+
+@pytest.fixture(params=["memory", "file"])
+def base(request, tmp_path):
+    base = indexed(path="memory:" if request.param == "memory" else tmp_path / "a.knot")
+    yield base
+    base.close()

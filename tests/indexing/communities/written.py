@@ -1,0 +1,51 @@
+"""Reports by the brain of rules on communities small enough to be seen through."""
+
+from tests.indexing.communities.worlds import TOPICS, make_index, topic_documents
+
+from knotwork.indexing.communities import (
+    CommunityOptions,
+    ReportBudgets,
+    ReportWriter,
+    refresh_communities,
+)
+from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.testing.brains import RuleBrain
+from knotwork.testing.chat_models import ScriptedChatModel
+
+OPTIONS = CommunityOptions(max_size=4)
+BUDGETS = ReportBudgets(least_tokens=60, reports_a_call=2)
+BRAIN = RuleBrain()
+
+
+def brain(request):
+    return BRAIN(request.messages)
+
+
+def writer(model=None, **options):
+    return ReportWriter(
+        model or ScriptedChatModel(brain), **{"concurrency": 1, "budgets": BUDGETS, **options}
+    )
+
+
+def indexed(documents=None, path="memory:"):
+    if documents is None:
+        documents = [document for topic in TOPICS for document in topic_documents(topic)]
+    base = make_index(documents, path)
+    refresh_communities(base.store, OPTIONS)
+    return base
+
+
+def reports_of(base):
+    communities = stored_communities(base.store.communities)
+    return base.store.communities.reports([community.id for community in communities])
+
+
+def sources(base):
+    return {report.source for report in reports_of(base).values()}
+
+
+def tops_of(base):
+    """Return the communities that have others below them."""
+    communities = stored_communities(base.store.communities)
+    parents = {community.parent_id for community in communities}
+    return [community for community in communities if community.id in parents]
