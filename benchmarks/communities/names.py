@@ -25,9 +25,10 @@ from knotwork.graph.hierarchy import DivisionOptions
 from knotwork.graph.partition import modularity, numbered
 from knotwork.indexing.communities import CommunityOptions, network
 from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import NAME_WEIGHT, Network, read_groups, read_network
+from knotwork.indexing.communities.network import NAME_WEIGHT, Network, read_network
 from knotwork.records import Community
 from knotwork.stores.base import Store
+from knotwork.stores.resolutions import read_groups
 
 WEIGHTS = (0.0, 2.0, NAME_WEIGHT, 2 * NAME_WEIGHT, 8 * NAME_WEIGHT)
 SEEDS = range(5)

@@ -19,13 +19,13 @@ from knotwork.indexing.known_descriptions import (
     read_known,
     text_of,
 )
-from knotwork.indexing.prompts.batches import Patience
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary
 from knotwork.stores.base import Store
 from knotwork.stores.readings import ReadingStore, StoresReadings
 from knotwork.transform.model.drafts import Complaint
+from knotwork.transform.model.pool import Patience
 
 _SLICE = 1_000
 _MODEL, _STAND_IN, _MERGED = "m", "s", "x"

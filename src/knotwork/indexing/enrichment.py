@@ -26,7 +26,7 @@ from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.model_run import ModelRun
 from knotwork.stores.base import Store
 from knotwork.stores.readings import StoresReadings
-from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.resolutions import StoresResolutions, read_groups
 from knotwork.text.tokens import count_tokens
 
 LEAST_JUDGE_TOKENS = 600
@@ -120,9 +120,7 @@ class Enricher:
         writer = DescriptionWriter(
             model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
         )
-        store = self._store
-        groups = store.resolutions.groups() if isinstance(store, StoresResolutions) else None
-        return describe_in_steps(store, writer=writer, groups=groups)
+        return describe_in_steps(self._store, writer=writer, groups=read_groups(self._store))
 
     def _report(self, model: CachedChatModel) -> Steps[ReportChanges]:
         writer = ReportWriter(

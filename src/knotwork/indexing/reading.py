@@ -18,7 +18,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.readings import StoresReadings
 from knotwork.transform.model.extractor import ModelExtractor
 from knotwork.transform.model.outcomes import ChunkOutcome
-from knotwork.transform.model.pool import PATIENCE
+from knotwork.transform.model.pool import PATIENCE, Patience
 from knotwork.transform.model.turns import ChunkJob
 
 READ_AHEAD_CHUNKS = 512
@@ -53,11 +53,10 @@ class DocumentReader:
     ) -> None:
         self._extractor = extractor
         self._tiers = tiers
-        self._patience = patience
+        self._patience = Patience(patience, what="for {count} chunks")
         self._pool: ThreadPoolExecutor | None = None
         self._documents: deque[_Open] = deque()
         self._usual_switch_s = sys.getswitchinterval()
-        self._missed = 0
         self.open_chunks = 0
         self.read_chunks = 0
         """Chunks of unfinished documents that were read."""
@@ -119,7 +118,7 @@ class DocumentReader:
             oldest.futures.popleft()
             oldest.outcomes.append(outcome)
             self.read_chunks += 1
-            self._note_absence(outcome)
+            self._patience.note(outcome.absence)
         return None if oldest.futures else self._finish()
 
     def close(self, *, give_up: bool = False) -> list[tuple[Prepared, EventKind]]:
@@ -157,14 +156,6 @@ class DocumentReader:
             settings=self._tiers.settings(True, read=not missed),
         )
         return read, done.kind
-
-    def _note_absence(self, outcome: ChunkOutcome) -> None:
-        self._missed = self._missed + 1 if outcome.unavailable else 0
-        if self._missed >= self._patience:
-            raise ModelUnavailable(
-                f"The model did not answer for {self._missed} chunks in a row: {outcome.reason}",
-                fix="Run again when it does: finished chunks are not asked again.",
-            )
 
 
 def _is_read(future: Future[ChunkOutcome]) -> bool:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from knotwork.stores.base import Store
-from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.resolutions import read_groups
 
 
 class Things:
@@ -33,4 +33,4 @@ class Things:
 
 def read_things(store: Store) -> Things:
     """Return the things of an index; where it holds no decisions, each entity is one."""
-    return Things(store.resolutions.groups() if isinstance(store, StoresResolutions) else {})
+    return Things(read_groups(store))

@@ -57,6 +57,14 @@ class StoresResolutions(Protocol):
     def resolutions(self) -> ResolutionStore: ...
 
 
+def read_groups(store: object) -> dict[str, str]:
+    """Return the canonical entity of each that is one with another, itself included.
+
+    A store that holds no decisions has none.
+    """
+    return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
+
+
 class Groups(NamedTuple):
     """``canonical`` maps each entity of a group of two or more to its canonical one; ``refused``
     are the decisions that would join entities which another decision holds apart.

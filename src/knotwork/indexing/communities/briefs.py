@@ -7,7 +7,7 @@ what it says, so a change of the documents that leaves the brief as it is costs 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
@@ -28,8 +28,7 @@ from knotwork.records import (
     content_id,
 )
 from knotwork.stores.base import Store
-from knotwork.stores.readings import StoresReadings
-from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.resolutions import read_groups
 from knotwork.text.languages import detect_language
 from knotwork.text.tokens import count_tokens
 
@@ -124,7 +123,7 @@ class BriefDesk:
     ) -> None:
         self.foundation = Foundation(store, children, known)
         self._describer = Describer(
-            store, groups=_read_groups(store), most_tokens=_DESCRIPTION_TOKENS
+            store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
         self._store = store
         self._budgets = budgets or ReportBudgets()
@@ -167,13 +166,6 @@ class BriefDesk:
         heading = _known_of_names(self._describer, material, ceiling)
         related = _relations(self._store, community, material)
         return make_brief(material, heading, related, ceiling=ceiling, own=own, below=below)
-
-
-def _read_groups(store: Store) -> Mapping[str, str]:
-    """Return which entities are one, where anything is known of them that they could share."""
-    if isinstance(store, StoresReadings) and isinstance(store, StoresResolutions):
-        return store.resolutions.groups()
-    return {}
 
 
 def make_brief(

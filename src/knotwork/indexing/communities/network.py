@@ -33,7 +33,7 @@ from scipy import sparse
 from knotwork.graph.partition import Labels, Weights, undirected_adjacency
 from knotwork.records import EdgeType
 from knotwork.stores.base import Store
-from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.resolutions import read_groups
 
 MENTION_WEIGHT = 2.0
 """Weight of a mention, where a relation found once weighs 1."""
@@ -75,11 +75,6 @@ def read_network(store: Store) -> Network:
         (e.source, e.target, e.weight) for e in store.graph.edges(types=[EdgeType.RELATES])
     ]
     return make_network(mentions, relations, read_groups(store))
-
-
-def read_groups(store: Store) -> dict[str, str]:
-    """Return the canonical entity of each that has other names; none where no store holds them."""
-    return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
 
 
 def make_network(

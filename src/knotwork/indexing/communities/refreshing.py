@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from knotwork.errors import StoreError
 from knotwork.graph.hierarchy import DivisionOptions
 from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import read_groups, read_network
+from knotwork.indexing.communities.network import read_network
 from knotwork.records import Community, content_id
 from knotwork.stores.base import Store
 from knotwork.stores.communities import CommunityStore, StoresCommunities
-from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.resolutions import StoresResolutions, read_groups
 
 OPTIONS_META = "communities"
 """Setting of an index that says with which options its communities were made."""

@@ -17,11 +17,11 @@ from knotwork.indexing.communities.publishing import publish_reports, put_missin
 from knotwork.indexing.communities.refreshing import community_store, stored_communities
 from knotwork.indexing.communities.writing import ReportWriter, WrittenReports, stand_in_key
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.prompts.batches import Patience
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport
 from knotwork.stores.base import Store
 from knotwork.transform.model.drafts import Complaint
+from knotwork.transform.model.pool import Patience
 
 Item = TypeVar("Item")
 

@@ -12,7 +12,6 @@ from knotwork.inference.checked import complete_checked
 from knotwork.transform.model.cleaning import plain_text
 from knotwork.transform.model.drafts import Complaint
 from knotwork.transform.model.outcomes import concerns_one_chunk
-from knotwork.transform.model.pool import PATIENCE
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -43,23 +42,6 @@ class BatchOutcome(Generic[Item, Made]):
     complaints: list[Complaint] = field(default_factory=list)
     unanswered: list[Item] = field(default_factory=list)
     absence: str = ""
-
-
-class Patience:
-    """Counts batches in a row of which nothing was made, because no server answered."""
-
-    def __init__(self, most: int = PATIENCE) -> None:
-        self._most = most
-        self._missed = 0
-
-    def note(self, absence: str) -> None:
-        """Count a batch, "" being one with an answer; raise ModelUnavailable if there were most."""
-        self._missed = self._missed + 1 if absence else 0
-        if self._missed >= self._most:
-            raise ModelUnavailable(
-                f"The model did not answer {self._missed} requests in a row: {absence}",
-                fix="Run again when it does: what is finished is not asked again.",
-            )
 
 
 @dataclass(frozen=True, slots=True)

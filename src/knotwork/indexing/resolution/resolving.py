@@ -30,7 +30,7 @@ from knotwork.indexing.resolution.survey import survey_pairs
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import PERSON_SOURCE, SameAs, Verdict
 from knotwork.stores.base import Store
-from knotwork.stores.resolutions import ResolutionStore, StoresResolutions, form_groups
+from knotwork.stores.resolutions import ResolutionStore, StoresResolutions, form_groups, read_groups
 
 RULES_META = "resolution.rules"
 JUDGE_META = "resolution.judge"
@@ -193,7 +193,7 @@ def merged_names(store: Store, entity_ids: Collection[str]) -> dict[str, tuple[s
     """Return the names of the thing that each of these entities is, the canonical one first, then
     those of most chunks. An entity with no other name has its own; one that is not there is absent.
     """
-    groups = store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
+    groups = read_groups(store)
     members: defaultdict[str, list[str]] = defaultdict(list)
     for entity, canonical in groups.items():
         members[canonical].append(entity)

@@ -30,7 +30,7 @@ from knotwork.records import (
 from knotwork.stores.base import Store
 from knotwork.stores.nodes import chunk_node, document_node, entity_node, section_node
 from knotwork.stores.readings import StoresReadings
-from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.resolutions import read_groups
 
 BATCH_SIZE = 1000
 
@@ -149,7 +149,7 @@ class Outline:
                 for chunk in (chunks[key] for key in ids if key in chunks):
                     parent = chunk.parent_id or ""
                     yield _export(chunk_node(chunk), parent=parent, is_parent=chunk.is_parent)
-        groups = _read_groups(self._store)
+        groups = read_groups(self._store)
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
             entities = self._store.graph.entities([int_to_id(key) for key in keys])
             described = _describe(self._store, entities.keys())
@@ -224,11 +224,6 @@ def _describe(store: Store, entity_ids: Collection[str]) -> dict[str, str]:
     }
     summaries = store.readings.summaries(entity_ids)
     return lines | {key: summary.text for key, summary in summaries.items()}
-
-
-def _read_groups(store: Store) -> dict[str, str]:
-    """Return the canonical entity of each that is one with another, itself included."""
-    return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
 
 
 def _pack_metadata(document: Document) -> str:

@@ -32,6 +32,11 @@ class ChunkOutcome:
         """The chunk that this is about."""
         return self.extraction.chunk_id
 
+    @property
+    def absence(self) -> str:
+        """Why no server answered; empty where one did."""
+        return (self.reason or "no reason was given") if self.unavailable else ""
+
 
 _FOR_THIS_REQUEST = frozenset({400, 413, 422})
 """HTTP statuses by which a server refuses what one request holds."""
