@@ -154,9 +154,9 @@ def _terms_of_run(run: str) -> list[str]:
 
 @cache
 def _stemmer() -> Any:  # noqa: ANN401  the library has no types
-    from snowballstemmer.english_stemmer import EnglishStemmer
+    import Stemmer
 
-    return EnglishStemmer()  # never PyStemmer, whose rules may be those of another version
+    return Stemmer.Stemmer("english", 0)  # without its own cache: ours holds what comes of a token
 
 
 @cache
