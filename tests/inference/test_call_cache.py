@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import apsw
 import pytest
@@ -235,3 +236,68 @@ def test_a_forked_child_opens_its_own_connection(cache):
     assert os.waitpid(child, 0)[1] == 0
     assert cache.find(b"c" * 16) == REPLY
     assert cache.check() == []
+
+
+def write_of(value):
+    return lambda connection: connection.execute("INSERT INTO thing VALUES (?)", (value,))
+
+
+@pytest.fixture
+def database(path):
+    things = CallMigration("things", "CREATE TABLE thing (value NOT NULL)")
+    database = CallDatabase(path, migrations=[*MIGRATIONS, things])
+    yield database
+    database.close()
+
+
+def things_of(database):
+    return sorted(value for (value,) in database.rows("SELECT value FROM thing"))
+
+
+def commits_of(database):
+    """Have the commits of a database counted, in the list that is returned."""
+    commits = []
+    database._connection().set_commit_hook(lambda: bool(commits.append(1)))
+    return commits
+
+
+def write_together(database, *works):
+    """Write from as many threads at once; return what each raised, or None."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        with database._lock:
+            writing = [pool.submit(database.write, work) for work in works]
+            while len(database._queue) < len(works):
+                pass
+        return [one.exception() for one in writing]
+
+
+def test_what_threads_write_at_the_same_time_is_committed_together(database):
+    commits = commits_of(database)
+    assert write_together(database, *map(write_of, range(8))) == [None] * 8
+    assert things_of(database) == list(range(8))
+    assert len(commits) == 1
+    database.write(write_of(8))
+    assert len(commits) == 2
+
+
+def test_what_cannot_be_written_fails_alone(database):
+    def refuse(connection):
+        write_of("half")(connection)
+        raise StoreError("no")
+
+    errors = write_together(database, write_of(1), refuse, write_of(2), write_of(None))
+    assert [type(error) for error in errors] == [type(None), StoreError, type(None), StoreError]
+    assert things_of(database) == [1, 2]
+
+
+def test_ctrl_c_in_one_thread_leaves_their_writing_to_the_others(database):
+    def interrupt(connection):
+        stopped.append(1)
+        if len(stopped) == 1:
+            raise KeyboardInterrupt
+        write_of(3)(connection)
+
+    stopped = []
+    errors = write_together(database, write_of(1), interrupt, write_of(2))
+    assert [type(error) for error in errors].count(KeyboardInterrupt) == 1
+    assert things_of(database) == [1, 2, 3]

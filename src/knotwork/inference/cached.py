@@ -106,11 +106,8 @@ class CachedChatModel:
         made: list[T] = []
 
         def lead() -> ChatReply:
-            known = self._look_up(key)
-            if known is not None:
-                return known
-            with self._cache.locks.hold(key):
-                known = self._look_up(key)  # another process may have kept it meanwhile
+            with self._cache.locks.hold(key):  # another process may be about to keep it
+                known = self._look_up(key)
                 if known is not None:
                     return known
                 reply = _with_a_call(self._model.complete(request))

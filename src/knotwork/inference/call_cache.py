@@ -73,15 +73,10 @@ class CallCache:
 
         Raises StoreError for a reply that is not as it was stored.
         """
-        rows = self._database.rows(
-            "SELECT text, finish_reason, input_tokens, output_tokens, calls, digest "
-            "FROM reply WHERE key = ?",
-            (key,),
-        )
-        if rows:
-            return self._read_reply(key, rows[0])
-        rejected = self._database.rows(f"{_SELECT_REJECTED} WHERE key = ?", (key,))
-        return _read_rejected(rejected[0]) if rejected else None
+        rows = self._database.rows(_FIND, (key, key))
+        if rows and rows[0][0]:
+            return self._read_reply(key, rows[0][1:7])
+        return _read_rejected(rows[0][7:]) if rows else None
 
     def accept(self, key: bytes, model: str, request: ChatRequest, reply: ChatReply) -> None:
         """Keep a reply that passed its check, and count its call.
@@ -93,7 +88,8 @@ class CallCache:
         counts = (usage.input_tokens, usage.output_tokens, usage.calls)
         digest = _digest(key, text, reply.finish_reason, *counts)
         names = (storable(request.stage), storable(request.source), storable(model))
-        with self._database.transaction() as connection:
+
+        def write(connection: apsw.Connection) -> None:
             connection.execute(
                 "INSERT INTO reply (key, stage, source, model, text, finish_reason, input_tokens, "
                 "output_tokens, calls, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
@@ -103,32 +99,38 @@ class CallCache:
             connection.execute("DELETE FROM rejected WHERE key = ?", (key,))
             add_call(connection, model, request, usage)
 
+        self._database.write(write)
+
     def reject(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
     ) -> None:
         """Keep a reply that did not pass its check apart, and count its call."""
-        with self._database.transaction() as connection:
+
+        def write(connection: apsw.Connection) -> None:
             if not _has_reply(connection, key):
                 _set_apart(connection, key, model, request, reply, reason)
             add_call(connection, model, request, reply.usage, rejected=True)
+
+        self._database.write(write)
 
     def revoke(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
     ) -> None:
         """Take a kept reply out of use, as it does not pass the check of today."""
-        with self._database.transaction() as connection:
+
+        def write(connection: apsw.Connection) -> None:
             connection.execute("DELETE FROM reply WHERE key = ?", (key,))
             _set_apart(connection, key, model, request, reply, reason)
 
+        self._database.write(write)
+
     def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call whose reply is neither kept nor rejected."""
-        with self._database.transaction() as connection:
-            add_call(connection, model, request, usage)
+        self._database.write(lambda connection: add_call(connection, model, request, usage))
 
     def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
         """Count a call that was not made, since its reply was known."""
-        with self._database.transaction() as connection:
-            add_reuse(connection, model, request, saved)
+        self._database.write(lambda connection: add_reuse(connection, model, request, saved))
 
     def rejected(
         self, *, stage: str | None = None, source: str | None = None
@@ -187,6 +189,15 @@ class CallCache:
         usage = TokenUsage(input_tokens, output_tokens, calls)
         return ChatReply(_decode(text), finish_reason, usage)
 
+
+_FIND = """
+SELECT 1, text, finish_reason, input_tokens, output_tokens, calls, digest, 0, 0, 0, 0, 0, 0, 0
+FROM reply WHERE key = ?
+UNION ALL
+SELECT 0, 0, 0, 0, 0, 0, 0, stage, source, model, reason, text, finish_reason, attempts
+FROM rejected WHERE key = ?
+"""
+"""A good reply comes first. One statement, as each makes its thread wait for the others."""
 
 _SELECT_REJECTED = (
     "SELECT stage, source, model, reason, text, finish_reason, attempts FROM rejected"

@@ -1,15 +1,18 @@
 """The file of calls: one SQLite database beside the index, open to many threads and processes.
 
 It is apart from the index because who only reads an index must be able to keep a call, also while
-another process writes the index. Transactions here are small: one call each.
+another process writes the index. Transactions here are small. What threads write at the same time
+shares one (group commit): each step of SQLite hands the interpreter to another thread, so that a
+transaction for each call would keep all other calls waiting.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +28,7 @@ from knotwork.errors import (
 
 Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
+Write = Callable[[apsw.Connection], None]
 
 APPLICATION_ID = 0x4B4E4F43
 """``KNOC``: marks a SQLite file as the calls of Knotwork."""
@@ -72,6 +76,15 @@ MIGRATIONS: tuple[CallMigration, ...] = (
 )
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """Work of a thread that waits to write, and what became of it."""
+
+    work: Write
+    is_done: bool = False
+    error: Exception | None = None
+
+
 class CallDatabase:
     """The file of calls, open. One connection, used by one thread at a time; ``:memory:`` is no
     file at all.
@@ -90,6 +103,8 @@ class CallDatabase:
         self.path = str(path)
         self._busy_timeout_s = busy_timeout_s
         self._lock = threading.RLock()
+        self._queue_lock = threading.Lock()
+        self._queue: list[_Waiting] = []
         self._process = os.getpid()
         self._of_parent_process: list[apsw.Connection] = []
         self._open: apsw.Connection | None = None
@@ -106,6 +121,48 @@ class CallDatabase:
         """Run a query and return all its rows."""
         with self._lock, self._own_words():
             return self._connection().execute(sql, bindings).fetchall()
+
+    def write(self, work: Write) -> None:
+        """Do ``work`` on the connection, all or nothing; it is kept when this returns.
+
+        Work of other threads that wait to write goes with it. It must have no other effect, as it
+        is done again, by itself, where that of another fails. Raises as `transaction`.
+        """
+        waiting = _Waiting(work)
+        with self._queue_lock:
+            self._queue.append(waiting)
+        with self._lock:
+            if not waiting.is_done:
+                self._write_all()
+        if waiting.error is not None:
+            raise waiting.error
+
+    def _write_all(self) -> None:
+        """Do what waits in one transaction, or each in its own where that fails."""
+        with self._queue_lock:
+            group, self._queue = self._queue, []
+        try:
+            try:
+                with self.transaction() as connection:
+                    for waiting in group:
+                        waiting.work(connection)
+            except Exception:  # noqa: BLE001  whose it is shows when each is done by itself
+                for waiting in group:
+                    waiting.error = self._fault_of(waiting.work)
+        except BaseException:  # Ctrl-C in this thread leaves the work of the others to them
+            with self._queue_lock:
+                self._queue = group + self._queue
+            raise
+        for waiting in group:
+            waiting.is_done = True
+
+    def _fault_of(self, work: Write) -> Exception | None:
+        try:
+            with self.transaction() as connection:
+                work(connection)
+        except Exception as error:  # noqa: BLE001  raised in the thread whose work it is
+            return error
+        return None
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:

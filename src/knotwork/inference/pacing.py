@@ -98,8 +98,9 @@ class Pacer:
         self._tokens = TokenBucket(tokens_per_minute, now=now)
         self._running = 0
         self._paused_until = self._cut_at = now
-        self._queue: deque[object] = deque()
-        self._change = threading.Condition()
+        self._lock = threading.Lock()
+        self._queue: deque[threading.Condition] = deque()
+        """Who waits, each with a notice of its own: waking all for one would keep them busy."""
 
     @property
     def allowed(self) -> int:
@@ -120,15 +121,15 @@ class Pacer:
             if turn.succeeded:
                 self._learn_success()
         finally:
-            with self._change:
+            with self._lock:
                 self._running -= 1
                 self._tokens.take(turn.used - tokens)
-                self._change.notify_all()
+                self._notify_first()
 
     def _enter(self, tokens: int) -> float:
         """Return the time of the start."""
-        place = object()
-        with self._change:
+        place = threading.Condition(self._lock)
+        with self._lock:
             self._queue.append(place)
             try:
                 while True:
@@ -137,17 +138,22 @@ class Pacer:
                     wait_s = self._wait_at(place, tokens, now)
                     if wait_s <= 0:
                         break
-                    self._clock.wait(self._change, wait_s)
+                    self._clock.wait(place, wait_s)
                 self._running += 1
                 self._requests.take(1)
                 self._tokens.take(tokens)
             finally:
                 # Also on Ctrl-C and on a halt, as those behind would wait for ever.
                 self._queue.remove(place)
-                self._change.notify_all()
+                self._notify_first()
         return now
 
-    def _wait_at(self, place: object, tokens: int, now: float) -> float:
+    def _notify_first(self) -> None:
+        """Have the first in the queue look whether it may go; the lock is held."""
+        if self._queue:
+            self._queue[0].notify()
+
+    def _wait_at(self, place: threading.Condition, tokens: int, now: float) -> float:
         """Return the seconds until this one may go, as far as is known."""
         if self._queue[0] is not place or self._running >= self.allowed:
             return _LONGEST_NAP_S  # a notice comes before
@@ -160,7 +166,7 @@ class Pacer:
     def _learn_failure(self, error: ModelUnavailable, started: float) -> None:
         if error.status not in _OVERLOAD_STATUSES:
             return
-        with self._change:
+        with self._lock:
             now = self._clock.now()
             # Calls that were under way at the last cut say nothing of what came after it.
             if started >= self._cut_at:
@@ -171,7 +177,7 @@ class Pacer:
                 self._paused_until = max(self._paused_until, now + asked_s)
 
     def _learn_success(self) -> None:
-        with self._change:
+        with self._lock:
             self._allowed = min(self._ceiling, self._allowed + 1 / self._allowed)
 
 

@@ -16,6 +16,7 @@ from knotwork.inference.chat import ChatModel
 from knotwork.inference.chat_registry import ChatModels, ModelRole
 from knotwork.inference.halt import Halt
 from knotwork.inference.metered import UsageMeter
+from knotwork.inference.pacing import PacedChat, Pacer
 from knotwork.inference.retries import RetryPolicy
 
 IN_MEMORY = ":memory:"
@@ -48,7 +49,8 @@ def forget_calls(store_url: str, sources: Collection[str]) -> int:
 class RoleModels:
     """Opens models by role; the file of calls is made, or opened, with the first of them.
 
-    ``model`` takes the place of those in the settings, for every role. ``notes`` say what a user
+    ``model`` takes the place of those in the settings, for every role, and gets no more calls at a
+    time than they allow. ``notes`` say what a user
     should know, as that calls cannot be kept where nothing may be written. Safe for many threads.
     """
 
@@ -62,7 +64,8 @@ class RoleModels:
         halt: Halt | None = None,
     ) -> None:
         self._path = path
-        self._model = model
+        pacer = Pacer(concurrency=settings.concurrency, halt=halt)
+        self._model = PacedChat(model, pacer) if model is not None else None
         self._models = ChatModels(settings, retries=retries, halt=halt)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
