@@ -42,9 +42,21 @@ class KnotworkError(Exception):
         self.message = message
         self.fix = fix
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         ends = self.message.rstrip().endswith((".", "!", "?", ":", "。", "！", "？"))
         return f"{self.message}{'' if ends or not self.fix else '.'} {self.fix}".strip()
+
+
+def _rebuild(
+    kind: type[KnotworkError], args: tuple[object, ...], state: dict[str, object]
+) -> KnotworkError:
+    """Return an error as it was in another process, whatever its class is made from."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class ConfigError(KnotworkError):
