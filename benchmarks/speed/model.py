@@ -29,6 +29,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -182,8 +183,8 @@ class Run:
 
 def run_apart(run: Run) -> dict[str, Any]:
     """Measure one run in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(measure, (run,))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure, run).result()
 
 
 def measure(run: Run) -> dict[str, Any]:

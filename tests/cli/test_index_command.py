@@ -119,16 +119,16 @@ import os, signal, sys
 from knotwork.cli.main import run
 import knotwork.indexing.pipeline as pipeline
 
-take = pipeline.Pipeline._take
+offer = pipeline.Pipeline._offer
 seen = []
 
 def stop_at_the_fifth(self, source, *arguments, **options):
     seen.append(source)
     if len(seen) == 5:
         os.kill(os.getpid(), signal.SIGINT)
-    return take(self, source, *arguments, **options)
+    return offer(self, source, *arguments, **options)
 
-pipeline.Pipeline._take = stop_at_the_fifth
+pipeline.Pipeline._offer = stop_at_the_fifth
 sys.exit(run(sys.argv[1:]))
 """
 

@@ -168,6 +168,13 @@ class IndexSettings:
         minimum=0.001,
         maximum=100_000,
     )
+    workers: int = _setting(
+        -1,
+        "processes that read and split files beside the main one, once there is much to do; 0 is\n"
+        "none, -1 as many as there are cores to spare",
+        minimum=-1,
+        maximum=64,
+    )
 
 
 @dataclass(frozen=True, slots=True)

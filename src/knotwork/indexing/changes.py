@@ -34,14 +34,10 @@ def needs_no_reading(source: Candidate, entry: LedgerEntry | None, tiers: Tiers)
     )
 
 
-def same_content(entry: LedgerEntry | None, revision: str, tiers: Tiers) -> bool:
-    """Tell whether a source that was read anew is indexed as it is."""
-    return (
-        entry is not None
-        and not entry.error
-        and tiers.is_current(entry)
-        and entry.revision == revision
-    )
+def known_revision(entry: LedgerEntry | None, tiers: Tiers) -> str:
+    """Return the revision with which a source, when it is read anew, is indexed as it is."""
+    current = entry is not None and not entry.error and tiers.is_current(entry)
+    return entry.revision if entry is not None and current else ""
 
 
 def indexed_entry(prepared: Prepared) -> LedgerEntry:

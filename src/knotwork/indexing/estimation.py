@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from knotwork.errors import LoadError
 from knotwork.indexing.changes import needs_no_reading, with_entries
-from knotwork.indexing.preparing import prepare
+from knotwork.indexing.preparing import Order, finish, prepare, recipe_of
 from knotwork.indexing.reading import DocumentReader
 from knotwork.indexing.stages import Candidate, Stages
-from knotwork.indexing.tally import Tally
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatRequest, TokenUsage
 from knotwork.inference.estimates import (
@@ -88,13 +87,14 @@ def estimate_reading(
 def _jobs(
     sources: Sequence[Candidate], ledger: Ledger, stages: Stages, reader: DocumentReader
 ) -> Iterator[ChunkJob]:
-    tally = Tally()
+    recipe = recipe_of(stages)
     for source, entry in with_entries(sources, ledger):
         wanted = stages.tiers.wants_model(entry)
         if not wanted or needs_no_reading(source, entry, stages.tiers):
             continue
         try:
-            prepared = prepare(source, source.read(), stages, wanted=wanted, tally=tally)
+            made = prepare(Order(source.uri, source.read, for_model=wanted), recipe)
+            prepared = finish(source, made, stages, wanted=wanted)
         except LoadError:
             continue
         yield from reader.jobs(prepared)

@@ -1,33 +1,35 @@
 """The way of a document into the index: load, split, extract, read by a model, embed, store.
 
-Documents are gathered into batches of about ``BATCH_CHUNKS`` chunks, or ``EMBEDDED_BATCH_CHUNKS``
-where a model embeds them, that are committed in one transaction; a document is never split over
-two. Whatever stops a run, the index is as after its last commit, and the next run goes on from
-there, because the ledger commits with the documents. The result depends on the documents alone, not
-on the batches or their order.
+Documents are gathered into batches (`batches.py`) that are committed in one transaction; a document
+is never split over two. Whatever stops a run, the index is as after its last commit, and the next
+run goes on from there, because the ledger commits with the documents. The result depends on the
+documents alone, not on the batches or their order.
 
-The stages take turns in one thread: a local model keeps all cores busy anyway, so that reading
-ahead beside it could save a tenth at most, and an interruption finds everything at rest. Only a
-language model is asked from threads of its own, since its server can do much at once.
+The stages take turns in one thread, so that an interruption finds everything at rest. But where
+there is much to read, files are read and split and rules applied in other processes
+(`preparers.py`), and a language model is asked from threads of its own, since its server can do
+much at once.
 """
 
 from __future__ import annotations
 
-import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
+from knotwork.indexing.batches import EMBEDDING_CHUNKS, Batch, usual_batch_chunks
 from knotwork.indexing.changes import (
     failed_entry,
+    known_revision,
     needs_no_reading,
-    same_content,
     touched_entry,
     with_entries,
 )
 from knotwork.indexing.commits import commit_documents, remove_sources
-from knotwork.indexing.embedding import EMBEDDER_META, NO_VECTORS, check_embedder, known_vectors
-from knotwork.indexing.preparing import prepare
+from knotwork.indexing.embedding import check_embedder
+from knotwork.indexing.preparers import Preparer, SerialPreparer, open_preparer
+from knotwork.indexing.preparing import Order, Preparation, finish, recipe_of
 from knotwork.indexing.reading import READ_AHEAD_CHUNKS, quarantined_documents
 from knotwork.indexing.report import (
     EventKind,
@@ -36,44 +38,13 @@ from knotwork.indexing.report import (
     IndexingInterrupted,
     IndexReport,
 )
-from knotwork.indexing.stages import Candidate, Prepared, Stages
+from knotwork.indexing.stages import Candidate, Stages
 from knotwork.indexing.tally import Tally
-from knotwork.inference.base import PassageVectors
-from knotwork.records import Chunk
 from knotwork.stores.base import LedgerEntry, Store
 
-BATCH_CHUNKS = 1_024
-"""Ids are random, so each commit writes pages all over the file: the fewer commits, the less."""
-
-EMBEDDED_BATCH_CHUNKS = 256
-"""What a killed run loses of a model's work at most: seconds of it."""
-
-BATCH_S = 5.0
-EMBEDDING_CHUNKS = 128
 REMOVAL_DOCUMENTS = 64
 OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
 """Failures that may pass while the file stays as it is: tried again by every run."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Documents on their way to one commit, and ledger entries that go with them."""
-
-    prepared: list[tuple[Prepared, EventKind]] = field(default_factory=list)
-    entries: list[LedgerEntry] = field(default_factory=list)
-    vectors: dict[str, PassageVectors] = field(default_factory=dict)
-    chunks: int = 0
-    opened: float = field(default_factory=time.monotonic)
-
-    def add(self, prepared: Prepared, kind: EventKind) -> None:
-        """Add a document that is ready to be embedded and stored."""
-        self.prepared.append((prepared, kind))
-        self.chunks += len(prepared.leaves)
-
-    def is_full(self, limit: int) -> bool:
-        """Tell whether to commit: enough chunks or entries, or something that waits too long."""
-        waiting = bool(self.prepared) and time.monotonic() - self.opened > BATCH_S
-        return self.chunks >= limit or len(self.entries) >= limit or waiting
 
 
 class Pipeline:
@@ -89,15 +60,18 @@ class Pipeline:
         *,
         batch_chunks: int | None = None,
         embedding_chunks: int = EMBEDDING_CHUNKS,
+        workers: int = 0,
     ) -> None:
         self._store = store
         self._stages = stages
-        usual = EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
-        self._batch_chunks = batch_chunks or usual
+        self._batch_chunks = batch_chunks or usual_batch_chunks(stages)
         self._embedding_chunks = embedding_chunks
-        self._batch = _Batch()
+        self._batch = Batch()
         self._tally = Tally()
         self._retried: frozenset[str] = frozenset()
+        self._workers = workers
+        self._preparer: Preparer = SerialPreparer(recipe_of(stages))
+        self._offered: deque[tuple[Candidate, LedgerEntry | None]] = deque()
 
     def run(
         self,
@@ -115,7 +89,7 @@ class Pipeline:
         concerns every document (the store, the embedder) is raised, after a commit of the
         finished documents. Raises IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, likewise.
         """
-        self._batch, self._tally = _Batch(), tally or Tally()
+        self._batch, self._tally = Batch(), tally or Tally()
         self._retried = frozenset()
         if retry and self._stages.reader:
             self._retried = quarantined_documents(self._store)
@@ -131,6 +105,7 @@ class Pipeline:
             self._commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
         finally:
+            self._preparer.close()
             if self._stages.reader:
                 self._stages.reader.close(give_up=True)
 
@@ -147,11 +122,14 @@ class Pipeline:
         for failure in failures:
             kept = failure.uri in stored and stored[failure.uri].chunks > 0
             yield self._tally.failure(replace(failure, kept=kept))
-        for source, entry in with_entries(sources, self._store.ledger):
-            yield from self._take(source, entry, retry=retry)
-            yield from self._collect(waiting_chunks=READ_AHEAD_CHUNKS)
-            if self._batch.is_full(self._batch_chunks):
-                yield from self._flush()
+        known = list(with_entries(sources, self._store.ledger))
+        self._open_preparer(known)
+        for source, entry in known:
+            yield from self._offer(source, entry, retry=retry)
+            while self._preparer.is_ready():
+                yield from self._take()
+        while self._preparer.open:
+            yield from self._take()
         yield from self._collect(waiting_chunks=0)
         yield from self._flush()
         if covers is not None:
@@ -162,10 +140,19 @@ class Pipeline:
             event.kind, "", event.done, event.total, event.chunks, report=self._report()
         )
 
-    def _take(
+    def _open_preparer(self, known: Sequence[tuple[Candidate, LedgerEntry | None]]) -> None:
+        tiers = self._stages.tiers
+        total_bytes = sum(
+            source.size for source, entry in known if not needs_no_reading(source, entry, tiers)
+        )
+        recipe = recipe_of(self._stages)
+        self._preparer = open_preparer(recipe, workers=self._workers, total_bytes=total_bytes)
+        self._offered.clear()
+
+    def _offer(
         self, source: Candidate, entry: LedgerEntry | None, *, retry: bool
     ) -> Iterator[IndexEvent]:
-        """Prepare one source for the batch, unless the ledger shows that there is nothing to do."""
+        """Have one source made ready, unless the ledger shows that there is nothing to do."""
         tiers = self._stages.tiers
         again = entry is not None and entry.document_id in self._retried
         if entry is not None and not again and needs_no_reading(source, entry, tiers):
@@ -176,17 +163,40 @@ class Pipeline:
                 yield self._tally.failure(_known_failure(entry))
                 return
         yield self._tally.event(EventKind.STARTED, source.uri)
+        known = "" if again else known_revision(entry, tiers)
+        wanted = self._stages.reader is not None and tiers.wants_model(entry)
+        self._preparer.begin(Order(source.uri, source.read, source.size, known, for_model=wanted))
+        self._offered.append((source, entry))
+
+    def _take(self) -> Iterator[IndexEvent]:
+        """Take over the next source that is ready, and what else is."""
+        made = self._preparer.take()
+        source, entry = self._offered.popleft()
+        for stage, seconds in made.seconds.items():
+            self._tally.seconds[stage] += seconds
+        if made.is_known and entry is not None:
+            yield self._leave(source, entry)
+        else:
+            yield from self._place(source, entry, made)
+        yield from self._collect(waiting_chunks=READ_AHEAD_CHUNKS)
+        if self._batch.is_full(self._batch_chunks):
+            yield from self._flush()
+
+    def _leave(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
+        """Note a source that was written anew with the same content."""
+        touched = touched_entry(entry, source)
+        if touched != entry:
+            self._batch.entries.append(touched)
+        return self._tally.event(EventKind.UNCHANGED, source.uri)
+
+    def _place(
+        self, source: Candidate, entry: LedgerEntry | None, made: Preparation
+    ) -> Iterator[IndexEvent]:
+        """Put a document into the batch, or before a model that reads it first."""
+        tiers = self._stages.tiers
+        wanted = tiers.wants_model(entry)
         try:
-            with self._tally.timed("load"):
-                document = source.read()
-            if entry is not None and not again and same_content(entry, document.revision, tiers):
-                touched = touched_entry(entry, source)
-                if touched != entry:
-                    self._batch.entries.append(touched)
-                yield self._tally.event(EventKind.UNCHANGED, source.uri)
-                return
-            wanted = tiers.wants_model(entry)
-            prepared = prepare(source, document, self._stages, wanted=wanted, tally=self._tally)
+            prepared = finish(source, made, self._stages, wanted=wanted)
         except LoadError as error:
             failed = failed_entry(source, entry, error, tiers)
             if failed != entry:
@@ -197,8 +207,7 @@ class Pipeline:
         kind = EventKind.CHANGED if known else EventKind.ADDED
         self._tally.chunks_known += len(prepared.leaves)
         if wanted and self._stages.reader:
-            with self._tally.timed("extract"):
-                self._stages.reader.begin(prepared, kind)
+            self._stages.reader.begin(prepared, kind)
         else:
             self._batch.add(prepared, kind)
 
@@ -217,34 +226,18 @@ class Pipeline:
     def _flush(self) -> Iterator[IndexEvent]:
         """Embed and commit the batch."""
         stored = self._tally.chunks
-        for done in self._embed():
+        steps = self._batch.embed(
+            self._store, self._stages.embedding, chunks_at_once=self._embedding_chunks
+        )
+        while (done := self._timed_step(steps)) is not None:
             self._tally.chunks = stored + done
             yield self._tally.event(EventKind.EMBEDDED)
         self._tally.chunks = stored
         yield from self._commit()
 
-    def _embed(self) -> Iterator[int]:
-        """Embed what the batch lacks, in document order; yield how many chunks are done."""
-        embedding = self._stages.embedding
-        if not embedding or not self._batch.prepared:
-            return
-        wanted: dict[str, Chunk] = {}
-        unread = 0
-        for prepared, _ in self._batch.prepared:
-            wanted.update(zip(prepared.keys, prepared.leaves, strict=True))
-            unread += prepared.keys.count(NO_VECTORS)
-        wanted.pop(NO_VECTORS, None)
+    def _timed_step(self, steps: Iterator[int]) -> int | None:
         with self._tally.timed("embed"):
-            if self._store.meta().get(EMBEDDER_META):
-                self._batch.vectors = known_vectors(self._store, wanted)
-        embedding.reused += self._batch.chunks - unread - len(wanted) + len(self._batch.vectors)
-        missing = [key for key in wanted if key not in self._batch.vectors]
-        for start in range(0, len(missing), self._embedding_chunks):
-            keys = missing[start : start + self._embedding_chunks]
-            with self._tally.timed("embed"):
-                vectors = embedding.embed_chunks([wanted[key] for key in keys])
-                self._batch.vectors.update(zip(keys, vectors, strict=True))
-            yield self._batch.chunks - len(missing) + start + len(keys)
+            return next(steps, None)
 
     def _commit(self) -> list[IndexEvent]:
         """Write the batch, open the next one, and return the outcomes."""
@@ -258,7 +251,7 @@ class Pipeline:
                     embedding=self._stages.embedding,
                     entries=batch.entries,
                 )
-        self._batch = _Batch()
+        self._batch = Batch()
         self._tally.chunks += batch.chunks
         for prepared, _ in batch.prepared:
             self._tally.stored(prepared)
@@ -273,13 +266,7 @@ class Pipeline:
         if self._stages.reader:
             for prepared, kind in self._stages.reader.close(give_up=give_up):
                 batch.add(prepared, kind)
-        finished = [
-            (prepared, kind)
-            for prepared, kind in batch.prepared
-            if all(key in batch.vectors for key in prepared.keys if key != NO_VECTORS)
-        ]
-        self._batch.prepared = finished
-        self._batch.chunks = sum(len(prepared.leaves) for prepared, _ in finished)
+        batch.drop_unfinished()
         self._commit()
 
     def _remove_gone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,9 +26,15 @@ READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
 
 
-SWITCH_S = 0.0001
-"""After how long a busy thread lets others run while a model reads, fifty times as often as usual:
-each call needs the interpreter a dozen times for a moment, and waits for it as long each time.
+SWITCH_S = 0.001
+"""After how long a busy thread lets others run while a model reads, five times as often as usual:
+each call needs the interpreter a dozen times for a moment, and waits for it as long each time. Much
+less, and the changes cost more than they bring.
+"""
+
+THREADS_A_CALL = 1.5
+"""Threads for each call that may run: while some write a prompt or read a reply, others keep every
+place at the server taken. The model's pace sees to the number of calls.
 """
 
 
@@ -66,9 +73,17 @@ class DocumentReader:
         """The model that reads."""
         return self._extractor.model
 
+    @property
+    def memory_tokens(self) -> int:
+        """Tokens of other chunks in each prompt, at most."""
+        return self._extractor.memory_tokens
+
     def jobs(self, prepared: Prepared) -> list[ChunkJob]:
         """Return what there is to read in a document."""
-        return self._extractor.jobs(prepared.document, prepared.leaves, prepared.extractions)
+        return [
+            ChunkJob(prepared.document, chunk, base, prepared.memories.get(chunk.id, ""))
+            for chunk, base in zip(prepared.leaves, prepared.extractions, strict=True)
+        ]
 
     def request(self, job: ChunkJob) -> ChatRequest | None:
         """Return the first request for a chunk; None for one without words, which is not asked."""
@@ -94,7 +109,8 @@ class DocumentReader:
     def begin(self, prepared: Prepared, kind: EventKind) -> None:
         """Have a document read; ``kind`` comes back with it."""
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._extractor.concurrency, "knotwork-read")
+            threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
+            self._pool = ThreadPoolExecutor(threads, "knotwork-read")
             self._usual_switch_s = sys.getswitchinterval()
             sys.setswitchinterval(SWITCH_S)
         submit = self._pool.submit

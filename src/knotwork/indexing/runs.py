@@ -51,6 +51,7 @@ class IndexingRun:
         self._store = store
         self._retry = options.get("retry", False)
         self._concurrency = settings.llm.concurrency
+        self._workers = settings.index.workers
         self.models = ModelRun(
             settings.llm,
             store_url=store.url,
@@ -71,7 +72,7 @@ class IndexingRun:
         Raises as `Pipeline.run`, and ModelError of the model; what is finished is kept, and told
         before.
         """
-        pipeline = Pipeline(self._store, self.stages)
+        pipeline = Pipeline(self._store, self.stages, workers=self._workers)
         try:
             for event in pipeline.run(
                 selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork.indexing.embedding import Embedding
@@ -35,7 +36,11 @@ class Candidate:
 
 def document_source(document: Document) -> Candidate:
     """Return the source of a document that is in memory already."""
-    return Candidate(uri=document.uri, read=lambda: document, size=len(document.text))
+    return Candidate(document.uri, partial(_give, document), size=len(document.text))
+
+
+def _give(document: Document) -> Document:
+    return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ class Prepared:
 
     ``keys`` are the content keys of the leaf chunks, in order, NO_VECTORS for a chunk that gets
     none; empty without an embedder. ``settings`` are what the ledger will say it was indexed with.
-    ``readings`` and ``descriptions`` are what a model read, if one did.
+    ``memories`` are what the prompt about each chunk recalls, by its id; ``readings`` and
+    ``descriptions`` what a model read, if one did.
     """
 
     source: Candidate
@@ -68,6 +74,7 @@ class Prepared:
     keys: tuple[str, ...] = ()
     readings: tuple[ChunkReading, ...] = ()
     descriptions: tuple[Description, ...] = ()
+    memories: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def leaves(self) -> list[Chunk]:

@@ -1,0 +1,236 @@
+"""Documents made ready in other processes: the same, in the same order, whatever goes wrong."""
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+
+import pytest
+from tests.indexing.pipeline_fakes import make_text
+from tests.indexing.snapshots import snapshot
+
+import knotwork
+from knotwork.errors import LoadError
+from knotwork.indexing.loaders import load_file
+from knotwork.indexing.preparers import (
+    WORTH_BYTES,
+    ProcessPreparer,
+    SerialPreparer,
+    open_preparer,
+)
+from knotwork.indexing.preparing import Order, Recipe, prepare
+from knotwork.indexing.splitters import make_splitter
+from knotwork.records import Document
+from knotwork.transform.rules import RuleExtractor
+
+RECIPE = Recipe(make_splitter(), RuleExtractor(), memory_tokens=60)
+BATCH_BYTES = 16 << 10
+
+
+def give(document):
+    return document
+
+
+def order(number, *, paragraphs=10, **options):
+    text = make_text(random.Random(number), paragraphs=paragraphs)
+    document = Document(f"{number}.txt", text)
+    return Order(document.uri, partial(give, document), size=len(document.text), **options)
+
+
+def wait_until_up(preparer):
+    """Have one document made ready by this process, and wait until there is another."""
+    preparer.begin(order(0))
+    assert preparer.take().error is None
+    preparer._up.result(timeout=60)
+
+
+@pytest.fixture
+def preparer():
+    opened = ProcessPreparer(RECIPE, workers=2)
+    yield opened
+    opened.close()
+
+
+def take_all(preparer, orders):
+    made = []
+    for one in orders:
+        preparer.begin(one)
+        while preparer.is_ready():
+            made.append(preparer.take())
+    while preparer.open:
+        made.append(preparer.take())
+    return [told(one) for one in made]
+
+
+def told(made):
+    """What a preparation says, but for its times."""
+    error = made.error and (type(made.error), made.error.message, made.error.fix)
+    parts = (made.document, made.is_known, made.sections, made.chunks, made.extractions)
+    return (*parts, dict(made.memories), error)
+
+
+def test_other_processes_make_the_same_of_documents_in_the_same_order(preparer):
+    wait_until_up(preparer)
+    orders = [order(n, paragraphs=n % 40 + 1, for_model=n % 2 == 0) for n in range(120)]
+    revision = orders[5].read().revision
+    orders[5] = order(5, paragraphs=6, known_revision=revision)
+    found = take_all(preparer, orders)
+    assert found == [told(prepare(one, RECIPE)) for one in orders]
+    assert found[5][1]
+    assert any(memories for *_, memories, _ in found)
+
+
+def test_this_process_goes_on_while_the_others_start(preparer):
+    orders = [order(n) for n in range(3)]
+    assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
+
+
+def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, tmp_path):
+    wait_until_up(preparer)
+    empty = tmp_path / "empty.pdf"
+    empty.write_bytes(b"")
+    reads = partial(load_file, empty, uri="docs/empty.pdf")
+    orders = [Order("docs/empty.pdf", reads, size=BATCH_BYTES), order(1)]
+    found = take_all(preparer, orders)
+    kind, message, fix = found[0][-1]
+    assert kind is LoadError
+    assert "docs/empty.pdf" in message
+    assert fix
+    assert found[1][-1] is None
+
+
+def test_a_document_that_kills_its_process_is_the_only_one_to_fail(preparer):
+    wait_until_up(preparer)
+    orders = [order(n, paragraphs=60) for n in range(30)]
+    orders[7] = Order("bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000)
+    orders[20] = Order("worse.pdf", lambda: os._exit(3), size=9_000)
+    found = take_all(preparer, orders)
+    errors = {n: parts[-1] for n, parts in enumerate(found) if parts[-1]}
+    assert {n: error[1] for n, error in errors.items()} == {
+        7: "`bad.pdf` ended the process that read it.",
+        20: "`worse.pdf` ended the process that read it.",
+    }
+    assert [parts[0].uri for n, parts in enumerate(found) if n not in errors] == [
+        f"{n}.txt" for n in range(30) if n not in errors
+    ]
+
+
+def test_what_cannot_be_sent_is_made_ready_here(preparer):
+    wait_until_up(preparer)
+    held = threading.Lock()  # no other process can have it
+    document = order(1).read()
+
+    def read():
+        with held:
+            return document
+
+    orders = [Order(document.uri, read, size=BATCH_BYTES), order(2)]
+    assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
+
+
+def test_a_recipe_that_cannot_be_sent_is_followed_here():
+    class Extractor(RuleExtractor):
+        def __init__(self):
+            super().__init__()
+            self.lock = threading.Lock()
+
+    preparer = ProcessPreparer(Recipe(make_splitter(), Extractor()), workers=1)
+    preparer.begin(order(0))
+    preparer.take()
+    assert preparer._up.exception(timeout=60) is not None
+    orders = [order(n, paragraphs=60) for n in range(10)]
+    assert len(take_all(preparer, orders)) == 10
+    preparer.close()
+
+
+def test_processes_are_started_for_much_work_alone_and_where_they_may_be(monkeypatch):
+    def kind(**options):
+        return type(open_preparer(RECIPE, **{"workers": 1, "total_bytes": WORTH_BYTES} | options))
+
+    assert kind() is ProcessPreparer
+    assert kind(total_bytes=WORTH_BYTES - 1) is SerialPreparer
+    assert kind(workers=0) is SerialPreparer
+    monkeypatch.setattr("loky.cpu_count", lambda: 1)
+    assert kind(workers=-1) is SerialPreparer
+    monkeypatch.setattr("loky.cpu_count", lambda: 4)
+    assert kind(workers=-1) is ProcessPreparer
+    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
+    assert kind() is SerialPreparer
+
+
+def write_folder(folder):
+    folder.mkdir()
+    for number in range(12):
+        text = make_text(random.Random(number), paragraphs=700)
+        (folder / f"{number:02}.txt").write_text(text, "utf-8")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing more")
+    assert sum(file.stat().st_size for file in folder.iterdir()) > WORTH_BYTES
+
+
+def test_an_index_is_the_same_with_and_without_other_processes(tmp_path):
+    folder = tmp_path / "docs"
+    write_folder(folder)
+    found = []
+    for workers in (0, 2):
+        options = {"embedding_model": "none", "index_workers": workers}
+        with knotwork.open(tmp_path / f"{workers}.knot", **options) as kb:
+            report = kb.index(folder)
+            assert [failure.uri for failure in report.failures] == ["docs/broken.pdf"]
+            assert report.seconds["extract"] > 0
+            found.append(snapshot(kb.store, times=True))
+            assert kb.index(folder).unchanged == 12
+    assert found[0] == found[1]
+
+
+def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monkeypatch):
+    folder = tmp_path / "docs"
+    write_folder(folder)
+    opened = []
+
+    def open_spied(*args, **options):
+        opened.append(open_preparer(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr("knotwork.indexing.pipeline.open_preparer", open_spied)
+    with knotwork.open(tmp_path / "i.knot", embedding_model="none", index_workers=1) as kb:
+        events = kb.index_events(folder)
+        while not opened or opened[0]._up is None:
+            next(events)
+        workers = list(opened[0]._executor._processes.values())
+        assert workers
+        assert all(worker.is_alive() for worker in workers)
+        events.close()
+        assert not any(worker.is_alive() for worker in workers)
+        report = kb.index(folder)
+        assert report.added + report.unchanged == 12
+
+
+ORPHAN = """
+import sys, time
+from tests.indexing.test_preparers import ProcessPreparer, RECIPE, wait_until_up
+preparer = ProcessPreparer(RECIPE, workers=1)
+wait_until_up(preparer)
+print(*preparer._executor._processes, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are counted as POSIX does")
+def test_no_process_outlives_the_one_that_started_it():
+    parent = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True)
+    worker = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate()
+    for _ in range(600):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    os.kill(worker, signal.SIGKILL)
+    pytest.fail("it went on")
