@@ -43,9 +43,10 @@ def order(number, *, paragraphs=10, **options):
 
 
 def wait_until_up(preparer):
-    """Have one document made ready by this process, and wait until there is another."""
-    preparer.begin(order(0))
-    assert preparer.take().error is None
+    """Have documents made ready by this process until there is another, and wait for that."""
+    while preparer._up is None:
+        preparer.begin(order(0))
+        assert preparer.take().error is None
     preparer._up.result(timeout=60)
 
 
@@ -140,9 +141,8 @@ def test_a_recipe_that_cannot_be_sent_is_followed_here():
             self.lock = threading.Lock()
 
     preparer = ProcessPreparer(Recipe(make_splitter(), Extractor()), workers=1)
-    preparer.begin(order(0))
-    preparer.take()
-    assert preparer._up.exception(timeout=60) is not None
+    with pytest.raises(TypeError, match="pickle"):
+        wait_until_up(preparer)
     orders = [order(n, paragraphs=60) for n in range(10)]
     assert len(take_all(preparer, orders)) == 10
     preparer.close()

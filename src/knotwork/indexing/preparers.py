@@ -35,6 +35,9 @@ MOST_WORKERS = 8
 WORTH_BYTES = 512 << 10
 """Files below this are made ready in this process, before another is up."""
 
+_BEFORE_BYTES = 32 << 10
+"""Files that are made ready before any process is started, so that a model has some to read."""
+
 _BATCH_BYTES = 16 << 10
 _AHEAD_BYTES = 2 << 20
 """Files for each worker that may be under way: enough to go on with while a batch is written."""
@@ -123,6 +126,7 @@ class ProcessPreparer:
     def __init__(self, recipe: Recipe, *, workers: int) -> None:
         self._recipe = recipe
         self._workers = workers
+        self._bytes_before = _BEFORE_BYTES
         self._executor: ProcessPoolExecutor | None = None
         self._up: Future[None] | None = None
         self._forming = _Batch()
@@ -134,8 +138,9 @@ class ProcessPreparer:
         self.open += 1
         self._forming.orders.append(order)
         self._forming.size += order.size
-        if self._up is None:
+        if self._up is None and self._bytes_before <= 0:
             self._start()
+        self._bytes_before -= order.size
         if self._forming.size >= _BATCH_BYTES and self._are_up():
             self._send_forming()
 
