@@ -12,7 +12,7 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 import knotwork
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.indexing import describing, known_descriptions
-from knotwork.indexing.describing import describe, refresh_descriptions
+from knotwork.indexing.describing import Describer, refresh_descriptions
 from knotwork.indexing.known_descriptions import MERGED_TOKENS, merge_descriptions
 from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry, read_summaries
 from knotwork.inference.cached import CachedChatModel
@@ -110,7 +110,7 @@ def test_short_descriptions_are_merged_without_a_model(store):
     model = ScriptedChatModel([])
     changes = refresh_descriptions(store, writer=writer(model))
     assert (changes.merged, changes.summarised) == (1, 0)
-    text = describe(store, [entity_id("town")])[entity_id("town")]
+    text = Describer(store).describe([entity_id("town")])[entity_id("town")]
     assert all(fact in text for fact in FACTS[:3])
     assert summary_of(store, "town") is None
 
@@ -121,7 +121,9 @@ def test_long_ones_are_written_up_several_a_call(store):
     changes = refresh_descriptions(store, writer=writer(model))
     assert (changes.merged, changes.summarised, changes.stand_ins) == (1, 3, 0)
     assert [r.stage for r in model.requests] == ["summarize"] * 2
-    found = describe(store, [entity_id(name) for name in ("city", "town", "ghost", "hamlet")])
+    found = Describer(store).describe(
+        [entity_id(name) for name in ("city", "town", "ghost", "hamlet")]
+    )
     assert list(found) == [entity_id("city"), entity_id("town"), entity_id("hamlet")]
     assert found[entity_id("town")] == summary_of(store, "town").text
     assert summary_of(store, "town").source == model.name
@@ -156,7 +158,7 @@ def test_what_no_document_says_any_more_is_in_no_text(store):
     gone = next(fact for fact in FACTS if fact in summary_of(store, "town").text)
     chunk = chunks_of(store)[FACTS.index(gone)]
     store.remove_documents([store.documents.chunks([chunk])[chunk].document_id])
-    assert gone not in describe(store, [entity_id("town")])[entity_id("town")]
+    assert gone not in Describer(store).describe([entity_id("town")])[entity_id("town")]
     refresh_descriptions(store)
     assert gone not in summary_of(store, "town").text
     assert summary_of(store, "town").source == EXTRACTIVE_SOURCE
@@ -175,7 +177,7 @@ def test_only_those_named_are_refreshed(store):
         == 1
     )
     assert summary_of(store, "town") is None
-    text = describe(store, [entity_id("town")])[entity_id("town")]
+    text = Describer(store).describe([entity_id("town")])[entity_id("town")]
     assert count_tokens(text) <= MERGED_TOKENS
     assert all(sentence in " ".join(FACTS) for sentence in text.split(". "))
 
@@ -185,10 +187,10 @@ def test_entities_that_are_one_share_a_text(store):
     town, borough, alias = map(entity_id, ("town", "borough", "alias"))
     groups = {town: alias, borough: alias, alias: alias}
     assert refresh_descriptions(store, writer=writer(), groups=groups).summarised == 1
-    found = describe(store, [town, borough, alias], groups=groups)
+    found = Describer(store, groups=groups).describe([town, borough, alias])
     assert len(set(found.values())) == 1
     assert found.keys() == {town, borough, alias}
-    apart = describe(store, [town, borough])
+    apart = Describer(store).describe([town, borough])
     assert apart[town] != apart[borough]
     assert refresh_descriptions(store, writer=writer(), groups=groups).kept == 1
 
@@ -201,7 +203,7 @@ def test_merged_descriptions_stand_in_for_garbage(store, garbage):
     assert (changes.summarised, changes.stand_ins) == (0, 1)
     assert changes.complaints
     assert len(model.requests) == 2
-    text = describe(store, [entity_id("town")])[entity_id("town")]
+    text = Describer(store).describe([entity_id("town")])[entity_id("town")]
     assert FACTS[0] in text or FACTS[1] in text
     assert summary_of(store, "town").source == EXTRACTIVE_SOURCE
     assert refresh_descriptions(store, writer=writer(model)).kept == 1
@@ -242,7 +244,7 @@ def test_an_entity_that_no_server_answered_for_is_asked_about_again(store):
     changes = refresh_descriptions(store, writer=writer(model, entries_a_call=1))
     assert (changes.summarised, changes.stand_ins, changes.unanswered) == (1, 0, 1)
     assert len([n for n in ("town", "village") if summary_of(store, n)]) == 1
-    assert len(describe(store, [entity_id("town"), entity_id("village")])) == 2
+    assert len(Describer(store).describe([entity_id("town"), entity_id("village")])) == 2
     changes = refresh_descriptions(store, writer=writer(model, entries_a_call=1))
     assert (changes.summarised, changes.kept, changes.unanswered) == (1, 1, 0)
 
@@ -272,7 +274,7 @@ def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
         assert changes.summarised + changes.stand_ins == 6
         assert refresh_descriptions(store, writer=writer(cached)).kept == 6
     facts = " ".join(FACTS)
-    for text in describe(store, [entity_id(name) for name in names]).values():
+    for text in Describer(store).describe([entity_id(name) for name in names]).values():
         assert all(part.strip(". ") in facts for part in text.split(". "))
 
 
@@ -281,7 +283,7 @@ def test_a_store_without_readings_has_nothing_to_describe():
         url = "plain:"
 
     assert refresh_descriptions(Plain(), writer=writer()).merged == 0
-    assert describe(Plain(), ["a"]) == {}
+    assert Describer(Plain()).describe(["a"]) == {}
 
 
 def test_lines_that_repeat_others_are_left_out():

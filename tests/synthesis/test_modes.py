@@ -15,7 +15,7 @@ from tests.synthesis.asked import (
     with_replies,
 )
 
-from knotwork.errors import BudgetExceeded, ModelUnavailable, UnknownName, Unparsable
+from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
 from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id
 from knotwork.retrieval.reports import StoredReports
 from knotwork.stores.registry import open_store
@@ -319,6 +319,17 @@ def test_a_budget_is_kept_and_the_rest_is_answered_without(sample, mode, budget)
     if limit == 300:
         with pytest.raises(BudgetExceeded):
             sample.ask(THEMES, mode, long_winded, budget=budget, fallback=False)
+
+
+def test_a_budget_of_money_is_kept_by_the_prices_of_the_settings(sample):
+    prices = {"llm_prices": ("scripted:* 1 2",)}
+    whole, _ = sample.ask(THEMES, "global", long_winded, settings=prices, budget="1 EUR")
+    assert whole.model
+    answer, _ = sample.ask(THEMES, "global", long_winded, settings=prices, budget="0.0001 EUR")
+    assert not answer.model
+    assert any("budget" in note for note in answer.notes)
+    with pytest.raises(ConfigError, match="price"):
+        sample.ask(THEMES, "global", long_winded, budget="1 EUR", fallback=False)
 
 
 # --- choosing -------------------------------------------------------------------------------------

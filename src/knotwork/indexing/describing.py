@@ -113,23 +113,13 @@ def describe_in_steps(
     )
 
 
-def describe(
-    store: Store,
-    entity_ids: Collection[str],
-    *,
-    groups: Mapping[str, str] | None = None,
-    most_tokens: int = MERGED_TOKENS,
-) -> dict[str, str]:
-    """Return the best text there is of each entity that has one, in the order of ``entity_ids``.
+class Describer:
+    """Tells the best text there is of entities, and looks at each only once.
 
     Merged descriptions where they are short, else the summary, else as many descriptions as there
-    is room for. A text is about ``most_tokens`` long at most, and ends with a sentence.
+    is room for. A text is about ``most_tokens`` long at most, and ends with a sentence. ``groups``
+    tell which entity each one that has several names stands under.
     """
-    return Describer(store, groups=groups, most_tokens=most_tokens).describe(entity_ids)
-
-
-class Describer:
-    """Tells what `describe` does, of many entities, and looks at each only once."""
 
     def __init__(
         self,
@@ -144,7 +134,7 @@ class Describer:
         self._texts: dict[str, str] = {}
 
     def describe(self, entity_ids: Collection[str]) -> dict[str, str]:
-        """Return the best text there is of each entity that has one, in order."""
+        """Return the text of each entity that has one, in the order of ``entity_ids``."""
         if self._readings is None:
             return {}
         holders = {key: self._shared.standing_for(key) for key in entity_ids}

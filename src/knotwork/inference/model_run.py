@@ -16,6 +16,23 @@ from knotwork.inference.retries import RetryPolicy
 from knotwork.inference.role_models import RoleModels, calls_path
 
 
+def open_budget(
+    ceiling: str, settings: LlmSettings, *, count_tokens: Callable[[str], int]
+) -> Budget | None:
+    """Return the budget of a ceiling as `parse_ceiling` reads it, None for an empty one.
+
+    Raises ConfigError for what is no ceiling, and for prices that are none.
+    """
+    if not ceiling:
+        return None
+    return Budget(
+        parse_ceiling(ceiling),
+        count_tokens=count_tokens,
+        prices=PriceTable.read(settings.prices),
+        max_output_tokens=settings.max_output_tokens,
+    )
+
+
 class ModelRun:
     """Opens models by role for one run; ``meter`` counts what all of them cost.
 
@@ -41,14 +58,7 @@ class ModelRun:
         self._settings = settings
         self._model = model
         self._retry = retry
-        self._budget: Budget | None = None
-        if budget:
-            self._budget = Budget(
-                parse_ceiling(budget),
-                count_tokens=count_tokens,
-                prices=self.prices,
-                max_output_tokens=settings.max_output_tokens,
-            )
+        self._budget = open_budget(budget, settings, count_tokens=count_tokens)
         self._models = RoleModels(
             settings, path=calls_path(store_url), model=model, retries=retries, halt=self.halt
         )

@@ -10,11 +10,11 @@ from typing import TypedDict
 
 from knotwork.config import AnswerSettings, Settings
 from knotwork.errors import ModelError, StoreError, UnknownName
-from knotwork.inference.budget import Budget, parse_ceiling
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.chat_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
 from knotwork.inference.metered import UsageMeter
+from knotwork.inference.model_run import open_budget
 from knotwork.inference.retries import RetryPolicy
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.records import Evidence
@@ -207,8 +207,8 @@ class Asker:
 
     def _open(self, options: AskOptions) -> _Models | None:
         """Return the models with a meter of their own, or None where none answers."""
-        llm, ceiling = self._settings.llm, options.get("budget", "")
-        budget = Budget(parse_ceiling(ceiling), count_tokens=count_tokens) if ceiling else None
+        llm = self._settings.llm
+        budget = open_budget(options.get("budget", ""), llm, count_tokens=count_tokens)
         if self._model is None and chat_model_spec(llm, "answer") == NO_CHAT_MODEL:
             return None
         with self._lock:

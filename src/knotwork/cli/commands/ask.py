@@ -51,7 +51,9 @@ def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: 
     "--no-fallback", is_flag=True, help="Fail when the language model does, and quote nothing."
 )
 @click.option("--retry", is_flag=True, help="Ask the model again, where its reply was of no use.")
-@click.option("--budget", metavar="AMOUNT", default="", help="Tokens to spend at most, as 3k.")
+@click.option(
+    "--budget", metavar="AMOUNT", default="", help='The most to spend: as 3k, or "0.01 EUR".'
+)
 @with_session()
 def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     """Answer a question from the index, with a citation for every sentence.
