@@ -98,6 +98,7 @@ def measure_tier(
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
     """Return each question's recalls, and what the tier cost."""
     settings: dict[str, Any] = {"index_splitter": WHOLE, "llm_tier": str(tier)}
+    settings["index_workers"] = 0  # so that all seconds of the processor are those of this process
     if options.llm:
         settings |= {"llm_model": options.llm, "llm_base_url": options.base_url}
     model = None if options.llm else brain()

@@ -1,5 +1,6 @@
 """A language model reads documents in the pipeline: tiers, faults, ceilings, repeats."""
 
+import gc
 import sys
 
 import pytest
@@ -186,13 +187,13 @@ def test_deleting_a_document_makes_no_call_and_equals_a_fresh_build(opened):
     assert snapshot(kb.store) == snapshot(fresh.store)
 
 
-def test_how_often_threads_take_turns_is_as_before_once_a_run_is_over(opened):
-    before = sys.getswitchinterval()
-    during = []
-    kb = opened(
-        brained(lambda request, reply: during.append(sys.getswitchinterval()) or reply),
-        llm_tier="full",
-    )
+def test_the_interpreter_is_as_before_once_a_run_is_over(opened):
+    def manners():
+        return sys.getswitchinterval(), gc.get_threshold()
+
+    before, during = manners(), []
+    kb = opened(brained(lambda request, reply: during.append(manners()) or reply), llm_tier="full")
     kb.index_documents(documents_of(TEXTS))
-    assert max(during) < before
-    assert sys.getswitchinterval() == before
+    assert manners() == before
+    assert max(switch_s for switch_s, _ in during) < before[0]
+    assert min(garbage for _, garbage in during) > before[1]

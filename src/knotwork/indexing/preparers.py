@@ -7,6 +7,7 @@ go on in processes of their own. The result is the same, in the same order.
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -42,6 +43,8 @@ _BATCH_BYTES = 16 << 10
 _AHEAD_BYTES = 2 << 20
 """Files for each worker that may be under way: enough to go on with while a batch is written."""
 _WATCH_S = 1.0
+_GARBAGE_OBJECTS = 20_000
+"""New objects after which a worker looks for garbage: what it makes is hardly ever in circles."""
 _UNSENDABLE = (pickle.PicklingError, TypeError, AttributeError)
 
 
@@ -249,6 +252,7 @@ def _begin_work(recipe: Recipe, parent: int) -> None:
     """Take the recipe into a worker, leave Ctrl-C to its parent, and end when that has ended."""
     global _recipe  # noqa: PLW0603
     _recipe = recipe
+    gc.set_threshold(_GARBAGE_OBJECTS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from knotwork.errors import ModelUnavailable
 from knotwork.indexing.report import EventKind
@@ -32,10 +34,31 @@ each call needs the interpreter a dozen times for a moment, and waits for it as 
 less, and the changes cost more than they bring.
 """
 
+GARBAGE_OBJECTS = 20_000
+"""New objects after which garbage is looked for while a model reads: the usual 700 take a sixth of
+the time of all threads, for garbage that is hardly there.
+"""
+
 THREADS_A_CALL = 1.5
 """Threads for each call that may run: while some write a prompt or read a reply, others keep every
 place at the server taken. The model's pace sees to the number of calls.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Manners:
+    """How the interpreter of this process shares its time, which ends with the reading."""
+
+    switch_s: float
+    garbage: tuple[int, ...]
+
+    @classmethod
+    def of_now(cls) -> Self:
+        return cls(sys.getswitchinterval(), gc.get_threshold())
+
+    def take(self) -> None:
+        sys.setswitchinterval(self.switch_s)
+        gc.set_threshold(*self.garbage)
 
 
 @dataclass(slots=True)
@@ -63,7 +86,7 @@ class DocumentReader:
         self._patience = Patience(patience, what="for {count} chunks")
         self._pool: ThreadPoolExecutor | None = None
         self._documents: deque[_Open] = deque()
-        self._usual_switch_s = sys.getswitchinterval()
+        self._usual = _Manners.of_now()
         self.open_chunks = 0
         self.read_chunks = 0
         """Chunks of unfinished documents that were read."""
@@ -111,8 +134,8 @@ class DocumentReader:
         if self._pool is None:
             threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
             self._pool = ThreadPoolExecutor(threads, "knotwork-read")
-            self._usual_switch_s = sys.getswitchinterval()
-            sys.setswitchinterval(SWITCH_S)
+            self._usual = _Manners.of_now()
+            _Manners(SWITCH_S, (GARBAGE_OBJECTS, *self._usual.garbage[1:])).take()
         submit = self._pool.submit
         futures = deque(submit(self._extractor.extract_chunk, job) for job in self.jobs(prepared))
         self._documents.append(_Open(prepared, kind, futures))
@@ -148,7 +171,7 @@ class DocumentReader:
             self._extractor.halt.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._pool = None
-        sys.setswitchinterval(self._usual_switch_s)
+        self._usual.take()
         finished = []
         while self._documents and all(_is_read(f) for f in self._documents[0].futures):
             done = self._documents[0]
