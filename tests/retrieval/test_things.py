@@ -141,3 +141,34 @@ def test_relations_of_names_become_one_and_those_among_names_go(base):
     assert not any("is short for" in text for text in texts)
     assert len(set(texts)) == len(texts)
     check_supports(base, around.facts)
+
+
+def test_exploring_from_one_name_starts_at_all_names_of_the_thing(tmp_path):
+    texts = ("Ada met Bob in Paris.", "Countess Lovelace wrote to Cleo in Rome.")
+    with knotwork.open(tmp_path / "i.knot", embedding_model="none") as base:
+        base.index_documents([Document(f"{n}.txt", text) for n, text in enumerate(texts)])
+        before = {node.name for node in base.explore("Ada").nodes}
+        assert "Cleo" not in before
+        base.join("Ada", "Countess Lovelace")
+        after = {node.name for node in base.explore("Ada").nodes}
+        assert before | {"Countess Lovelace", "Cleo", "Rome"} <= after
+        base.part("Ada", "Countess Lovelace")
+        assert {node.name for node in base.explore("Ada").nodes} == before
+
+
+def test_a_question_with_one_name_finds_what_is_about_the_other(tmp_path):
+    pages = {
+        "Zorvex Holdings": "Zorvex Holdings is a maker of clocks. Zorvex Holdings has a seat.",
+        "Blue Larch": "Blue Larch is a maker of clocks. Blue Larch has a seat.",
+        **{f"Company {n}": f"Company {n} is a maker of clocks. It has a seat." for n in range(30)},
+    }
+    with knotwork.open(tmp_path / "i.knot", embedding_model="none") as base:
+        base.index_documents([Document(f"{t}.txt", text, title=t) for t, text in pages.items()])
+
+        def rank():
+            hits = base.search("Which clocks does Blue Larch make?", k=32).hits
+            return [hit.chunk.document_title for hit in hits].index("Zorvex Holdings")
+
+        assert rank() > 1
+        base.join("Zorvex Holdings", "Blue Larch")
+        assert rank() == 1

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from knotwork.errors import UnknownName
 from knotwork.records import ALIAS_RELATION, EdgeType, Label
+from knotwork.retrieval.things import read_things_of
 from knotwork.stores.base import Store
 from knotwork.text.names import normal_form
 from knotwork.text.terms import terms
@@ -18,8 +19,8 @@ _SCANNED_NAMES = 50_000
 
 
 def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
-    """Return the ids of the entities meant by these names, in order, each followed by its fuller
-    names.
+    """Return the ids of the entities meant by these names, in order, each followed by its other
+    names: fuller ones, and those that the index has decided are names of the same thing.
 
     A name means the entity of its normal form; failing that, the best entity of the full text
     that has all its words. Raises UnknownName with the nearest names when there is none.
@@ -32,7 +33,9 @@ def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
         if seed is None:
             raise UnknownName("entity", name, nearest=_near_names(store, name))
         seeds[seed] = None
-        seeds.update(dict.fromkeys(_fuller_names(store, seed)))
+        things = read_things_of(store, [seed])
+        others = (*_fuller_names(store, seed), *things.members(things.of(seed)))
+        seeds.update(dict.fromkeys(others))
     return list(seeds)
 
 

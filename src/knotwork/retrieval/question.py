@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from knotwork.inference.base import Embedder
 from knotwork.records import Entity, Span
+from knotwork.retrieval.things import chunks_about
 from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import FloatMatrix, Scored, Store
 from knotwork.text.languages import is_read
@@ -118,7 +119,7 @@ def _find_links(
     spans = {form: span for form, span in name_candidates(text) if _is_long_enough(form)}
     found = store.graph.lookup(list(spans))
     longest = _longest({form: spans[form] for form in found})
-    about = store.graph.about([found[form].id for form in longest], fan=weights.link.fan)
+    about = chunks_about(store, [found[form].id for form in longest], fan=weights.link.fan)
     places = {term: index for index, term in enumerate(terms)}
     trusts_case = not text.isupper() and any(c.isupper() for word in text.split()[1:] for c in word)
     links = []
