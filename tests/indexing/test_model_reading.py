@@ -197,3 +197,24 @@ def test_the_interpreter_is_as_before_once_a_run_is_over(opened):
     assert manners() == before
     assert max(switch_s for switch_s, _ in during) < before[0]
     assert min(garbage for _, garbage in during) > before[1]
+
+
+def test_an_estimate_asks_a_few_and_another_one_nobody(opened, tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(40):
+        text = f"Ada Smith founded Acme London in {1900 + number}. Bob Jones led it from Vienna."
+        (folder / f"{number}.txt").write_text(text, "utf-8")
+    model = brained()
+    kb = opened(model)
+    first = kb.estimate(folder, tier="full")
+    assert (first.chunks, first.kept, first.sampled) == (40, 0, 12)
+    assert len(model.requests) == first.spent.calls == 12
+    again = kb.estimate(folder, tier="full")
+    assert (again.kept, again.sampled, again.spent.calls) == (12, 0, 0)
+    assert len(model.requests) == 12
+    assert again.run == first.run
+    report = kb.index(folder, tier="full")
+    usage = report.usage["extract"]
+    assert first.run.input_tokens.low <= usage.input_tokens <= first.run.input_tokens.high
+    assert usage.calls == first.run.calls

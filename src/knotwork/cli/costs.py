@@ -78,7 +78,10 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
     if estimate.kept:
         terminal.say(f"Kept      {estimate.kept:,} were asked before, and cost nothing")
     spent = estimate.spent.input_tokens + estimate.spent.output_tokens
-    terminal.say(f"Sample    {estimate.sampled:,} were asked just now, for {spent:,} tokens")
+    if estimate.sampled:
+        terminal.say(f"Sample    {estimate.sampled:,} were asked just now, for {spent:,} tokens")
+    else:
+        terminal.say("Sample    none was asked: the replies that are kept tell enough")
     terminal.say(f"Calls     {run.calls:,} to make")
     terminal.say(f"Tokens    {_between(run.input_tokens)} in")
     terminal.say(f"          {_between(run.output_tokens)} out")

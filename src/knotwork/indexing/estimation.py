@@ -25,7 +25,9 @@ from knotwork.text.tokens import count_tokens
 from knotwork.transform.model.turns import ChunkJob
 
 SAMPLED_CHUNKS = 12
-"""Chunks that are really asked: their replies are kept, so that nothing is paid twice."""
+"""Chunks whose replies say what others will cost: first such as are kept, which cost nothing."""
+
+_Pair = tuple[ChunkJob, ChatRequest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +56,43 @@ def estimate_reading(
     prices: PriceTable,
     sampled_chunks: int = SAMPLED_CHUNKS,
 ) -> IndexEstimate:
-    """Return what a run over ``sources`` will cost; a few chunks are asked to find out.
+    """Return what a run over ``sources`` will cost; a few chunks are asked to find out, unless kept
+    replies tell.
 
     Sources that cannot be read are left out. Raises ModelError when the model fails.
     """
     reader = stages.reader
-    jobs = list(_jobs(sources, ledger, stages, reader)) if reader else []
-    asked = [(job, request) for job in jobs if reader and (request := reader.request(job))]
-    model = reader.model if reader else None
-    new = [pair for pair in asked if not _is_kept(model, pair[1])]
-    step = max(1, len(new) // sampled_chunks) if sampled_chunks else 0
-    sample = new[:: step or 1][:sampled_chunks]
-    calls = [_ask(reader, job, request) for job, request in sample] if reader else []
-    left = [request for job, request in new if not any(job is other for other, _ in sample)]
-    name = model.name if model else ""
-    planned = plan_calls(name, left, count_tokens=count_tokens)
+    if reader is None:
+        return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
+    jobs = list(_jobs(sources, ledger, stages, reader))
+    asked = [(job, request) for job in jobs if (request := reader.request(job))]
+    known = [pair for pair in asked if _is_kept(reader.model, pair[1])]
+    new = [pair for pair in asked if not _is_kept(reader.model, pair[1])]
+    free = _spread(known, sampled_chunks)
+    bought = _spread(new, sampled_chunks - len(free))
+    before = reader.spent()
+    calls = [_ask(reader, job, request) for job, request in (*free, *bought)]
+    spent = reader.spent()
+    left = [request for job, request in new if not any(job is other for other, _ in bought)]
+    planned = plan_calls(reader.model.name, left, count_tokens=count_tokens)
     return IndexEstimate(
         documents=len({job.document.uri for job in jobs}),
         chunks=len(jobs),
         text_tokens=sum(count_tokens(job.chunk.text) for job in jobs),
-        kept=len(asked) - len(new),
-        sampled=len(calls),
+        kept=len(known),
+        sampled=len(bought),
         spent=TokenUsage(
-            sum(call.input_tokens for call in calls),
-            sum(call.output_tokens for call in calls),
-            len(calls),
+            spent.input_tokens - before.input_tokens,
+            spent.output_tokens - before.output_tokens,
+            spent.calls - before.calls,
         ),
         run=estimate_run(calls, planned, prices=prices),
     )
+
+
+def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:
+    """Return at most so many of them, from all over."""
+    return list(pairs[:: max(1, len(pairs) // max(most, 1))][: max(most, 0)])
 
 
 def _jobs(

@@ -113,21 +113,30 @@ class DocumentReader:
         return self._extractor.request(job)
 
     def cost(self, job: ChunkJob) -> TokenUsage:
-        """Have one chunk read now, and return what all its turns cost.
+        """Have one chunk read, and return what all its turns cost, now or when they were asked.
 
         Raises ModelError, ModelUnavailable when no server answers among them.
         """
-        model = self.model
-        before = model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
+        before = self._spent_and_saved()
         outcome = self._extractor.extract_chunk(job)
         if outcome.unavailable:
             raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
-        after = model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
+        after = self._spent_and_saved()
         return TokenUsage(
             after.input_tokens - before.input_tokens,
             after.output_tokens - before.output_tokens,
             after.calls - before.calls,
         )
+
+    def spent(self) -> TokenUsage:
+        """Return what this run has cost so far."""
+        model = self.model
+        return model.meter.total() if isinstance(model, CachedChatModel) else TokenUsage()
+
+    def _spent_and_saved(self) -> TokenUsage:
+        model = self.model
+        saved = model.meter.saved if isinstance(model, CachedChatModel) else TokenUsage()
+        return self.spent() + saved
 
     def begin(self, prepared: Prepared, kind: EventKind) -> None:
         """Have a document read; ``kind`` comes back with it."""

@@ -178,6 +178,7 @@ class CachedChatModel:
         usage = TokenUsage(reused=1)
         self._cache.count_reuse(self.name, request, reply.usage)
         self._meter.add(self.name, request, usage)
+        self._meter.save(reply.usage)
         return replace(reply, usage=usage)
 
 

@@ -18,12 +18,23 @@ class UsageMeter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._usage: dict[tuple[str, str, str], TokenUsage] = {}
+        self._saved = TokenUsage()
 
     def add(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call, made or reused."""
         key = (request.stage, request.source, model)
         with self._lock:
             self._usage[key] = self._usage.get(key, TokenUsage()) + usage
+
+    def save(self, usage: TokenUsage) -> None:
+        """Count what a reply that is used again had cost when it came."""
+        with self._lock:
+            self._saved += usage
+
+    @property
+    def saved(self) -> TokenUsage:
+        """What the replies that were used again had cost when they came."""
+        return self._saved
 
     def total(self) -> TokenUsage:
         """Return the usage of all calls."""
