@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("knotwork.indexing")
 
 MOST_WORKERS = 8
-"""Processes that are started where their number is left open; each holds 100 to 200 MB."""
+"""Processes that are started where their number is left open; each holds 50 to 100 MB."""
 
 WORTH_BYTES = 512 << 10
 """Files below this are made ready in this process, before another is up."""
