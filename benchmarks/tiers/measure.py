@@ -57,6 +57,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="a folder with one for each set")
     parser.add_argument("--sets", required=True, help="names, separated by commas")
     parser.add_argument("--retriever", default="auto")
+    parser.add_argument("--splitter", default=WHOLE, help="as index.splitter; a passage a chunk")
     parser.add_argument("--embedder", default=EMBEDDER, help="as embedding.model")
     parser.add_argument("--cache", type=Path, help="indexes of benchmarks/retrieval, for vectors")
     parser.add_argument("--llm", default="", help="as llm.model; a brain by rules without it")
@@ -74,9 +75,12 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Return a result for each tier of one set."""
     path = folder / "index.knot"
-    kept = index_path(dataset, embedder=embedder, folder=options.cache) if options.cache else None
-    if kept and kept.exists():
-        shutil.copy(kept, path)
+    if options.cache:
+        kept = index_path(
+            dataset, embedder=embedder, folder=options.cache, splitter=options.splitter
+        )
+        if kept.exists():
+            shutil.copy(kept, path)
     text_tokens = sum(count_tokens(document.text) for document in dataset.documents)
     results: list[dict[str, Any]] = []
     base: dict[str, list[float]] = {}
@@ -97,7 +101,7 @@ def measure_tier(
     options: argparse.Namespace,
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
     """Return each question's recalls, and what the tier cost."""
-    settings: dict[str, Any] = {"index_splitter": WHOLE, "llm_tier": str(tier)}
+    settings: dict[str, Any] = {"index_splitter": options.splitter, "llm_tier": str(tier)}
     settings["index_workers"] = 0  # so that all seconds of the processor are those of this process
     if options.llm:
         settings |= {"llm_model": options.llm, "llm_base_url": options.base_url}
