@@ -66,13 +66,15 @@ def estimate_reading(
         return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
     jobs = list(_jobs(sources, ledger, stages, reader))
     asked = [(job, request) for job in jobs if (request := reader.request(job))]
-    known = [pair for pair in asked if _is_kept(reader.model, pair[1])]
-    new = [pair for pair in asked if not _is_kept(reader.model, pair[1])]
+    known: list[_Pair] = []
+    new: list[_Pair] = []
+    for pair in asked:
+        (known if _is_kept(reader.model, pair[1]) else new).append(pair)
     free = _spread(known, sampled_chunks)
     bought = _spread(new, sampled_chunks - len(free))
     before = reader.spent()
     calls = [_ask(reader, job, request) for job, request in (*free, *bought)]
-    spent = reader.spent()
+    spent = reader.spent().since(before)
     left = [request for job, request in new if not any(job is other for other, _ in bought)]
     planned = plan_calls(reader.model.name, left, count_tokens=count_tokens)
     return IndexEstimate(
@@ -81,11 +83,7 @@ def estimate_reading(
         text_tokens=sum(count_tokens(job.chunk.text) for job in jobs),
         kept=len(known),
         sampled=len(bought),
-        spent=TokenUsage(
-            spent.input_tokens - before.input_tokens,
-            spent.output_tokens - before.output_tokens,
-            spent.calls - before.calls,
-        ),
+        spent=spent,
         run=estimate_run(calls, planned, prices=prices),
     )
 

@@ -73,14 +73,14 @@ def open_preparer(recipe: Recipe, *, workers: int, total_bytes: int) -> Preparer
 
     -1 is as many as there are cores to spare. None are started for what is done sooner without.
     """
+    may_start = not multiprocessing.current_process().daemon  # such may have no children
+    if total_bytes < WORTH_BYTES or not may_start:
+        return SerialPreparer(recipe)
     if workers < 0:
         import loky
 
         workers = min(loky.cpu_count() - 1, MOST_WORKERS)
-    may_start = not multiprocessing.current_process().daemon  # such may have no children
-    if workers == 0 or total_bytes < WORTH_BYTES or not may_start:
-        return SerialPreparer(recipe)
-    return ProcessPreparer(recipe, workers=workers)
+    return ProcessPreparer(recipe, workers=workers) if workers else SerialPreparer(recipe)
 
 
 class SerialPreparer:
@@ -122,8 +122,8 @@ class _Batch:
 class ProcessPreparer:
     """Makes documents ready in ``workers`` processes, and in this one while they start.
 
-    A document that kills its process is a failed document
-    and no more. What cannot be sent to another process is done in this one. Implements `Preparer`.
+    A document that kills its process is a failed document and no more. What cannot be sent to
+    another process is done in this one. Implements `Preparer`.
     """
 
     def __init__(self, recipe: Recipe, *, workers: int) -> None:

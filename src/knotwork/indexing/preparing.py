@@ -76,7 +76,7 @@ def prepare(order: Order, recipe: Recipe) -> Preparation:
     """Make one document ready; what goes wrong with it is told in the result."""
     seconds: defaultdict[str, float] = defaultdict(float)
     try:
-        with _timed(seconds, "load"):
+        with timed(seconds, "load"):
             document = order.read()
         if document.revision == order.known_revision:
             return Preparation(document, is_known=True, seconds=seconds)
@@ -92,11 +92,11 @@ def prepare(order: Order, recipe: Recipe) -> Preparation:
 def _prepare(
     document: Document, order: Order, recipe: Recipe, seconds: dict[str, float]
 ) -> Preparation:
-    with _timed(seconds, "split"):
+    with timed(seconds, "split"):
         sections, chunks = recipe.splitter.split(document)
     leaves = [chunk for chunk in chunks if not chunk.is_parent]
     memories: Mapping[str, str] = {}
-    with _timed(seconds, "extract"):
+    with timed(seconds, "extract"):
         extractions = recipe.extractor.extract(document, leaves)
         if order.for_model:
             memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
@@ -111,7 +111,8 @@ def _prepare(
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time of the block to a stage."""
     start = time.perf_counter()
     try:
         yield

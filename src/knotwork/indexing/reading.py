@@ -27,7 +27,6 @@ from knotwork.transform.model.turns import ChunkJob
 READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
 
-
 SWITCH_S = 0.001
 """After how long a busy thread lets others run while a model reads, five times as often as usual:
 each call needs the interpreter a dozen times for a moment, and waits for it as long each time. Much
@@ -103,10 +102,9 @@ class DocumentReader:
 
     def jobs(self, prepared: Prepared) -> list[ChunkJob]:
         """Return what there is to read in a document."""
-        return [
-            ChunkJob(prepared.document, chunk, base, prepared.memories.get(chunk.id, ""))
-            for chunk, base in zip(prepared.leaves, prepared.extractions, strict=True)
-        ]
+        return self._extractor.jobs(
+            prepared.document, prepared.leaves, prepared.extractions, prepared.memories
+        )
 
     def request(self, job: ChunkJob) -> ChatRequest | None:
         """Return the first request for a chunk; None for one without words, which is not asked."""
@@ -121,12 +119,7 @@ class DocumentReader:
         outcome = self._extractor.extract_chunk(job)
         if outcome.unavailable:
             raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
-        after = self._spent_and_saved()
-        return TokenUsage(
-            after.input_tokens - before.input_tokens,
-            after.output_tokens - before.output_tokens,
-            after.calls - before.calls,
-        )
+        return self._spent_and_saved().since(before)
 
     def spent(self) -> TokenUsage:
         """Return what this run has cost so far."""

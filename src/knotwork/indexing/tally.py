@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from knotwork.indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
+from knotwork.indexing.preparing import timed
 from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
 from knotwork.indexing.stages import Prepared
 from knotwork.indexing.tiers import Tiers
@@ -49,14 +49,9 @@ class Tally:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     started: float = field(default_factory=time.perf_counter)
 
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
+    def timed(self, stage: str) -> AbstractContextManager[None]:
         """Add the time of the block to a stage."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] += time.perf_counter() - start
+        return timed(self.seconds, stage)
 
     def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
         """Count an outcome and return its event; ``read`` chunks are ready to be stored."""

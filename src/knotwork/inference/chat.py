@@ -57,6 +57,14 @@ class TokenUsage:
             self.reused + other.reused,
         )
 
+    def since(self, before: TokenUsage) -> TokenUsage:
+        """Return what was spent after ``before``; what was reused cost nothing and is left out."""
+        return TokenUsage(
+            self.input_tokens - before.input_tokens,
+            self.output_tokens - before.output_tokens,
+            self.calls - before.calls,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -58,15 +58,21 @@ class ModelExtractor:
         self.name = f"model-{VERSION}-{content_id(parts)}+{self.rules.name}"
 
     def jobs(
-        self, document: Document, chunks: Sequence[Chunk], bases: Sequence[Extraction] | None = None
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        bases: Sequence[Extraction] | None = None,
+        memories: Mapping[str, str] | None = None,
     ) -> list[ChunkJob]:
         """Return a job for each leaf chunk of a document, with its memory.
 
-        ``bases`` are what the rules found in the leaves, in order; they are found if not given.
+        ``bases`` are what the rules found in the leaves, in order, and ``memories`` what
+        `recall_similar` makes of that; both are made if not given.
         """
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
         found = self.rules.extract(document, leaves) if bases is None else bases
-        memories = recall_similar(leaves, found, limit_tokens=self.memory_tokens)
+        if memories is None:
+            memories = recall_similar(leaves, found, limit_tokens=self.memory_tokens)
         return [
             ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
             for chunk, base in zip(leaves, found, strict=True)
