@@ -17,6 +17,9 @@
     ├── IndexingError          a document cannot be indexed
     │   └── LoadError          a file cannot be read; its reason is the message
     ├── RetrievalError         a retriever cannot work on this index
+    │   ├── QuerySyntaxError   a statement of a query language cannot be parsed
+    │   ├── QueryRefused       a statement is not supported, or could do more than read
+    │   └── QueryTimeout       a statement took longer than it was given
     └── AnswerError            an answer cannot be composed
 
 A message says what is wrong, which value, which values are valid, and what to do. Every class has
@@ -237,6 +240,29 @@ class RetrievalError(KnotworkError):
     """A retriever cannot work on this index."""
 
     code = "retrieval_error"
+
+
+class QuerySyntaxError(RetrievalError):
+    """A statement of a query language cannot be parsed."""
+
+    code = "query_syntax_error"
+    exit_code = 2
+    http_status = 400
+
+
+class QueryRefused(RetrievalError):
+    """A statement is not supported, or could do more than read this graph."""
+
+    code = "query_refused"
+    exit_code = 2
+    http_status = 400
+
+
+class QueryTimeout(RetrievalError):
+    """A statement took longer than it was given."""
+
+    code = "query_timeout"
+    http_status = 504
 
 
 class AnswerError(KnotworkError):

@@ -36,6 +36,8 @@ from knotwork.records.graph import (
     entity_id,
 )
 from knotwork.records.identity import content_id, id_to_int, int_to_id
+from knotwork.records.paths import GraphPath, Hop
+from knotwork.records.queries import PropertyNode, PropertyValue, QueryResult, Relationship
 from knotwork.records.readings import ChunkReading, Description, EntitySummary, ReadingStatus
 from knotwork.records.resolutions import PERSON_SOURCE, RULES_SOURCE, SameAs, Verdict
 
@@ -61,17 +63,23 @@ __all__ = [
     "Evidence",
     "Extraction",
     "Finding",
+    "GraphPath",
     "GraphSchema",
     "Heading",
     "Hit",
+    "Hop",
     "Label",
     "Member",
     "Mention",
     "Node",
     "Page",
+    "PropertyNode",
+    "PropertyValue",
     "Query",
+    "QueryResult",
     "ReadingStatus",
     "Relation",
+    "Relationship",
     "SameAs",
     "Section",
     "Span",

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from knotwork.records.documents import Chunk, Span
+from knotwork.records.paths import GraphPath
+from knotwork.records.queries import QueryResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class Hit:
 class Evidence:
     """The hits for a query, best first (score descending, then chunk id).
 
-    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all.
+    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all. ``paths`` in the
+    graph, best first, and ``results`` of statements are evidence of retrievers that find such;
+    ``trace`` tells in words, in order, what a retriever of several steps did.
     """
 
     query: Query
@@ -57,6 +61,9 @@ class Evidence:
     hits: tuple[Hit, ...] = ()
     confidence: float = 0.0
     notes: tuple[str, ...] = ()
+    paths: tuple[GraphPath, ...] = ()
+    results: tuple[QueryResult, ...] = ()
+    trace: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

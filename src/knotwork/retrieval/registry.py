@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
 
-from knotwork.errors import RetrievalError, UnknownName
+from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.inference.base import Embedder
+from knotwork.inference.chat import ChatModel
 from knotwork.retrieval.base import Retriever
-from knotwork.retrieval.basic import Bm25Retriever, DenseRetriever, HybridRetriever
-from knotwork.retrieval.graph import GraphRetriever
 from knotwork.stores.base import Store
 
-
-def _make_pagerank(*, store: Store, embedder: Embedder | None = None) -> Retriever:
-    """Import what stands on SciPy only when it is asked for: other searches start in less time."""
-    from knotwork.retrieval.pagerank import PageRankRetriever
-
-    return PageRankRetriever(store=store, embedder=embedder)
+Options = Mapping[str, object]
 
 
-RETRIEVERS: Mapping[str, Callable[..., Retriever]] = {
-    "bm25": Bm25Retriever,
-    "dense": DenseRetriever,
-    "hybrid": HybridRetriever,
-    "graph": GraphRetriever,
-    "pagerank": _make_pagerank,
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A retriever by the ``module:class`` that makes it, imported when it is asked for.
+
+    It is made with ``store`` and ``embedder``, with ``model`` where ``takes_model``, and with the
+    options of whoever asks, as keywords. ``needs_model`` says that it is nothing without one.
+    ``summary`` tells in a line what it is for.
+    """
+
+    place: str
+    summary: str
+    takes_model: bool = False
+    needs_model: bool = False
+    needs_embedder: bool = False
+
+
+RETRIEVERS: Mapping[str, Pattern] = {
+    "bm25": Pattern("knotwork.retrieval.basic:Bm25Retriever", "words of the question"),
+    "dense": Pattern(
+        "knotwork.retrieval.basic:DenseRetriever",
+        "vectors near the question's",
+        needs_embedder=True,
+    ),
+    "hybrid": Pattern(
+        "knotwork.retrieval.basic:HybridRetriever", "words and vectors as one weighted score"
+    ),
+    "graph": Pattern(
+        "knotwork.retrieval.graph:GraphRetriever",
+        "hybrid, the things that are named, and bridges from passage to passage",
+    ),
+    "pagerank": Pattern(
+        "knotwork.retrieval.pagerank:PageRankRetriever",
+        "passages that a walk from the things in question reaches most",
+    ),
 }
 
 AUTO = "auto"
@@ -32,20 +56,44 @@ AUTO_IS = "graph"
 """What `auto` means: the best retriever on the benchmarks (docs/benchmarks.md)."""
 
 
-def retriever_names() -> list[str]:
-    """Return all valid names, `auto` first."""
-    return [AUTO, *sorted(RETRIEVERS)]
+def retriever_names(*, model: bool = True) -> list[str]:
+    """Return all valid names, `auto` first; without ``model`` those that need none."""
+    return [AUTO, *sorted(name for name, p in RETRIEVERS.items() if model or not p.needs_model)]
 
 
-def build_retriever(name: str, *, store: Store, embedder: Embedder | None = None) -> Retriever:
+def build_retriever(
+    name: str,
+    *,
+    store: Store,
+    embedder: Embedder | None = None,
+    model: ChatModel | None = None,
+    options: Options | None = None,
+) -> Retriever:
     """Build the retriever of this name over a store.
 
-    Raises UnknownName, or RetrievalError when the store or the lack of an embedder rules it out.
+    Raises UnknownName, ConfigError for an option that it does not have, RetrievalError when the
+    store or the lack of an embedder or of a model rules it out.
     """
     resolved = AUTO_IS if name == AUTO else name
     if resolved not in RETRIEVERS:
         raise UnknownName("retriever", name, retriever_names())
-    retriever = RETRIEVERS[resolved](store=store, embedder=embedder)
+    pattern = RETRIEVERS[resolved]
+    if pattern.needs_model and model is None:
+        raise RetrievalError(
+            f"The retriever `{name}` needs a language model, and none is set.",
+            fix="Set llm.model, or use `auto`.",
+        )
+    module, _, kind = pattern.place.partition(":")
+    make = getattr(import_module(module), kind)
+    given = {"model": model} if pattern.takes_model or pattern.needs_model else {}
+    try:
+        retriever: Retriever = make(store=store, embedder=embedder, **given, **(options or {}))
+    except TypeError as error:
+        if not options:
+            raise
+        raise ConfigError(
+            f"The retriever `{name}` cannot be made with these options: {error}."
+        ) from error
     missing = retriever.requires - store.capabilities
     if missing:
         needed = ", ".join(f"`{capability}`" for capability in sorted(missing))
