@@ -157,7 +157,8 @@ def test_homonyms_are_told_with_the_documents_of_each_meaning(folder):
             encoding="utf-8",
         )
     knotwork("index", folder)
-    (found,) = knotwork("graph", "names", "--homonyms", "--json").json["homonyms"]
+    assert "No names were compared" in knotwork("graph", "names", "--homonyms").err
+    (found,) = knotwork("graph", "names", "--homonyms", "--find", "--json").json["homonyms"]
     assert found["name"] == "Wilson"
     assert sorted(d for m in found["meanings"] for d in m["documents"]) == [
         "texts/wilson0.txt",

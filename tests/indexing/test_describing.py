@@ -23,12 +23,14 @@ from knotwork.records import (
     ChunkReading,
     Description,
     Document,
+    Homonym,
     ReadingStatus,
     entity_id,
 )
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
+from knotwork.testing.samples import sample_mention
 from knotwork.text.tokens import count_tokens
 
 BRAIN = RuleBrain()
@@ -369,3 +371,22 @@ def test_reading_summaries_never_fails(seed, text, finish_reason):
 def test_a_long_line_of_a_summary_is_read_in_no_time():
     for text in (" " * 30_000 + "x", "| a" * 30_000, "1 " * 30_000, "(" * 30_000):
         assert read(f"1{text}\n{REPLY[1]}").found[1] == CHINESE[0]
+
+
+def test_a_name_of_several_things_is_told_under_numbers_and_no_model_writes_it(store):
+    fill(store, 8, town=FACTS[:8])
+    chunks = chunks_of(store)
+    store.graph.upsert(mentions=[sample_mention(chunk, "town") for chunk in chunks])
+    homonym = Homonym(entity_id("town"), (tuple(chunks[:4]), tuple(chunks[4:8])), "why")
+    store.homonyms.replace([homonym])
+    model = ScriptedChatModel([])
+    done = refresh_descriptions(store, writer=writer(model))
+    assert (done.merged, done.summarised, model.requests) == (1, 0, [])
+    text = Describer(store).describe([entity_id("town")])[entity_id("town")]
+    first, second = text.removeprefix("(1) ").split(" (2) ")
+    assert {fact for fact in FACTS if fact in first} <= set(FACTS[:4])
+    assert {fact for fact in FACTS if fact in second} <= set(FACTS[4:8])
+    assert first
+    assert second
+    store.homonyms.replace([])
+    assert refresh_descriptions(store, writer=writer()).summarised == 1

@@ -8,6 +8,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
+from knotwork.testing.homonym_contract import HomonymStoreContract
 from knotwork.testing.reading_contract import ReadingStoreContract
 from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
@@ -50,4 +51,8 @@ class TestReadings(ReadingStoreContract):
 
 
 class TestResolutions(ResolutionStoreContract):
+    pass
+
+
+class TestHomonyms(HomonymStoreContract):
     pass

@@ -23,6 +23,7 @@ from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary
 from knotwork.stores.base import Store
+from knotwork.stores.homonyms import read_senses
 from knotwork.stores.readings import ReadingStore, StoresReadings
 from knotwork.transform.model.drafts import Complaint
 from knotwork.transform.model.pool import Patience
@@ -94,7 +95,7 @@ def describe_in_steps(
     tally = _Tally()
     if isinstance(store, StoresReadings):
         wanted = sorted(entity_ids) if entity_ids is not None else store.readings.described()
-        shared = Groups(groups or {})
+        shared = Groups(groups or {}, read_senses(store))
         holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
         outdated: dict[str, Known] = {}
         for start in range(0, len(holders), _SLICE):
@@ -129,7 +130,8 @@ class Describer:
         most_tokens: int = MERGED_TOKENS,
     ) -> None:
         self._readings = store.readings if isinstance(store, StoresReadings) else None
-        self._shared = Groups(groups or {})
+        self._store = store
+        self._groups = groups or {}
         self._most_tokens = most_tokens
         self._texts: dict[str, str] = {}
 
@@ -137,9 +139,10 @@ class Describer:
         """Return the text of each entity that has one, in the order of ``entity_ids``."""
         if self._readings is None:
             return {}
-        holders = {key: self._shared.standing_for(key) for key in entity_ids}
+        holders = {key: self._groups.get(key, key) for key in entity_ids}
         new = [holder for holder in holders.values() if holder not in self._texts]
-        known = read_known(self._readings, self._shared, new) if new else {}
+        shared = Groups(self._groups, read_senses(self._store, new))
+        known = read_known(self._readings, shared, new) if new else {}
         for holder in new:
             text = text_of(known[holder], self._most_tokens) if holder in known else ""
             self._texts[holder] = text

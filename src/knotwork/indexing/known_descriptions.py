@@ -1,6 +1,8 @@
 """What is known of entities from all that was read of them, and the text it makes.
 
 Descriptions of an entity are merged: distinct lines, the fullest first, none that repeats another.
+Those of a name that means several things are merged for each of them, and told under numbers; a
+model is not asked to write one text about several things.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from knotwork.records import EntitySummary, content_id
+from knotwork.records import Description, EntitySummary, content_id
 from knotwork.stores.readings import ReadingStore
 from knotwork.text.languages import detect_language
 from knotwork.text.sentences import split_sentences
@@ -39,17 +41,20 @@ class Known:
 
     ``holder`` is the entity that keeps the summary, ``marks`` a short hash of each line that is
     there, where there is a summary to hold against them, ``told`` are the lines that a model would
-    be told.
+    be told. ``meanings`` are the lines of each thing that a homonym means, the one of most chunks
+    first.
     """
 
     holder: str
     lines: tuple[str, ...]
     marks: frozenset[str]
     summary: EntitySummary | None
+    meanings: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_short(self) -> bool:
-        return _tokens(self.lines) <= MERGED_TOKENS
+        """Whether the merged lines are the text."""
+        return bool(self.meanings) or _tokens(self.lines) <= MERGED_TOKENS
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -96,10 +101,13 @@ def merge_descriptions(texts: Iterable[str]) -> list[str]:
 
 
 class Groups:
-    """Entities that are the same, by the one that stands for them."""
+    """Entities that are the same, by the one that stands for them, and ``senses`` of homonyms."""
 
-    def __init__(self, groups: Mapping[str, str]) -> None:
+    def __init__(
+        self, groups: Mapping[str, str], senses: Mapping[str, Mapping[str, int]] | None = None
+    ) -> None:
         self._groups = groups
+        self.senses = senses or {}
         self._members: dict[str, list[str]] = {}
         for key, standing in sorted(groups.items()):
             self._members.setdefault(standing, []).append(key)
@@ -126,12 +134,29 @@ def read_known(readings: ReadingStore, shared: Groups, standing: Iterable[str]) 
             every_line = texts if summary is not None else ()
             marks = frozenset(_mark(" ".join(text.split())) for text in every_line)
             lines = tuple(merge_descriptions(texts))
-            found[key] = Known(described[0], lines, marks, summary)
+            meanings = _meanings(descriptions[described[0]], shared.senses.get(described[0], {}))
+            found[key] = Known(described[0], lines, marks, summary, meanings)
     return found
+
+
+def _meanings(
+    descriptions: Iterable[Description], senses: Mapping[str, int]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the merged lines of each sense; nothing where only one is described."""
+    texts: dict[int, list[str]] = {}
+    for item in descriptions:
+        texts.setdefault(senses.get(item.chunk_id, 0), []).append(item.text)
+    if len(texts) < 2:
+        return ()
+    return tuple(tuple(merge_descriptions(texts[number])) for number in sorted(texts))
 
 
 def text_of(item: Known, most_tokens: int) -> str:
     """Return the best text of an entity."""
+    if item.meanings:
+        room = most_tokens // len(item.meanings)
+        told = [_joined(_within(lines, room)) for lines in item.meanings]
+        return " ".join(f"({number}) {text}" for number, text in enumerate(told, start=1))
     if item.summary is not None and not item.is_short and item.is_right:
         text = item.summary.text
         if count_tokens(text) <= most_tokens:

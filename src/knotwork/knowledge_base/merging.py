@@ -33,9 +33,8 @@ class Merging:
         return read_same_names(self.store, self._meant(about))
 
     def homonyms(self, about: str | Sequence[str] = ()) -> tuple[NamedHomonym, ...]:
-        """Return the names that mean several things, of the whole index or of these names.
-
-        All names are compared for it: seconds for ten thousand.
+        """Return the names that mean several things, of the whole index or of these names, as they
+        were when names were last compared.
         """
         from knotwork.indexing.resolution.listing import read_homonyms
 

@@ -39,7 +39,13 @@ from knotwork.records.identity import content_id, id_to_int, int_to_id
 from knotwork.records.paths import GraphPath, Hop
 from knotwork.records.queries import PropertyNode, PropertyValue, QueryResult, Relationship
 from knotwork.records.readings import ChunkReading, Description, EntitySummary, ReadingStatus
-from knotwork.records.resolutions import PERSON_SOURCE, RULES_SOURCE, SameAs, Verdict
+from knotwork.records.resolutions import (
+    PERSON_SOURCE,
+    RULES_SOURCE,
+    Homonym,
+    SameAs,
+    Verdict,
+)
 
 __all__ = [
     "ALIAS_RELATION",
@@ -67,6 +73,7 @@ __all__ = [
     "GraphSchema",
     "Heading",
     "Hit",
+    "Homonym",
     "Hop",
     "Label",
     "Member",

@@ -23,7 +23,8 @@ class Community:
     """Entities that belong together, and the chunks that hold them together.
 
     Level 0 is the topmost. ``members`` come by importance, then id; ``chunk_ids`` ascend. A parent
-    holds all members and chunks of its children, and the children share none. A community that
+    holds all members and chunks of its children, and the children share none but
+    names that mean several things. A community that
     relations alone hold together has no chunks of its own.
     """
 

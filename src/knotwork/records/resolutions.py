@@ -1,4 +1,6 @@
-"""Which entities are one thing under different names, and which are not: decisions with reasons."""
+"""Which entities are one thing under different names, and which are not: decisions with reasons;
+and which names mean several things.
+"""
 
 from __future__ import annotations
 
@@ -57,3 +59,14 @@ class SameAs:
     def by_person(self) -> bool:
         """Tell whether somebody decided it by hand, or undid it."""
         return self.undone or self.source == PERSON_SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class Homonym:
+    """An entity whose name means several things: the chunks of each, the largest first. Chunks of
+    which nothing tells what they mean are in none.
+    """
+
+    entity_id: str
+    senses: tuple[tuple[str, ...], ...]
+    reason: str

@@ -28,6 +28,7 @@ from knotwork.retrieval.question import Question, read_question
 from knotwork.retrieval.things import Things, read_things
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Store
+from knotwork.stores.homonyms import read_senses
 from knotwork.stores.readings import StoresReadings
 from knotwork.stores.relations import ReadsRelations
 from knotwork.text.terms import content_terms
@@ -128,7 +129,8 @@ class _FactReader:
     def descriptions(self, entities: Sequence[Entity], worths: Mapping[str, float]) -> list[Fact]:
         """Return a line for each thing that a model described, or that has several names.
 
-        It holds the names, and the summary, or what was said of any of them.
+        It holds the names, and the summary, or what was said of any of them. Of a name that means
+        several things it tells the one that the chunk nearest to the question means.
         """
         members = {entity.id: self._things.members(entity.id) for entity in entities}
         told, summaries = self._read_descriptions(members)
@@ -140,6 +142,9 @@ class _FactReader:
             )
             for thing, ids in members.items()
         }
+        for thing, senses in read_senses(self._store, list(members)).items():
+            chunk_ids[thing] = _of_one_meaning(chunk_ids[thing], senses)
+            summaries.pop(thing, None)  # from before it was known to mean several things
         chunks = {chunk for found in chunk_ids.values() for chunk in found}
         supports = _SupportReader(self._store, chunks, self._things)
         names = self._names(members)
@@ -267,6 +272,11 @@ class _FactReader:
         """Return a few chunks, those that the search found first."""
         ordered = sorted(set(chunk_ids), key=lambda chunk: (chunk not in self._found, chunk))
         return ordered[:_CHUNKS_OF_FACT]
+
+
+def _of_one_meaning(chunk_ids: Sequence[str], senses: Mapping[str, int]) -> list[str]:
+    """Return the chunks that mean the same thing as the first one."""
+    return [c for c in chunk_ids if senses.get(c, 0) == senses.get(chunk_ids[0], 0)]
 
 
 class _SupportReader:

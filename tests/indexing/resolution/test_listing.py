@@ -79,7 +79,10 @@ def test_homonyms_have_the_documents_of_each_meaning(base):
             knotwork.Document("b", text.replace("Tom", "Anna").format("doctor")),
         ]
     )
+    assert base.homonyms() == ()
+    base.find_same_names()
     (found,) = base.homonyms()
+    assert base.homonyms("Tom Wilson") == ()
     assert found.name == "Wilson"
     assert sorted(found.documents) == [("a",), ("b",)]
 

@@ -59,6 +59,7 @@ def names(
         )
     if homonyms:
         _give_homonyms(session, opened.homonyms(name), limit)
+        _note_state(session.terminal, opened.same_names(name))
         return
     known = opened.same_names(name)
     if session.common.json:

@@ -45,10 +45,10 @@ def detect_communities(
         members = group.nodes[group.nodes < entities]
         if not len(members):
             continue
-        ranked = [
-            Member(network.entity_ids[node], rank)
-            for node, rank in zip(members.tolist(), ranks[: len(members)], strict=True)
-        ]
+        shares: defaultdict[str, float] = defaultdict(float)  # senses of a name may be in one
+        for node, rank in zip(members.tolist(), ranks[: len(members)], strict=True):
+            shares[network.entity_ids[node]] += rank
+        ranked = [Member(*share) for share in shares.items()]
         ranked.sort(key=lambda member: (-member.importance, member.entity_id))
         parent = None if group.parent is None else ids[group.parent]
         chunks = group.nodes[group.nodes >= entities]
@@ -65,7 +65,11 @@ def _labels_before(
 ) -> Earlier:
     """Return which earlier community each node was in, and which nodes to look at again."""
     nodes = len(network.node_ids)
-    place = {node: position for position, node in enumerate(network.entity_ids)}
+    # Which of its communities a sense of a name was in is not known: it is looked at again.
+    homonyms = network.homonyms
+    place = {
+        node: position for position, node in enumerate(network.entity_ids) if node not in homonyms
+    }
     chunk_place = {
         node: position for position, node in enumerate(network.chunk_ids, len(network.entity_ids))
     }

@@ -20,12 +20,18 @@ company reports and two repositories); with it 100, 97 and 100 %, and modularity
 texts give falls by 0.001 at the topmost level and 0.0016 at the lowest. With twice the weight the
 lowest falls by up to 0.006. What is important in a community is told without these edges: a thing
 is not the more important for having many names.
+
+A name that means several things (`HomonymStore`) is a node for each of them, with the edges of the
+chunks that mean it: so the film and the river of one name glue no two topics together. Chunks that
+do not tell which they mean are taken to mean the thing of most chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -33,6 +39,7 @@ from scipy import sparse
 from knotwork.graph.partition import Labels, Weights, undirected_adjacency
 from knotwork.records import EdgeType
 from knotwork.stores.base import Store
+from knotwork.stores.homonyms import read_senses
 from knotwork.stores.resolutions import read_groups
 
 MENTION_WEIGHT = 2.0
@@ -43,13 +50,24 @@ DAMPING_OF_HUBS = 0.25
 """Power of the number of an entity's chunks by which its edges are divided."""
 
 
+class Meaning(NamedTuple):
+    """An entity in the sense of this number; most have but one, 0."""
+
+    entity_id: str
+    sense: int = 0
+
+
+Senses = Mapping[str, Mapping[str, int]]
+"""The number of the sense that each chunk means, by entity; see `read_senses`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """Entities, then chunks, each by ascending id, and the edges among them.
 
-    ``plain`` holds the weights as they were found, ``adjacency`` those with hubs held back, and the
-    edges between names of one thing. What is computed from ``plain`` inside a community depends on
-    that community alone.
+    An entity of several senses stands there once for each. ``plain`` holds the weights as they were
+    found, ``adjacency`` those with hubs held back, and the edges between names of one thing. What
+    is computed from ``plain`` inside a community depends on that community alone.
     """
 
     entity_ids: tuple[str, ...]
@@ -58,8 +76,14 @@ class Network:
     adjacency: sparse.csr_array
 
     @property
+    def homonyms(self) -> frozenset[str]:
+        """The entities that stand here more than once."""
+        counts = Counter(self.entity_ids)
+        return frozenset(entity for entity, count in counts.items() if count > 1)
+
+    @property
     def node_ids(self) -> tuple[str, ...]:
-        """The ids of all nodes, in order."""
+        """The ids of what the nodes are, in order."""
         return self.entity_ids + self.chunk_ids
 
     @property
@@ -70,11 +94,13 @@ class Network:
 
 def read_network(store: Store) -> Network:
     """Read the graph of an index: each mention and each relation, with its weight, and names."""
+    senses = read_senses(store)
     mentions = [(e.target, e.source) for e in store.graph.edges(types=[EdgeType.MENTIONS])]
-    relations = [
-        (e.source, e.target, e.weight) for e in store.graph.edges(types=[EdgeType.RELATES])
-    ]
-    return make_network(mentions, relations, read_groups(store))
+    relations: list[tuple[Meaning, Meaning, float]] = []
+    for edge in store.graph.edges(types=[EdgeType.RELATES]):
+        ends = edge.source, edge.target
+        relations += _relations(*ends, edge.weight, edge.chunks, senses)
+    return _make_network(_mentions(mentions, senses), relations, read_groups(store))
 
 
 def make_network(
@@ -87,6 +113,38 @@ def make_network(
     ``groups`` lead from the names of a thing to the canonical one. An edge with an end that no
     chunk mentions, which a store should not hold, is left out.
     """
+    meant = [(Meaning(one), Meaning(other), weight) for one, other, weight in relations]
+    return _make_network(_mentions(mentions, {}), meant, groups or {})
+
+
+def _mentions(mentions: Iterable[tuple[str, str]], senses: Senses) -> list[tuple[Meaning, str]]:
+    """Return which meanings chunks mention."""
+    return [
+        (Meaning(entity, senses[entity].get(chunk, 0) if entity in senses else 0), chunk)
+        for entity, chunk in mentions
+    ]
+
+
+def _relations(
+    source: str, target: str, weight: float, chunks: Sequence[str], senses: Senses
+) -> Iterator[tuple[Meaning, Meaning, float]]:
+    """Yield a relation between meanings: the weight is shared by the chunks that state it."""
+    if source not in senses and target not in senses:
+        yield Meaning(source), Meaning(target), weight
+        return
+    stated = Counter(
+        tuple(Meaning(end, senses.get(end, {}).get(chunk, 0)) for end in (source, target))
+        for chunk in chunks
+    )
+    for (one, other), times in sorted(stated.items()):
+        yield one, other, weight * times / len(chunks)
+
+
+def _make_network(
+    mentions: Sequence[tuple[Meaning, str]],
+    relations: Sequence[tuple[Meaning, Meaning, float]],
+    groups: Mapping[str, str],
+) -> Network:
     entities = sorted({entity for entity, _ in mentions})
     chunks = sorted({chunk for _, chunk in mentions})
     place = {entity: position for position, entity in enumerate(entities)}
@@ -104,15 +162,15 @@ def make_network(
     weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), found])
     damped = weights * held_back[ends[0]] * held_back[ends[1]]
     names = [
-        (place[entity], place[standing])
-        for entity, standing in sorted((groups or {}).items())
-        if entity != standing and entity in place and standing in place
+        (place[Meaning(entity)], place[Meaning(standing)])
+        for entity, standing in sorted(groups.items())
+        if entity != standing and Meaning(entity) in place and Meaning(standing) in place
     ]
     joined: Labels = np.array(names, dtype=np.int64).reshape(-1, 2)
     linked = np.concatenate([ends[0], joined[:, 0]]), np.concatenate([ends[1], joined[:, 1]])
     damped = np.concatenate([damped, np.full(len(joined), NAME_WEIGHT)])
     return Network(
-        tuple(entities),
+        tuple(meaning.entity_id for meaning in entities),
         tuple(chunks),
         undirected_adjacency(*ends, weights, nodes=nodes),
         undirected_adjacency(*linked, damped, nodes=nodes),

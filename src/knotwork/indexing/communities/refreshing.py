@@ -13,6 +13,7 @@ from knotwork.indexing.communities.network import read_network
 from knotwork.records import Community, content_id
 from knotwork.stores.base import Store
 from knotwork.stores.communities import CommunityStore, StoresCommunities
+from knotwork.stores.homonyms import read_senses
 from knotwork.stores.resolutions import StoresResolutions, read_groups
 
 OPTIONS_META = "communities"
@@ -106,9 +107,16 @@ def refresh_communities(
 
 
 def names_key(store: Store) -> str:
-    """Return what changes with which names are one, however that is decided; "" where none are."""
-    groups = read_groups(store)
-    return content_id(*(f"{one} {other}" for one, other in groups.items())) if groups else ""
+    """Return what changes with which names are one, however that is decided, and with which mean
+    several things; "" where none do.
+    """
+    joined = [f"{one} {other}" for one, other in read_groups(store).items()]
+    parted = [
+        f"{entity} {chunk} {number}"
+        for entity, senses in read_senses(store).items()
+        for chunk, number in senses.items()
+    ]
+    return content_id(*joined, *parted) if joined or parted else ""
 
 
 def _relinked(store: Store, before: Sequence[Community]) -> set[str]:

@@ -1,6 +1,5 @@
 """Which entities are one thing under several names: rules, and a judge for what they leave open."""
 
-from knotwork.indexing.resolution.homonyms import Homonym
 from knotwork.indexing.resolution.judging import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork.indexing.resolution.resolving import (
     ResolutionChanges,
@@ -9,6 +8,7 @@ from knotwork.indexing.resolution.resolving import (
     resolve_entities,
     undo,
 )
+from knotwork.records import Homonym
 
 __all__ = [
     "FULL_SHARE",

@@ -9,26 +9,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from knotwork.indexing.resolution.apartness import CONFLICTS, is_acronym
 from knotwork.indexing.resolution.evidence import Evidence, Profile
 from knotwork.indexing.resolution.names import given_agree
 from knotwork.indexing.resolution.spelling import are_spellings
+from knotwork.records import Homonym
 
 MOST_SHARED = 0.1
 """The share of the smaller surroundings that two senses of a name have in common at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Homonym:
-    """An entity whose name means several things: the chunks of each, the largest first. Chunks of
-    which nothing tells what they mean are in none.
-    """
-
-    entity_id: str
-    senses: tuple[tuple[str, ...], ...]
-    reason: str
 
 
 def find_homonyms(

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from knotwork.indexing.resolution.homonyms import Homonym
 from knotwork.indexing.resolution.resolving import RULES_META
-from knotwork.indexing.resolution.survey import survey_pairs
-from knotwork.records import Entity, SameAs
+from knotwork.records import Entity, Homonym, SameAs
 from knotwork.stores.base import Store
+from knotwork.stores.homonyms import StoresHomonyms
 from knotwork.stores.resolutions import StoresResolutions, form_groups
 
 
@@ -98,12 +97,10 @@ def read_same_names(store: Store, about: Collection[str] | None = None) -> SameN
 
 
 def read_homonyms(store: Store, about: Collection[str] | None = None) -> tuple[NamedHomonym, ...]:
-    """Return the names that mean several things, of all entities or of ``about`` (ids), by name.
-
-    They are sought anew: seconds for ten thousand entities.
+    """Return the names that mean several things, of all entities or of ``about`` (ids), by name,
+    as they were when names were last compared.
     """
-    found = survey_pairs(store, about).homonyms
-    wanted = {k: h for k, h in found.items() if about is None or k in about}
+    wanted = store.homonyms.read(about) if isinstance(store, StoresHomonyms) else {}
     entities = store.graph.entities(wanted)
     chunks = store.documents.chunks(
         {chunk for homonym in wanted.values() for sense in homonym.senses for chunk in sense}

@@ -11,9 +11,11 @@ from knotwork.indexing.resolution.describing import Question
 from knotwork.indexing.resolution.evidence import Ids, Profile
 from knotwork.indexing.resolution.survey import Survey
 from knotwork.records import RULES_SOURCE, SameAs, Verdict, content_id
+from knotwork.stores.base import Store
+from knotwork.stores.homonyms import StoresHomonyms
 from knotwork.stores.resolutions import ResolutionStore
 
-RULES_VERSION = "rules-1"
+RULES_VERSION = "rules-2"
 """Changes whenever the rules would decide otherwise: the next run then looks at every pair."""
 
 _JUDGED_SCORE = 0.85
@@ -52,6 +54,13 @@ def record_rulings(
     ]
     resolutions.remove(old)
     resolutions.put(decision for pair, decision in fresh.items() if held.get(pair) != decision)
+
+
+def record_homonyms(store: Store, survey: Survey, touched: Collection[str]) -> None:
+    """Put which names mean several things, of all entities that the survey read or that changed."""
+    if isinstance(store, StoresHomonyms):
+        among = None if survey.looked_at is None else survey.read.union(touched)
+        store.homonyms.replace(survey.homonyms.values(), among=among)
 
 
 def judged(question: Question, verdict: Verdict, source: str) -> SameAs:

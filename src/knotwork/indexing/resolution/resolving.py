@@ -17,18 +17,18 @@ from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
 
-from knotwork.indexing.resolution.homonyms import Homonym
 from knotwork.indexing.resolution.judging import Judge, ask_judge
 from knotwork.indexing.resolution.margin import Margin, read_margin
 from knotwork.indexing.resolution.recording import (
     RULES_VERSION,
     judged,
     record_conflicts,
+    record_homonyms,
     record_rulings,
 )
 from knotwork.indexing.resolution.survey import survey_pairs
 from knotwork.indexing.steps import Steps, finish
-from knotwork.records import PERSON_SOURCE, SameAs, Verdict
+from knotwork.records import PERSON_SOURCE, Homonym, SameAs, Verdict
 from knotwork.stores.base import Store
 from knotwork.stores.resolutions import ResolutionStore, StoresResolutions, form_groups, read_groups
 
@@ -95,6 +95,7 @@ def resolve_in_steps(
     margin = read_margin(store, survey, held, judge)
     with store.transaction():
         record_rulings(resolutions, survey, held, margin.kept)
+        record_homonyms(store, survey, touched)
     calls, verdicts = yield from _ask(resolutions, margin, judge)
     with store.transaction():
         record_conflicts(resolutions, survey.profiles)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from knotwork.indexing.resolution.apartness import CONFLICTS
 from knotwork.indexing.resolution.candidates import find_candidates, find_rivals
 from knotwork.indexing.resolution.evidence import (
     Ids,
@@ -14,11 +15,11 @@ from knotwork.indexing.resolution.evidence import (
     read_mentions,
     read_profiles,
 )
-from knotwork.indexing.resolution.homonyms import Homonym, find_homonyms
+from knotwork.indexing.resolution.homonyms import find_homonyms
 from knotwork.indexing.resolution.nearness import find_near
 from knotwork.indexing.resolution.rules import rule_on
 from knotwork.indexing.resolution.rulings import Ruling, view_pair
-from knotwork.records import Verdict
+from knotwork.records import Homonym, Verdict
 from knotwork.stores.base import Store
 
 
@@ -37,6 +38,8 @@ class Survey:
     apart: int = 0
     looked_at: frozenset[str] | None = None
     """The entities of which every pair was looked at; None for all."""
+    read: frozenset[str] = frozenset()
+    """The entities of which it is known whether their names mean several things."""
 
     def covers(self, pair: Ids) -> bool:
         """Tell whether the survey looked at a pair."""
@@ -61,6 +64,7 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> Survey
         aliases = read_aliases(store, sorted(involved | wanted))
     seen = involved | {entity for others in around.values() for entity in others}
     seen |= {entity for pair in aliases for entity in pair} & profiles.keys()
+    seen |= {entity for entity in wanted if _may_have_types(profiles[entity])}
     evidence = read_evidence(store, seen, aliases)
     read_mentions(store, evidence, _closely(profiles, candidates.likeness, seen))
     homonyms = find_homonyms(sorted(seen), profiles, evidence)
@@ -84,7 +88,9 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> Survey
     differ = sum(ruling.verdict is Verdict.DIFFERENT for ruling in rulings.values())
     total = len(candidates.likeness) + candidates.apart
     looked_at = None if changed is None else frozenset(wanted).union(changed)
-    return Survey(profiles, rulings, homonyms, total, candidates.apart + differ, looked_at)
+    return Survey(
+        profiles, rulings, homonyms, total, candidates.apart + differ, looked_at, frozenset(seen)
+    )
 
 
 def _closely(
@@ -99,8 +105,13 @@ def _closely(
         if any(profiles[end].person is not None for end in pair)
         for entity in pair
     }
-    typed = (e for e in seen if profiles[e].entity.type and profiles[e].entity.chunk_count > 1)
-    return persons.union(typed)
+    return persons.union(entity for entity in seen if _may_have_types(profiles[entity]))
+
+
+def _may_have_types(profile: Profile) -> bool:
+    """Tell whether chunks may give an entity types that exclude each other."""
+    entity = profile.entity
+    return entity.chunk_count > 1 and any(entity.type in pair for pair in CONFLICTS)
 
 
 def _rivals_of(

@@ -163,6 +163,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE TABLE touched_entity (entity INTEGER PRIMARY KEY);
         """,
     ),
+    Migration(
+        "0005-homonyms",
+        """
+        CREATE TABLE homonym (entity INTEGER PRIMARY KEY, reason BLOB NOT NULL);
+        CREATE TABLE sense (
+            entity INTEGER NOT NULL, number INTEGER NOT NULL, chunk INTEGER NOT NULL,
+            PRIMARY KEY (entity, number, chunk)
+        ) WITHOUT ROWID;
+        """,
+    ),
 )
 
 

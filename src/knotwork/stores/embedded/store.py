@@ -13,6 +13,7 @@ from knotwork.stores.embedded.communities import EmbeddedCommunities
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.documents import EmbeddedDocuments
 from knotwork.stores.embedded.graph import EmbeddedGraph
+from knotwork.stores.embedded.homonyms import EmbeddedHomonyms
 from knotwork.stores.embedded.integrity import find_faults
 from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
 from knotwork.stores.embedded.readings import EmbeddedReadings
@@ -43,6 +44,7 @@ class EmbeddedStore:
         self.communities = EmbeddedCommunities(database)
         self.readings = EmbeddedReadings(database)
         self.resolutions = EmbeddedResolutions(database)
+        self.homonyms = EmbeddedHomonyms(database)
 
     @classmethod
     def open(

@@ -19,6 +19,7 @@ from knotwork.records import (
     Description,
     Document,
     EntitySummary,
+    Homonym,
     Mention,
     Relation,
     SameAs,
@@ -64,6 +65,7 @@ class State:
     summaries: dict[str, EntitySummary] = field(default_factory=dict)
     same_as: dict[tuple[str, str], SameAs] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
+    homonyms: dict[str, Homonym] = field(default_factory=dict)
 
     def copy(self) -> State:
         return State(
@@ -84,6 +86,7 @@ class State:
             dict(self.summaries),
             dict(self.same_as),
             self.touched,
+            dict(self.homonyms),
         )
 
 

@@ -11,6 +11,7 @@ from knotwork.stores.base import Capability
 from knotwork.stores.memory.communities import MemoryCommunities
 from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
 from knotwork.stores.memory.graph import MemoryGraph
+from knotwork.stores.memory.homonyms import MemoryHomonyms
 from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
 from knotwork.stores.memory.readings import MemoryReadings
 from knotwork.stores.memory.resolutions import MemoryResolutions
@@ -40,6 +41,7 @@ class MemoryStore:
         self.communities = MemoryCommunities(access)
         self.readings = MemoryReadings(access)
         self.resolutions = MemoryResolutions(access)
+        self.homonyms = MemoryHomonyms(access)
 
     def texts(self, name: str) -> MemoryTexts:
         """Return the text index of this name."""
