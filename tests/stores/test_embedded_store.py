@@ -12,6 +12,7 @@ from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.homonym_contract import HomonymStoreContract
+from knotwork.testing.property_graph_contract import PropertyGraphContract
 from knotwork.testing.reading_contract import ReadingStoreContract
 from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
@@ -62,4 +63,8 @@ class TestResolutions(ResolutionStoreContract):
 
 
 class TestHomonyms(HomonymStoreContract):
+    pass
+
+
+class TestPropertyGraphs(PropertyGraphContract):
     pass

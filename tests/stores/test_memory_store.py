@@ -9,6 +9,7 @@ from knotwork.stores.memory import MemoryStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.homonym_contract import HomonymStoreContract
+from knotwork.testing.property_graph_contract import PropertyGraphContract
 from knotwork.testing.reading_contract import ReadingStoreContract
 from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
@@ -55,4 +56,8 @@ class TestResolutions(ResolutionStoreContract):
 
 
 class TestHomonyms(HomonymStoreContract):
+    pass
+
+
+class TestPropertyGraphs(PropertyGraphContract):
     pass

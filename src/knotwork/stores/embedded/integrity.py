@@ -48,6 +48,11 @@ _AGREEMENTS = {
     "summaries of entities that nothing describes": (
         "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
     ),
+    "imported relationships without their ends": (
+        "SELECT count(*) FROM property_relationship r WHERE"
+        " NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.source)"
+        " OR NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.target)"
+    ),
     "reports that cite what does not exist": (
         "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
         " OR community NOT IN (SELECT community FROM report)"

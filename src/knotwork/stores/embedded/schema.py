@@ -173,6 +173,23 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        "0006-property-graphs",
+        """
+        CREATE TABLE property_graph (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE
+        );
+        CREATE TABLE property_node (
+            graph INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
+            labels TEXT NOT NULL, properties TEXT NOT NULL, PRIMARY KEY (graph, position)
+        ) WITHOUT ROWID;
+        CREATE TABLE property_relationship (
+            graph INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
+            type BLOB NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
+            properties TEXT NOT NULL, PRIMARY KEY (graph, position)
+        ) WITHOUT ROWID;
+        """,
+    ),
 )
 
 

@@ -16,6 +16,7 @@ from knotwork.stores.embedded.graph import EmbeddedGraph
 from knotwork.stores.embedded.homonyms import EmbeddedHomonyms
 from knotwork.stores.embedded.integrity import find_faults
 from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
+from knotwork.stores.embedded.property_graphs import EmbeddedPropertyGraphs
 from knotwork.stores.embedded.readings import EmbeddedReadings
 from knotwork.stores.embedded.resolutions import EmbeddedResolutions
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
@@ -45,6 +46,7 @@ class EmbeddedStore:
         self.readings = EmbeddedReadings(database)
         self.resolutions = EmbeddedResolutions(database)
         self.homonyms = EmbeddedHomonyms(database)
+        self.property_graphs = EmbeddedPropertyGraphs(database)
 
     @classmethod
     def open(

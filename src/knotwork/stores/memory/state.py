@@ -21,7 +21,9 @@ from knotwork.records import (
     EntitySummary,
     Homonym,
     Mention,
+    PropertyNode,
     Relation,
+    Relationship,
     SameAs,
     Section,
 )
@@ -42,6 +44,13 @@ class KeyedMatrix(NamedTuple):
 
     key: str
     rows: NDArray[np.floating[Any]]
+
+
+class StoredGraph(NamedTuple):
+    """An imported graph."""
+
+    nodes: tuple[PropertyNode, ...]
+    relationships: tuple[Relationship, ...]
 
 
 @dataclass(slots=True)
@@ -66,6 +75,7 @@ class State:
     same_as: dict[tuple[str, str], SameAs] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
     homonyms: dict[str, Homonym] = field(default_factory=dict)
+    graphs: dict[str, StoredGraph] = field(default_factory=dict)
 
     def copy(self) -> State:
         return State(
@@ -87,6 +97,7 @@ class State:
             dict(self.same_as),
             self.touched,
             dict(self.homonyms),
+            dict(self.graphs),
         )
 
 

@@ -13,6 +13,7 @@ from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
 from knotwork.stores.memory.graph import MemoryGraph
 from knotwork.stores.memory.homonyms import MemoryHomonyms
 from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
+from knotwork.stores.memory.property_graphs import MemoryPropertyGraphs
 from knotwork.stores.memory.readings import MemoryReadings
 from knotwork.stores.memory.resolutions import MemoryResolutions
 from knotwork.stores.memory.state import Access, State
@@ -42,6 +43,7 @@ class MemoryStore:
         self.readings = MemoryReadings(access)
         self.resolutions = MemoryResolutions(access)
         self.homonyms = MemoryHomonyms(access)
+        self.property_graphs = MemoryPropertyGraphs(access)
 
     def texts(self, name: str) -> MemoryTexts:
         """Return the text index of this name."""

@@ -1,0 +1,109 @@
+"""Imported graphs in tables: labels and properties in JSON, ends as positions of nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from knotwork.records import PropertyNode, PropertyValue, Relationship
+from knotwork.stores.embedded.database import Database, Row
+from knotwork.stores.embedded.packing import pack_line, unpack_line
+from knotwork.stores.properties import checked_graph, checked_name
+
+_PUT_NODE = "INSERT INTO property_node VALUES (?, ?, ?, ?, ?)"
+_PUT_RELATIONSHIP = "INSERT INTO property_relationship VALUES (?, ?, ?, ?, ?, ?, ?)"
+_NODES = "SELECT id, labels, properties FROM property_node WHERE graph = ? ORDER BY position"
+_RELATIONSHIPS = (
+    "SELECT id, type, source, target, properties FROM property_relationship"
+    " WHERE graph = ? ORDER BY position"
+)
+
+
+class StoredGraph(NamedTuple):
+    """The rows of an imported graph: (id, labels, properties) and (id, type, ends, properties)."""
+
+    nodes: list[Row]
+    relationships: list[Row]
+
+
+class EmbeddedPropertyGraphs:
+    """The `PropertyGraphStore` of the embedded store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(
+        self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
+    ) -> None:
+        """Put a graph in the place of the one with its name.
+
+        Raises StoreError where two ids are equal, an end is missing, or a value cannot be kept.
+        """
+        kept, edges = checked_graph(nodes, relationships)
+        with self._database.transaction():
+            self.remove(checked_name(name))
+            self._database.write("INSERT INTO property_graph (name) VALUES (?)", (pack_line(name),))
+            key = self.key(name)
+            assert key is not None  # it was put there just now
+            positions = {node.id: position for position, node in enumerate(kept)}
+            self._database.write_many(_PUT_NODE, _node_rows(key, kept))
+            self._database.write_many(_PUT_RELATIONSHIP, _edge_rows(key, edges, positions))
+
+    def remove(self, name: str) -> None:
+        """Remove the graph of this name, if there is one."""
+        with self._database.transaction():
+            key = self.key(name)
+            if key is None:
+                return
+            for table in ("property_relationship", "property_node"):
+                self._database.write(f"DELETE FROM {table} WHERE graph = ?", (key,))  # noqa: S608
+            self._database.write("DELETE FROM property_graph WHERE id = ?", (key,))
+
+    def names(self) -> list[str]:
+        """Return the names of all graphs, ascending."""
+        rows = self._database.rows("SELECT name FROM property_graph")
+        return sorted(unpack_line(name) for (name,) in rows)
+
+    def key(self, name: str) -> int | None:
+        """Return what stands for the graph of this name until it is put anew or removed."""
+        row = self._database.row("SELECT id FROM property_graph WHERE name = ?", (pack_line(name),))
+        return None if row is None else int(row[0])
+
+    def read(self, key: int) -> StoredGraph:
+        """Return the rows of the graph with this key, in the order in which they were put."""
+        with self._database.reading():
+            nodes = self._database.fetch(_NODES, (key,))
+            return StoredGraph(nodes, self._database.fetch(_RELATIONSHIPS, (key,)))
+
+
+def unpack_properties(data: str) -> dict[str, PropertyValue]:
+    """Return the properties that were packed into JSON."""
+    found: dict[str, PropertyValue] = json.loads(data)
+    return found
+
+
+def _pack(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _node_rows(key: int, nodes: Iterable[PropertyNode]) -> Iterator[tuple[int | str | bytes, ...]]:
+    for position, node in enumerate(nodes):
+        labels, properties = _pack(node.labels), _pack(_plain(node.properties))
+        yield key, position, pack_line(node.id), labels, properties
+
+
+def _edge_rows(
+    key: int, edges: Iterable[Relationship], positions: Mapping[str, int]
+) -> Iterator[tuple[int | str | bytes, ...]]:
+    for position, edge in enumerate(edges):
+        ends = positions[edge.source], positions[edge.target]
+        properties = _pack(_plain(edge.properties))
+        yield key, position, pack_line(edge.id), pack_line(edge.type), *ends, properties
+
+
+def _plain(value: PropertyValue) -> PropertyValue:
+    """Return a value in the types that JSON knows."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

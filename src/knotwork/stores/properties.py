@@ -1,0 +1,82 @@
+"""What an imported graph must be like before any store takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from knotwork.errors import StoreError
+from knotwork.records import PropertyNode, PropertyValue, Relationship
+from knotwork.stores.queries import OWN_GRAPH
+
+_DEEPEST = 32
+
+
+def checked_name(name: str) -> str:
+    """Return the name of an imported graph; raises StoreError for that of the index's own."""
+    if name == OWN_GRAPH:
+        raise StoreError(
+            "An imported graph needs a name: the one without is the index's own.",
+            fix="Give the graph a name, such as `people`.",
+        )
+    return name
+
+
+def checked_graph(
+    nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
+) -> tuple[list[PropertyNode], list[Relationship]]:
+    """Return a graph whose ids are distinct, whose ends exist and whose values can be kept.
+
+    A property without a value is left out. Raises StoreError, naming what is wrong.
+    """
+    kept = [
+        PropertyNode(node.id, tuple(dict.fromkeys(node.labels)), _checked(node.id, node.properties))
+        for node in nodes
+    ]
+    known = {node.id for node in kept}
+    if len(known) < len(kept):
+        raise StoreError(f"Two nodes have the id `{_first_double(n.id for n in kept)}`.")
+    edges: list[Relationship] = []
+    for edge in relationships:
+        for end in (edge.source, edge.target):
+            if end not in known:
+                raise StoreError(f"The relationship `{edge.id}` ends at `{end}`, which is no node.")
+        properties = _checked(edge.id, edge.properties)
+        edges.append(Relationship(edge.id, edge.type, edge.source, edge.target, properties))
+    if len({edge.id for edge in edges}) < len(edges):
+        raise StoreError(f"Two relationships have the id `{_first_double(e.id for e in edges)}`.")
+    return kept, edges
+
+
+def _first_double(ids: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for identifier in ids:
+        if identifier in seen:
+            return identifier
+        seen.add(identifier)
+    raise AssertionError("no id stands twice")
+
+
+def _checked(owner: str, properties: Mapping[str, PropertyValue]) -> dict[str, PropertyValue]:
+    found: dict[str, PropertyValue] = {}
+    for key, value in properties.items():
+        if value is not None:
+            _require_value(value, f"`{key}` of `{owner}`", _DEEPEST)
+            found[key] = value
+    return found
+
+
+def _require_value(value: PropertyValue, place: str, depth: int) -> None:
+    if value is None or isinstance(value, str | bool | int | float):
+        return
+    if depth and isinstance(value, list | tuple):
+        for item in value:
+            _require_value(item, place, depth - 1)
+        return
+    if depth and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        for item in value.values():
+            _require_value(item, place, depth - 1)
+        return
+    raise StoreError(
+        f"The property {place} is a {type(value).__name__}; a property is a string, a number, a"
+        " truth value, or a list or mapping of these."
+    )
