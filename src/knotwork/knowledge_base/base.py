@@ -18,6 +18,7 @@ from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.inference.role_models import forget_calls
+from knotwork.knowledge_base.graph_import import GraphImporting
 from knotwork.knowledge_base.merging import Merging
 from knotwork.knowledge_base.statistics import Statistics, read_statistics
 from knotwork.records import Answer, Direction, Document, Evidence, Query, Subgraph
@@ -38,7 +39,7 @@ NO_VECTORS_NOTE = (
 )
 
 
-class KnowledgeBase(Merging):
+class KnowledgeBase(Merging, GraphImporting):
     """One index with all that fills it and asks it.
 
     Reading from several threads is safe. Parts are made on first use: a knowledge base that only
