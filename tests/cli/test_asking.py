@@ -114,7 +114,16 @@ def test_explain_adds_the_evidence():
 
 def test_the_object_of_a_search_has_the_promised_keys():
     payload = knotwork("search", DESIGNER, "-k", "3", "--json").json
-    assert list(payload) == ["query", "retriever", "confidence", "hits", "notes"]
+    assert list(payload) == [
+        "query",
+        "retriever",
+        "confidence",
+        "hits",
+        "paths",
+        "results",
+        "trace",
+        "notes",
+    ]
     assert payload["query"] == DESIGNER
     assert [hit["rank"] for hit in payload["hits"]] == [1, 2, 3]
     for hit in payload["hits"]:

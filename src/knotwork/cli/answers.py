@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, count_of, join_lines
-from knotwork.records import Answer, Citation, Evidence, Hit
+from knotwork.records import Answer, Citation, Evidence, Hit, QueryResult
 from knotwork.synthesis.answering import LOW_CONFIDENCE
 from knotwork.synthesis.messages import low_confidence
 from knotwork.text.languages import detect_language
 
 _EXCERPT_LENGTH = 320
+_MOST_PATHS = 5
+_MOST_ROWS = 20
 
 
 def print_answer(
@@ -88,8 +90,14 @@ def describe_cost(answer: Answer) -> str:
 def print_evidence(
     terminal: Terminal, evidence: Evidence, documents: Titles, *, explain: bool
 ) -> None:
-    """Print the hits, each with why it is here when ``explain``."""
-    if not evidence.hits:
+    """Print what statements gave back, paths, and the hits; ``explain`` also tells why each is
+    here, and what the retriever did.
+    """
+    for result in evidence.results:
+        print_result(terminal, result)
+    for number, path in enumerate(evidence.paths[:_MOST_PATHS], start=1):
+        terminal.say(f"path {number}: {join_lines(path.text)}  {path.score:.3f}", style="magenta")
+    if not evidence.hits and not evidence.results:
         terminal.say("No passage found.")
     for rank, hit in enumerate(evidence.hits, start=1):
         document = documents.get(hit.chunk.document_id)
@@ -99,8 +107,26 @@ def print_evidence(
         terminal.say(shorten(choose_excerpt(hit)), indent=4)
         if explain:
             print_reasons(terminal, hit)
+    for step in evidence.trace if explain else ():
+        terminal.say(f"· {join_lines(step)}", style="dim")
     for note in evidence.notes:
         terminal.note(note, style="dim")
+
+
+def print_result(terminal: Terminal, result: QueryResult) -> None:
+    """Print a statement and its rows."""
+    terminal.say(join_lines(result.statement), style="cyan")
+    if result.parameters:
+        bound = ", ".join(f"{name} = {value!r}" for name, value in result.parameters.items())
+        terminal.say(f"with {join_lines(bound)}", style="dim", indent=4)
+    rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
+    terminal.table(rows[:_MOST_ROWS], header=result.columns, indent=4)
+    rest = len(rows) - _MOST_ROWS
+    if not rows:
+        terminal.say("no rows", indent=4)
+    elif rest > 0 or result.truncated:
+        more = f"{max(rest, 0):,} more rows" if rest > 0 else "more rows"
+        terminal.say(f"and {more}", style="dim", indent=4)
 
 
 def print_reasons(terminal: Terminal, hit: Hit) -> None:

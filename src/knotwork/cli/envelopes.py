@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from knotwork.cli.costs import describe_made, describe_money, describe_usage
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
-from knotwork.records import Answer, Chunk, Document, Evidence, Hit, Subgraph
+from knotwork.records import (
+    Answer,
+    Chunk,
+    Document,
+    Evidence,
+    GraphPath,
+    Hit,
+    QueryResult,
+    Subgraph,
+)
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
@@ -70,7 +79,31 @@ def describe_evidence(evidence: Evidence, documents: Titles) -> dict[str, Any]:
         "hits": [
             describe_hit(rank, hit, documents) for rank, hit in enumerate(evidence.hits, start=1)
         ],
+        "paths": [describe_path(path) for path in evidence.paths],
+        "results": [describe_result(result) for result in evidence.results],
+        "trace": list(evidence.trace),
         "notes": list(evidence.notes),
+    }
+
+
+def describe_path(path: GraphPath) -> dict[str, Any]:
+    """Return the object of a path in the graph."""
+    hops = [
+        {**asdict(hop), "span": None if hop.span is None else list(hop.span)} for hop in path.hops
+    ]
+    return {"text": path.text, "score": path.score, "scores": dict(path.scores), "hops": hops}
+
+
+def describe_result(result: QueryResult) -> dict[str, Any]:
+    """Return the object of what a statement of a query language gave back."""
+    return {
+        "language": result.language,
+        "statement": result.statement,
+        "parameters": dict(result.parameters),
+        "columns": list(result.columns),
+        "rows": [list(row) for row in result.rows],
+        "truncated": result.truncated,
+        "seconds": round(result.seconds, 4),
     }
 
 

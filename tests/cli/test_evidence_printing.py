@@ -1,0 +1,66 @@
+"""Paths, rows of statements and steps of a retriever, on a terminal and as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+
+from knotwork.cli.answers import print_evidence
+from knotwork.cli.envelopes import describe_evidence
+from knotwork.cli.terminal import Terminal
+from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
+
+HOP = Hop("a", "Ada\x1b[2J", "designed", "b", "Kestrel", False, "c1", Span(3, 9), 2.0)
+BACK = Hop("b", "Kestrel", "part of", "d", "Heron", True, "c2")
+ROWS = tuple((f"name {n}", None if n else n) for n in range(25))
+RESULT = QueryResult(
+    "cypher", "MATCH (n)\nRETURN n.name, n.x", ("n.name", "n.x"), ROWS, {"who": "Ada"}
+)
+EVIDENCE = Evidence(
+    Query("who?"),
+    "paths",
+    paths=(GraphPath((HOP, BACK), 0.5, {"coarse": 0.4}),),
+    results=(RESULT,),
+    trace=("Looked for Ada.",),
+)
+
+
+def printed(evidence, *, explain):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        print_evidence(Terminal(color="never"), evidence, {}, explain=explain)
+    return out.getvalue()
+
+
+def test_paths_and_rows_are_printed_and_steps_when_asked():
+    text = printed(EVIDENCE, explain=False)
+    assert "path 1: Ada\ufffd[2J ←designed- Kestrel -part of→ Heron  0.500" in text
+    assert "MATCH (n) RETURN n.name, n.x" in text
+    assert "with who = 'Ada'" in text
+    assert "name 19" in text
+    assert "name 20" not in text
+    assert "and 5 more rows" in text
+    assert "No passage found" not in text
+    assert "Looked for Ada" not in text
+    assert "Looked for Ada" in printed(EVIDENCE, explain=True)
+
+
+def test_what_is_cut_off_or_empty_is_said():
+    few = QueryResult("sql", "SELECT 1", ("1",), ((1,),), truncated=True)
+    none = QueryResult("sql", "SELECT 2", ("2",), ())
+    text = printed(Evidence(Query("?"), "x", results=(few, none)), explain=False)
+    assert "and more rows" in text
+    assert "no rows" in text
+
+
+def test_json_has_every_hop_and_row():
+    described = json.loads(json.dumps(describe_evidence(EVIDENCE, {})))
+    (path,) = described["paths"]
+    assert path["hops"][0]["span"] == [3, 9]
+    assert path["hops"][1]["span"] is None
+    assert path["hops"][0]["relation"] == "designed"
+    (result,) = described["results"]
+    assert result["rows"] == [list(row) for row in ROWS]
+    assert result["parameters"] == {"who": "Ada"}
+    assert described["trace"] == ["Looked for Ada."]
