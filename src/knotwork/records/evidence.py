@@ -37,6 +37,9 @@ class Hit:
     ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them).
     ``seeds`` are the names of the question's entities that led here, ``path`` the bridge, if any.
     ``sentences`` are (document span, relevance in [0, 1]) of the best sentences, best first.
+    ``matched`` are the ids of the chunks that were found, where a pattern gives a wider or narrower
+    passage to read than it searched: ``chunk`` is then that passage, cut from the same document,
+    with the id of its parent chunk, if it is one, or else of the best of those found.
     """
 
     chunk: Chunk
@@ -45,6 +48,7 @@ class Hit:
     seeds: tuple[str, ...] = ()
     path: tuple[Step, ...] = ()
     sentences: tuple[tuple[Span, float], ...] = ()
+    matched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.retrieval.base import Retriever
+from knotwork.retrieval.grammar import is_expression
+from knotwork.retrieval.steps.registry import STEPS
 from knotwork.stores.base import Store
 
 Options = Mapping[str, object]
@@ -49,6 +51,30 @@ RETRIEVERS: Mapping[str, Pattern] = {
         "knotwork.retrieval.pagerank:PageRankRetriever",
         "passages that a walk from the things in question reaches most",
     ),
+    "sentence_window": Pattern(
+        "knotwork.retrieval.lexical.sentence_window:SentenceWindowRetriever",
+        "the few sentences around the best one of each passage",
+    ),
+    "siblings": Pattern(
+        "knotwork.retrieval.lexical.siblings:SiblingsRetriever",
+        "passages with those beside them in their section",
+    ),
+    "parent_child": Pattern(
+        "knotwork.retrieval.lexical.parent_child:ParentChildRetriever",
+        "the larger passages in which small ones were found",
+    ),
+    "bottom_up": Pattern(
+        "knotwork.retrieval.lexical.bottom_up:BottomUpRetriever",
+        "whole sections where most of one was found",
+    ),
+    "top_down": Pattern(
+        "knotwork.retrieval.lexical.top_down:TopDownRetriever",
+        "the best documents, their best sections, and passages in these",
+    ),
+    "summaries": Pattern(
+        "knotwork.retrieval.lexical.summaries:SummariesRetriever",
+        "passages by what their section, or their community, is about as a whole",
+    ),
 }
 
 AUTO = "auto"
@@ -69,14 +95,18 @@ def build_retriever(
     model: ChatModel | None = None,
     options: Options | None = None,
 ) -> Retriever:
-    """Build the retriever of this name over a store.
+    """Build the retriever of this name, or composed as `specification` describes, over a store.
 
-    Raises UnknownName, ConfigError for an option that it does not have, RetrievalError when the
-    store or the lack of an embedder or of a model rules it out.
+    Raises UnknownName, ConfigError for an option that it does not have or a specification with a
+    mistake, RetrievalError when the store or the lack of an embedder or of a model rules it out.
     """
     resolved = AUTO_IS if name == AUTO else name
     if resolved not in RETRIEVERS:
-        raise UnknownName("retriever", name, retriever_names())
+        if options or not (is_expression(name) or name in STEPS):
+            raise UnknownName("retriever", name, retriever_names())
+        from knotwork.retrieval.specification import build_specification
+
+        return build_specification(name, store=store, embedder=embedder, model=model)
     pattern = RETRIEVERS[resolved]
     if pattern.needs_model and model is None:
         raise RetrievalError(

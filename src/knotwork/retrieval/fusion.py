@@ -1,0 +1,133 @@
+"""Several retrievers as one: their evidence fused, deduplicated, under one budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.inference.base import Embedder
+from knotwork.records import Evidence, Hit, Query
+from knotwork.retrieval.base import Retriever
+from knotwork.retrieval.lexical.passages import drop_overlaps, merge_hits
+from knotwork.stores.base import Store
+from knotwork.text.tokens import count_tokens
+
+DEPTH = 50
+"""Hits asked of each retriever, at least."""
+
+RANK_OFFSET = 60
+"""Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+WAYS = ("scores", "rank")
+
+
+class FusedRetriever:
+    """The hits of several retrievers, ranked by what each says of them.
+
+    ``parts`` are retrievers with their weights. With ``by="scores"`` a hit has the weighted mean of
+    its scores, each in units of its retriever's best, and with ``by="rank"`` the reciprocal ranks
+    of reciprocal rank fusion. What each retriever gave stands in ``Hit.scores`` under its name.
+    With ``tokens`` the hits that are kept have at most so many tokens of text together.
+    """
+
+    name = "fuse"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        parts: Sequence[tuple[float, Retriever]],
+        by: str = "scores",
+        tokens: int = 0,
+    ) -> None:
+        del store, embedder
+        if not parts:
+            raise ConfigError("A fusion needs at least one retriever.")
+        if by not in WAYS:
+            raise UnknownName("way to fuse", by, WAYS)
+        self._parts = list(zip(_labels(r.name for _, r in parts), parts, strict=True))
+        self._by = by
+        self._tokens = tokens
+        self.name = " + ".join(label for label, _ in self._parts)
+        self.requires = frozenset().union(*(r.requires for _, r in parts))
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the fused evidence; a retriever that finds nothing takes nothing away."""
+        asked = Query(query.text, max(DEPTH, query.k))
+        found = [(label, w, retriever.retrieve(asked)) for label, (w, retriever) in self._parts]
+        hits = fuse_hits(found, by=self._by)
+        kept = hits[: max(query.k, 0)]
+        evidences = [evidence for _, _, evidence in found]
+        return Evidence(
+            query,
+            self.name,
+            tuple(keep_within(kept, tokens=self._tokens) if self._tokens else kept),
+            max(evidence.confidence for evidence in evidences),
+            tuple(dict.fromkeys(note for e in evidences for note in e.notes)),
+            paths=tuple(path for e in evidences for path in e.paths),
+            results=tuple(result for e in evidences for result in e.results),
+            trace=tuple(f"{label}: {line}" for label, _, e in found for line in e.trace),
+        )
+
+
+def fuse_hits(
+    found: Sequence[tuple[str, float, Evidence]], *, by: str = "scores", overlaps: bool = True
+) -> list[Hit]:
+    """Return the hits of labelled, weighted evidence, each once, best first.
+
+    Of passages that lie inside others the wider one stays, unless ``overlaps`` is off.
+    """
+    total = sum(weight for _, weight, _ in found) or 1.0
+    gathered: dict[str, list[Hit]] = {}
+    shares: dict[str, dict[str, float]] = {}
+    for label, weight, evidence in found:
+        best = max((hit.score for hit in evidence.hits), default=0.0)
+        for rank, hit in enumerate(evidence.hits, start=1):
+            value = hit.score / best if best > 0 else 0.0
+            value = value if by == "scores" else 1.0 / (RANK_OFFSET + rank)
+            gathered.setdefault(hit.chunk.id, []).append(hit)
+            share = shares.setdefault(hit.chunk.id, {})
+            share[label] = share.get(label, 0.0) + weight * value / total
+    hits = []
+    for identifier, same in gathered.items():
+        widest = max(same, key=lambda hit: hit.chunk.span.end - hit.chunk.span.start).chunk
+        parts = shares[identifier]
+        merged = replace(same[0], score=sum(parts.values()), scores=parts)
+        if len(same) > 1:
+            merged = replace(merge_hits([merged, *same[1:]], widest), matched=_matched(same))
+        hits.append(merged)
+    if overlaps and any(hit.matched for hit in hits):
+        hits = drop_overlaps(hits)
+    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))
+
+
+def keep_within(hits: Iterable[Hit], *, tokens: int) -> list[Hit]:
+    """Return the best hits whose texts have at most ``tokens`` together; what is too long is
+    passed over, so that a shorter one behind it may have its place.
+    """
+    kept, left = [], tokens
+    for hit in hits:
+        size = count_tokens(hit.chunk.text)
+        if size <= left:
+            kept.append(hit)
+            left -= size
+    return kept
+
+
+def _matched(hits: Sequence[Hit]) -> tuple[str, ...]:
+    """Return what hits of the same chunk were cut from; nothing where they are whole chunks."""
+    if not any(hit.matched for hit in hits):
+        return ()
+    return tuple(dict.fromkeys(i for hit in hits for i in hit.matched or (hit.chunk.id,)))
+
+
+def _labels(names: Iterable[str]) -> list[str]:
+    """Return a name for each retriever, numbered where it comes again."""
+    labels: list[str] = []
+    seen: dict[str, int] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        labels.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return labels

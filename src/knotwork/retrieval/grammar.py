@@ -1,0 +1,210 @@
+"""The language in which patterns compose, from text to a tree.
+
+An expression is stages joined by ``>``: steps on the question, one retriever, steps on its
+evidence. A stage is a sum, parts joined by ``+`` whose evidence is fused, each with a weight and a
+``*`` before it if it is to count more or less than another. A part is a name, which may have
+arguments in brackets, or an expression in brackets. Arguments are ``name=value``, joined by commas;
+an expression may come before them. A value is a number, ``true``, ``false``, a word, or a text in
+quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from knotwork.errors import ConfigError
+
+Value = int | float | bool | str
+
+LONGEST = 2_000
+"""Characters in a specification, at most."""
+
+DEEPEST = 20
+"""Brackets inside each other, at most."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>-?\d+(?:\.\d+)?)|(?P<name>[A-Za-z_][\w-]*)"
+    r"|(?P<text>\"[^\"]*\"|'[^']*')|(?P<sign>[>+*(),=]))"
+)
+_FIX = "Write for example `decompose > bm25 + dense > diversify` or `sentence_window(size=2)`."
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A name with its options; ``inner`` is an expression given as first argument."""
+
+    name: str
+    options: Mapping[str, Value] = field(default_factory=dict)
+    inner: Pipeline | None = None
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Expressions whose evidence is fused, each with its weight."""
+
+    parts: tuple[tuple[float, Call | Pipeline], ...]
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Stages through which a question, and then its evidence, go in order."""
+
+    stages: tuple[Call | Sum | Pipeline, ...]
+    place: int = 0
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    place: int
+
+
+def is_expression(text: str) -> bool:
+    """Tell whether a text is more than a plain name."""
+    return re.fullmatch(r"\s*[A-Za-z_][\w-]*\s*", text) is None
+
+
+def parse_specification(text: str) -> Pipeline:
+    """Return the tree of a specification.
+
+    Raises ConfigError that says what is wrong, at which character, and what is valid there.
+    """
+    if len(text) > LONGEST:
+        raise ConfigError(f"A retriever has at most {LONGEST:,} characters, not {len(text):,}.")
+    parser = _Parser(text)
+    tree = parser.expression(depth=0)
+    parser.expect("end")
+    return tree
+
+
+def refuse(text: str, place: int, reason: str) -> ConfigError:
+    """Return the error for a mistake at a place, counted from 0, of a specification."""
+    where = f"at the end of `{text}`" if place >= len(text) else f"at character {place + 1}"
+    shown = "" if place >= len(text) else f" of `{text}`, before `{text[place : place + 20]}`"
+    return ConfigError(f"{reason}, {where}{shown}.", fix=_FIX)
+
+
+class _Parser:
+    """Reads a specification from left to right, one token ahead."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._read()
+        self._next = 0
+
+    def _read(self) -> list[_Token]:
+        tokens, place = [], 0
+        while place < len(self._text.rstrip()):
+            match = _TOKEN.match(self._text, place)
+            if match is None:
+                start = place + len(self._text[place:]) - len(self._text[place:].lstrip())
+                raise refuse(self._text, start, "There is a sign that means nothing here")
+            kind = match.lastgroup or ""
+            tokens.append(_Token(kind, match[kind], match.start(kind)))
+            place = match.end()
+        return [*tokens, _Token("end", "", len(self._text))]
+
+    @property
+    def _token(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> _Token:
+        token = self._token
+        self._next += 1
+        return token
+
+    def _is(self, sign: str) -> bool:
+        return self._token.kind == "sign" and self._token.text == sign
+
+    def expect(self, wanted: str) -> _Token:
+        """Take the next token, which must be this sign, or of this kind."""
+        if self._token.kind == wanted or self._is(wanted):
+            return self._take()
+        names = {"end": "the end", "name": "a name"}
+        wanted = names.get(wanted, f"`{wanted}`")
+        raise refuse(self._text, self._token.place, f"Expected {wanted}")
+
+    def expression(self, *, depth: int) -> Pipeline:
+        if depth > DEEPEST:
+            raise refuse(self._text, self._token.place, "There are too many brackets")
+        place = self._token.place
+        stages = [self._sum(depth)]
+        while self._is(">"):
+            self._take()
+            stages.append(self._sum(depth))
+        return Pipeline(tuple(stages), place)
+
+    def _sum(self, depth: int) -> Call | Sum | Pipeline:
+        place = self._token.place
+        parts = [self._part(depth)]
+        while self._is("+"):
+            self._take()
+            parts.append(self._part(depth))
+        if len(parts) == 1 and parts[0][0] == 1.0:
+            return parts[0][1]
+        return Sum(tuple(parts), place)
+
+    def _part(self, depth: int) -> tuple[float, Call | Pipeline]:
+        weight = 1.0
+        if self._token.kind == "number":
+            token = self._take()
+            weight = float(token.text)
+            if weight <= 0:
+                raise refuse(self._text, token.place, "A weight must be above 0")
+            self.expect("*")
+        if self._is("("):
+            self._take()
+            inner = self.expression(depth=depth + 1)
+            self.expect(")")
+            return weight, inner
+        if self._token.kind != "name":
+            raise refuse(self._text, self._token.place, "Expected a retriever or a step")
+        return weight, self._call(depth)
+
+    def _call(self, depth: int) -> Call:
+        name = self._take()
+        options: dict[str, Value] = {}
+        inner = None
+        if self._is("("):
+            self._take()
+            if not self._is(")"):
+                inner = self._arguments(options, depth)
+            self.expect(")")
+        return Call(name.text, options, inner, name.place)
+
+    def _arguments(self, options: dict[str, Value], depth: int) -> Pipeline | None:
+        """Read arguments into ``options``; return the expression among them, if there is one."""
+        inner = None
+        if not self._is_option():
+            inner = self.expression(depth=depth + 1)
+            if not self._is(","):
+                return inner
+            self._take()
+        while True:
+            key = self.expect("name")
+            self.expect("=")
+            if key.text in options:
+                raise refuse(self._text, key.place, f"`{key.text}` is given twice")
+            options[key.text] = self._value()
+            if not self._is(","):
+                return inner
+            self._take()
+
+    def _is_option(self) -> bool:
+        following = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
+        return self._token.kind == "name" and following.text == "=" and following.kind == "sign"
+
+    def _value(self) -> Value:
+        token = self._take()
+        if token.kind == "number":
+            return float(token.text) if "." in token.text else int(token.text)
+        if token.kind == "name":
+            return {"true": True, "false": False}.get(token.text, token.text)
+        if token.kind == "text":
+            return token.text[1:-1]
+        raise refuse(self._text, token.place, "Expected a number, a word or a text in quotes")

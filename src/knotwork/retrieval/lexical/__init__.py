@@ -1,0 +1,1 @@
+"""Patterns over the lexical graph: documents, their sections, their chunks and sentences."""

@@ -1,0 +1,198 @@
+"""Retrievers composed of others: ``decompose > bm25 + dense > diversify``.
+
+A step that works on the question stands before the retriever, one that works on its evidence behind
+it; a sum fuses. Patterns that widen passages may stand in both places: alone they search by
+themselves, behind a retriever they widen what it found.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.inference.base import Embedder
+from knotwork.inference.chat import ChatModel
+from knotwork.retrieval.base import Retriever
+from knotwork.retrieval.fusion import FusedRetriever
+from knotwork.retrieval.grammar import Call, Pipeline, Sum, Value, parse_specification, refuse
+from knotwork.retrieval.registry import AUTO, RETRIEVERS, build_retriever, retriever_names
+from knotwork.retrieval.steps.registry import STEPS
+from knotwork.stores.base import Store
+
+FUSE = "fuse"
+"""The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+_GIVEN = frozenset({"self", "store", "embedder", "model", "base", "parts"})
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What retrievers are made with."""
+
+    store: Store
+    embedder: Embedder | None = None
+    model: ChatModel | None = None
+
+
+def build_specification(
+    text: str, *, store: Store, embedder: Embedder | None = None, model: ChatModel | None = None
+) -> Retriever:
+    """Build the retriever that a specification describes.
+
+    Raises ConfigError for one that cannot be read or has a wrong option, UnknownName for an unknown
+    name, RetrievalError where a part cannot work on this store.
+    """
+    return _Builder(text, Means(store, embedder, model)).build(parse_specification(text))
+
+
+def open_base(
+    base: str | Retriever,
+    *,
+    store: Store,
+    embedder: Embedder | None = None,
+    model: ChatModel | None = None,
+) -> Retriever:
+    """Return the retriever below another: itself, or the one of this name or specification."""
+    if isinstance(base, str):
+        return build_retriever(base, store=store, embedder=embedder, model=model)
+    return base
+
+
+class _Builder:
+    def __init__(self, text: str, means: Means) -> None:
+        self._text = text
+        self._means = means
+
+    def build(self, node: Call | Sum | Pipeline) -> Retriever:
+        """Return the retriever of a part of the tree that must be one by itself."""
+        if isinstance(node, Sum):
+            return self._fuse(node, {})
+        if isinstance(node, Call):
+            return self._retriever(node)
+        return self._pipeline(node)
+
+    def _pipeline(self, node: Pipeline) -> Retriever:
+        before: list[Call] = []
+        stages = list(node.stages)
+        while stages and isinstance(stages[0], Call) and _order(stages[0].name) == "before":
+            before.append(stages[0])
+            del stages[0]
+        if not stages:
+            example = f"`{before[0].name} > {AUTO}`"
+            reason = f"There is no retriever behind `{before[-1].name}`, as in {example}"
+            raise refuse(self._text, len(self._text), reason)
+        found = self.build(stages[0])
+        for step in reversed(before):
+            found = self._step(step, found)
+        for stage in stages[1:]:
+            if not isinstance(stage, Call):
+                reason = "Behind a retriever come steps; retrievers are joined by `+`"
+                raise refuse(self._text, stage.place, reason)
+            found = self._step(stage, found)
+        return found
+
+    def _retriever(self, call: Call) -> Retriever:
+        if call.name == FUSE:
+            return self._fuse(_summed(call, self._text), call.options)
+        if call.name in STEPS:
+            side = "before" if _order(call.name) == "before" else "behind"
+            reason = f"`{call.name}` is a step, which stands {side} a retriever"
+            raise refuse(self._text, call.place, reason)
+        if call.name not in RETRIEVERS and call.name != AUTO:
+            raise _unknown(call.name)
+        means = self._means
+        if call.options or call.inner is not None:
+            pattern = RETRIEVERS.get(call.name)
+            if pattern is None:
+                raise refuse(self._text, call.place, f"`{AUTO}` has no options")
+            options: dict[str, Any] = dict(_checked(call, _kind(pattern.place)))
+            if call.inner is not None:
+                options["base"] = self._inner(call, _kind(pattern.place))
+        else:
+            options = {}
+        return build_retriever(
+            call.name,
+            store=means.store,
+            embedder=means.embedder,
+            model=means.model,
+            options=options,
+        )
+
+    def _inner(self, call: Call, kind: type) -> Retriever:
+        assert call.inner is not None, "asked for where there is one"
+        if "base" not in inspect.signature(kind).parameters:
+            raise refuse(self._text, call.inner.place, f"`{call.name}` is made of no retriever")
+        return self.build(call.inner)
+
+    def _step(self, call: Call, base: Retriever) -> Retriever:
+        """Return a step around a retriever."""
+        if call.inner is not None:
+            reason = f"`{call.name}` is behind a retriever, and is given another"
+            raise refuse(self._text, call.inner.place, reason)
+        step = STEPS.get(call.name)
+        pattern = RETRIEVERS.get(call.name)
+        place = step.place if step else pattern.place if pattern else ""
+        if not place:
+            raise _unknown(call.name)
+        kind = _kind(place)
+        if "base" not in inspect.signature(kind).parameters:
+            reason = f"`{call.name}` is a retriever, which is joined to another by `+`"
+            raise refuse(self._text, call.place, reason)
+        means = self._means
+        given: dict[str, Any] = {"store": means.store, "embedder": means.embedder, "base": base}
+        if step is not None and step.takes_model:
+            given["model"] = means.model
+        made: Retriever = kind(**given, **_checked(call, kind))
+        return made
+
+    def _fuse(self, node: Sum, options: Mapping[str, Value]) -> Retriever:
+        parts = [(weight, self.build(part)) for weight, part in node.parts]
+        checked: dict[str, Any] = dict(_checked(Call(FUSE, options), FusedRetriever))
+        return FusedRetriever(store=self._means.store, parts=parts, **checked)
+
+
+def _order(name: str) -> str:
+    return STEPS[name].order if name in STEPS else ""
+
+
+def _unknown(name: str) -> UnknownName:
+    return UnknownName("retriever or step", name, [*retriever_names(), *STEPS, FUSE])
+
+
+def _summed(call: Call, text: str) -> Sum:
+    stages = call.inner.stages if call.inner is not None else ()
+    if len(stages) != 1:
+        raise refuse(text, call.place, f"`{FUSE}` is given a sum, as in `{FUSE}(bm25 + dense)`")
+    stage = stages[0]
+    return stage if isinstance(stage, Sum) else Sum(((1.0, stage),), call.place)
+
+
+def _kind(place: str) -> type:
+    module, _, name = place.partition(":")
+    kind: type = getattr(import_module(module), name)
+    return kind
+
+
+def _checked(call: Call, kind: type) -> Mapping[str, Value]:
+    """Return the options of a call, if its class has them all, of these types."""
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if name not in _GIVEN and type(parameter.default) in {int, float, bool, str}
+    }
+    checked: dict[str, Value] = {}
+    for name, value in call.options.items():
+        if name not in known:
+            raise UnknownName(f"option of `{call.name}`", name, known, place=f" in `{call.name}`")
+        wanted = type(known[name].default)
+        given = float(value) if wanted is float and type(value) is int else value
+        if type(given) is not wanted:
+            must = _WORDS[wanted]
+            raise ConfigError(f"`{name}` of `{call.name}` is `{value}`, but must be {must}.")
+        checked[name] = given
+    return checked

@@ -1,0 +1,1 @@
+"""Steps before and behind a retriever: what changes the question, and what changes its evidence."""

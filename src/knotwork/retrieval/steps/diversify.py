@@ -1,0 +1,86 @@
+"""Diversity: what says something new comes before what repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import ConfigError
+from knotwork.inference.base import Embedder
+from knotwork.records import Evidence, Hit, Query
+from knotwork.retrieval.base import Retriever
+from knotwork.stores.base import Store
+from knotwork.text.terms import content_terms
+
+CANDIDATES_FOR_EACH = 3
+"""Hits among which each place is given, for every place wanted."""
+
+
+class Diversify:
+    """Hits in the order of maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+
+    The next hit is the one whose score, less ``strength`` times its similarity to the most similar
+    hit before it, is best: as a factor, so that scores stay above 0. Two passages are as similar as
+    the cosine of their vectors, or, where one has none, as the share of their terms in common.
+    """
+
+    name = "diversify"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        strength: float = 0.3,
+    ) -> None:
+        del embedder
+        if not 0 <= strength <= 1:
+            raise ConfigError(f"`strength` is `{strength}`, but must be from 0 to 1.")
+        self._store = store
+        self._base = base
+        self._strength = strength
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the best hits, each as it adds to those before it."""
+        evidence = self._base.retrieve(Query(query.text, query.k * CANDIDATES_FOR_EACH))
+        hits = evidence.hits
+        if not hits:
+            return replace(evidence, query=query)
+        alike = similarities(hits, self._store)
+        scores = np.array([max(hit.score, 0.0) for hit in hits])
+        nearest = np.zeros(len(hits))
+        open_places = np.ones(len(hits), dtype=np.bool_)
+        chosen: list[Hit] = []
+        for _ in range(min(max(query.k, 0), len(hits))):
+            worths = np.where(open_places, scores * (1 - self._strength * nearest), -1.0)
+            place = int(np.argmax(worths))
+            value = float(worths[place])
+            hit = hits[place]
+            parts = hit.scores | {"repeats": value - hit.score}
+            chosen.append(replace(hit, score=value, scores=parts))
+            open_places[place] = False
+            nearest = np.maximum(nearest, alike[place])
+        return replace(evidence, query=query, hits=tuple(chosen))
+
+
+def similarities(hits: Sequence[Hit], store: Store) -> NDArray[np.float64]:
+    """Return how alike each two hits are, from 0 to 1, of shape (n, n)."""
+    ids = [hit.chunk.id for hit in hits]
+    vectors = store.vectors("chunk").get(ids)
+    alike = np.zeros((len(hits), len(hits)))
+    known = [place for place, identifier in enumerate(ids) if identifier in vectors]
+    if known:
+        rows = np.concatenate([vectors[ids[place]][:1] for place in known]).astype(np.float64)
+        alike[np.ix_(known, known)] = np.clip(rows @ rows.T, 0.0, 1.0)
+    without = [place for place in range(len(hits)) if ids[place] not in vectors]
+    words = [frozenset(content_terms(hit.chunk.text)) for hit in hits] if without else []
+    for place in without:
+        for other in range(len(hits)):
+            shared = len(words[place] & words[other]) / max(len(words[place] | words[other]), 1)
+            alike[place, other] = alike[other, place] = shared
+    return alike

@@ -1,0 +1,144 @@
+"""Reranking: look at the best passages again, each with the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
+from knotwork.inference.base import Embedder
+from knotwork.inference.chat import ChatModel
+from knotwork.inference.chat_server import ChatServer
+from knotwork.inference.reranking import Reranker, ServedReranker
+from knotwork.records import Evidence, Hit, Query
+from knotwork.retrieval.base import Retriever
+from knotwork.retrieval.question import Question, read_question
+from knotwork.retrieval.sentences import sentence_coverage
+from knotwork.retrieval.steps.asking import ask_ratings, require_model
+from knotwork.retrieval.weights import DEFAULT_WEIGHTS
+from knotwork.stores.base import Store
+from knotwork.text.terms import content_terms
+
+WAYS = ("features", "model", "server")
+
+SERVER_TIMEOUT_S = 60.0
+TEXT_CHARACTERS = 2_000
+"""Of a passage that a model reads, the first so many."""
+
+
+class Rerank:
+    """The best ``depth`` hits in a new order; those behind them stay behind.
+
+    A hit's score becomes ``(1 - weight)`` of its own, in units of the best, and ``weight`` of the
+    new judgement: ``by="features"`` how the question's words stand together in one sentence, in
+    their order and in the titles; ``"model"`` the ratings of a language model, all in one call;
+    ``"server"`` those of the cross-encoder ``encoder`` behind the `/rerank` endpoint at ``url``. A
+    ``reranker`` may be given in place of the last.
+    """
+
+    name = "rerank"
+
+    def __init__(  # noqa: PLR0913  options of one step, all by keyword
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        reranker: Reranker | None = None,
+        by: str = "features",
+        depth: int = 20,
+        weight: float = -1.0,
+        url: str = "",
+        encoder: str = "reranker",
+    ) -> None:
+        del embedder
+        if by not in WAYS:
+            raise UnknownName("way to rerank", by, WAYS)
+        if depth < 1 or weight > 1:
+            raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
+        self._store = store
+        self._base = base
+        self._model = require_model(model, self.name) if by == "model" else None
+        self._reranker = reranker
+        if by == "server" and reranker is None:
+            if not url:
+                raise RetrievalError(
+                    "`rerank(by=server)` needs the address of a server.",
+                    fix='Write rerank(by=server, url="http://localhost:8080/v1").',
+                )
+            server = ChatServer(url, api_key=None, timeout_s=SERVER_TIMEOUT_S)
+            self._reranker = ServedReranker(encoder, server)
+        self._depth = depth
+        usual = 0.2 if by == "features" and reranker is None else 0.7
+        self._weight = weight if weight >= 0 else usual
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence with its best hits in a new order."""
+        evidence = self._base.retrieve(Query(query.text, max(query.k, self._depth)))
+        hits = list(evidence.hits)
+        head, tail = hits[: self._depth], hits[self._depth :]
+        notes: tuple[str, ...] = ()
+        try:
+            judged = self._judge(query.text, head) if head else []
+        except ModelError as error:
+            judged, notes = [], (f"The passages were not reranked: {error.message}",)
+        if judged:
+            hits = self._merge(head, judged) + tail
+        return replace(
+            evidence,
+            query=query,
+            hits=tuple(hits[: max(query.k, 0)]),
+            notes=(*evidence.notes, *notes),
+        )
+
+    def _merge(self, head: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
+        """Return hits by both scores; they stay between the best score and the least of theirs."""
+        best = max(hit.score for hit in head)
+        least = min(hit.score for hit in head)
+        width = best - least
+        found = []
+        for hit, value in zip(head, judged, strict=True):
+            own = (hit.score - least) / width if width > 0 else 1.0
+            score = least + width * ((1 - self._weight) * own + self._weight * value)
+            parts = hit.scores | {"rerank": score - hit.score}
+            found.append(replace(hit, score=score, scores=parts))
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
+
+    def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
+        """Return what each hit is worth, the best 1 and the least 0 where they differ."""
+        if self._reranker is not None or self._model is not None:
+            texts = [f"{hit.chunk.context}\n{hit.chunk.text}"[:TEXT_CHARACTERS] for hit in hits]
+            if self._reranker is not None:
+                return _spread(np.array(self._reranker.score(text, texts)))
+            assert self._model is not None, "one of the two is there"
+            return ask_ratings(text, texts, self._model)
+        question = read_question(
+            text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        return _spread(np.array([judge_by_features(question, hit) for hit in hits]))
+
+
+def judge_by_features(question: Question, hit: Hit) -> float:
+    """Return how a passage has the question's words: in one sentence, in order, in its titles."""
+    if not question.terms:
+        return 0.0
+    masks = sentence_coverage(question, {hit.chunk.id: hit.chunk})[hit.chunk.id]
+    together = max((float(mask @ question.weights) for mask in masks), default=0.0)
+    text = content_terms(f"{hit.chunk.context} {hit.chunk.text}")
+    asked = set(pairwise(content_terms(question.text)))
+    in_order = len(asked & set(pairwise(text))) / max(len(asked), 1)
+    titles = set(content_terms(hit.chunk.context))
+    shares = zip(question.terms, question.weights, strict=True)
+    titled = sum(weight for term, weight in shares if term in titles)
+    return together + 0.5 * in_order + 0.3 * float(titled)
+
+
+def _spread(values: NDArray[np.float64]) -> list[float]:
+    low, high = float(values.min()), float(values.max())
+    return [(float(value) - low) / (high - low) if high > low else 1.0 for value in values]
