@@ -1,0 +1,1 @@
+"""Retrievers that put a question into a query language, run it read-only, and cite the rows."""

@@ -1,0 +1,134 @@
+"""Tables that answer SQL: their schema, the columns that join them, plans written as statements."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+
+from knotwork.records import QueryResult
+from knotwork.retrieval.queries.plans import QueryPlan, check_plan
+from knotwork.retrieval.queries.schema import (
+    KindShape,
+    LinkShape,
+    TargetSchema,
+    shape_property,
+)
+from knotwork.retrieval.queries.statements import Statement
+from knotwork.retrieval.queries.values import CollectedValues, StoredValue, StoredValues
+from knotwork.retrieval.queries.written_sql import quote_column, write_sql
+from knotwork.stores.tables import TableFile, TableShape
+
+LOOKED_AT_ROWS = 300
+MOST_VALUES = 50_000
+ROW_LIMIT = 1_000
+RUN_TIMEOUT_S = 10.0
+_JOINING_SHARE = 0.8
+"""The share of the values of one column that another must hold for the two to join tables."""
+
+
+class SqlTables:
+    """The tables of one file. Schema and values are read once for each state of it."""
+
+    language = "sql"
+
+    def __init__(
+        self,
+        tables: TableFile,
+        *,
+        words: Mapping[str, tuple[str, ...]] | None = None,
+        timeout_s: float = RUN_TIMEOUT_S,
+    ) -> None:
+        self._tables = tables
+        self._words = dict(words or {})
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._read: tuple[int, TargetSchema, StoredValues] | None = None
+
+    def schema(self) -> TargetSchema:
+        """Return tables and columns with samples, and the pairs of columns that join them."""
+        return self._current()[1]
+
+    def values(self) -> StoredValues:
+        """Return what finds the values of columns."""
+        return self._current()[2]
+
+    def write(self, plan: QueryPlan) -> Statement:
+        """Return the statement of a plan. Raises QueryRefused for one that does not fit."""
+        schema = self.schema()
+        check_plan(plan, schema)
+        text, parameters = write_sql(plan, schema)
+        return Statement(text, parameters, origin="fragments")
+
+    def run(self, statement: Statement, *, source: str = "") -> QueryResult:
+        """Run a statement on the tables; raises as `TableFile.run`."""
+        result = self._tables.run(
+            statement.text,
+            statement.parameters,
+            row_limit=ROW_LIMIT,
+            timeout_s=self._timeout_s,
+        )
+        return QueryResult(
+            self.language,
+            result.statement,
+            result.columns,
+            result.rows,
+            dict(statement.parameters),
+            truncated=result.truncated,
+            seconds=result.seconds,
+            source=source,
+        )
+
+    def _current(self) -> tuple[int, TargetSchema, StoredValues]:
+        with self._lock:
+            generation = self._tables.generation()
+            if self._read is None or self._read[0] != generation:
+                shapes = self._tables.tables()
+                values = list(self._collect(shapes))
+                schema = TargetSchema(
+                    self.language,
+                    tuple(self._kind(shape) for shape in shapes),
+                    tuple(_find_joins(shapes, values)),
+                    self._words,
+                )
+                self._read = generation, schema, CollectedValues(values)
+            return self._read
+
+    def _kind(self, shape: TableShape) -> KindShape:
+        statement = f"SELECT * FROM {quote_column(shape.name)} LIMIT {LOOKED_AT_ROWS}"  # noqa: S608
+        rows = self._tables.run(statement).rows
+        columns = [
+            shape_property(name, [row[place] for row in rows])
+            for place, (name, _) in enumerate(shape.columns)
+        ]
+        return KindShape(shape.name, shape.rows, tuple(columns))
+
+    def _collect(self, shapes: Sequence[TableShape]) -> Iterator[StoredValue]:
+        for shape in shapes:
+            for column, _ in shape.columns:
+                statement = (
+                    f"SELECT DISTINCT {quote_column(column)}"  # noqa: S608  names are quoted
+                    f" FROM {quote_column(shape.name)} LIMIT {MOST_VALUES}"
+                )
+                for (value,) in self._tables.run(statement, row_limit=MOST_VALUES).rows:
+                    if value is not None:
+                        yield StoredValue(shape.name, column, value)
+
+
+def _find_joins(shapes: Sequence[TableShape], values: Sequence[StoredValue]) -> Iterator[LinkShape]:
+    """Yield pairs of columns of two tables of which one holds most of the other's values.
+
+    The column that is joined to holds each value once, as a key does, and the names of the two
+    have a word in common, or one is named after the other's table.
+    """
+    held: dict[tuple[str, str], set[object]] = {}
+    for item in values:
+        held.setdefault((item.kind, item.property), set()).add(item.value)
+    rows = {shape.name: shape.rows for shape in shapes}
+    for (target, key), keys in sorted(held.items()):
+        if len(keys) < max(rows[target], 2):
+            continue
+        for (source, column), found in sorted(held.items()):
+            is_named = set(column.split("_")) & {*key.split("_"), target, target.rstrip("s")}
+            shared = len(found & keys)
+            if source != target and is_named and shared >= _JOINING_SHARE * len(found):
+                yield LinkShape(f"{source}.{column}", source, target, shared, columns=(column, key))
