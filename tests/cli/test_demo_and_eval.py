@@ -111,8 +111,20 @@ def test_eval_prints_a_table_and_bars_and_draws_a_plot(dataset):
     assert outcome.code == 0
     assert "recall@5" in outcome.out
     assert "█" in outcome.out
-    assert "bm25 - pagerank: " in outcome.out
+    assert "Paired difference to bm25 in recall@5" in outcome.out
+    assert "Paired difference to bm25 in all_gold@5" in outcome.out
     assert Path("means.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_eval_measures_every_retriever_against_hybrid(dataset):
+    outcome = knotwork("eval", dataset, "--all", "--json", *NO_MODEL)
+    payload = outcome.json
+    names = list(payload["retrievers"])
+    assert names[0] == "hybrid"
+    assert {"bm25", "graph", "pagerank"} < set(names)
+    assert {item["first"] for item in payload["comparisons"]} == {"hybrid"}
+    assert "needs an embedder" in payload["skipped"]["dense"]
+    assert set(payload["tokens"].values()) == {0.0}
 
 
 def test_eval_refuses_what_is_no_data_set(tmp_path):

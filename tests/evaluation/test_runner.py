@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.retrieval.small_index import PASSAGES
 
-from knotwork.errors import ConfigError
+from knotwork.errors import ConfigError, RetrievalError
 from knotwork.evaluation.datasets import load_dataset
 from knotwork.evaluation.report import as_json
 from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
@@ -52,9 +52,26 @@ def test_every_retriever_is_measured_on_every_question(folder):
     assert report["retrievers"]["auto"]["recall@2"] == 1.0
     assert report["retrievers"]["auto"]["mrr"] == 1.0
     assert report["retrievers"]["bm25"]["all_gold@8"] <= 1.0
-    (difference,) = report["differences"]
-    assert (difference["first"], difference["second"]) == ("auto", "bm25")
+    assert report["tokens"] == {"auto": 0.0, "bm25": 0.0}
+    differences = report["comparisons"]
+    assert {(item["first"], item["second"]) for item in differences} == {("auto", "bm25")}
+    assert [item["metric"] for item in differences] == list(report["retrievers"]["auto"])
     json.dumps(report)
+
+
+def test_what_cannot_run_is_left_out_with_its_reason_or_ends_the_run(folder):
+    dataset = load_dataset(folder)
+    store = open_store("memory:", create=True)
+    index(dataset, store, None)
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    asked = list(
+        evaluate(dataset, ["bm25", "dense"], store=store, embedder=None, run=run, skipping=True)
+    )
+    assert asked[-1].done == 2
+    assert list(run.runs) == ["bm25"]
+    assert "needs an embedder" in run.skipped["dense"]
+    with pytest.raises(RetrievalError, match="embedder"):
+        list(evaluate(dataset, ["dense"], store=store, embedder=None, run=run))
 
 
 def test_a_second_run_embeds_nothing(folder, tmp_path):

@@ -17,6 +17,7 @@ COMMANDS = {
     "import": ("import_index", "Bring in an index of GraphRAG or LightRAG."),
     "ask": ("ask", "Answer a question, with the sources."),
     "search": ("search", "Find passages."),
+    "retrievers": ("retrievers", "List the ways to find passages."),
     "explore": ("explore", "Walk the knowledge graph from names."),
     "communities": ("communities", "Show what the documents are about as a whole."),
     "graph": ("graph", "Count or export the knowledge graph, join names."),

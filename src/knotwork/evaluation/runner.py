@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from knotwork.config import IndexSettings, fingerprint
+from knotwork.errors import RetrievalError
 from knotwork.evaluation.datasets import Case, Dataset
 from knotwork.evaluation.metrics import METRICS
 from knotwork.evaluation.significance import Comparison, compare_paired
@@ -19,6 +20,8 @@ from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages, document_source
 from knotwork.indexing.tiers import Tiers
 from knotwork.inference.base import Embedder
+from knotwork.inference.metered import UsageMeter
+from knotwork.inference.role_models import RoleModels
 from knotwork.records import Evidence, Query, content_id
 from knotwork.retrieval.registry import build_retriever
 from knotwork.stores.base import Store
@@ -44,12 +47,15 @@ class Asked:
 
 @dataclass(slots=True)
 class RetrieverRun:
-    """What one retriever did: per question the ranked uris, the metrics and the seconds."""
+    """What one retriever did: per question the ranked uris, the metrics and the seconds; and the
+    ``tokens`` that a language model took for all of them.
+    """
 
     retriever: str
     ranked: list[list[str]] = field(default_factory=list)
     values: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    tokens: int = 0
 
     def means(self) -> dict[str, float]:
         """Return each metric's mean over the questions."""
@@ -58,11 +64,12 @@ class RetrieverRun:
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """The runs of all retrievers on one data set."""
+    """The runs of all retrievers on one data set; ``skipped`` says why some could not run."""
 
     dataset: str
     questions: int
     runs: dict[str, RetrieverRun] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
     def compare(self, first: str, second: str, metric: str) -> Comparison:
         """Compare two retrievers on one metric, question by question."""
@@ -107,12 +114,27 @@ def evaluate(
     store: Store,
     embedder: Embedder | None,
     run: EvaluationRun,
+    models: RoleModels | None = None,
+    skipping: bool = False,
 ) -> Iterator[Asked]:
-    """Ask every question of every retriever; fill ``run``, yielding after each question."""
+    """Ask every question of every retriever; fill ``run``, yielding after each question.
+
+    Raises RetrievalError for a retriever that cannot work on this index; with ``skipping`` it is
+    left out, with the reason.
+    """
     total = len(dataset.cases) * len(names)
     done = 0
     for name in names:
-        retriever = build_retriever(name, store=store, embedder=embedder)
+        meter = UsageMeter()
+        model = models.open("keyword", meter=meter) if models is not None else None
+        try:
+            retriever = build_retriever(name, store=store, embedder=embedder, model=model)
+        except RetrievalError as error:
+            if not skipping:
+                raise
+            run.skipped[name] = str(error)
+            total -= len(dataset.cases)
+            continue
         outcome = run.runs.setdefault(name, RetrieverRun(name))
         uris = _Uris(store)
         for case in dataset.cases:
@@ -121,10 +143,16 @@ def evaluate(
             ranked = uris.of(evidence)
             outcome.seconds.append(time.perf_counter() - started)
             outcome.ranked.append(ranked)
+            outcome.tokens = _tokens(meter)
             for metric, measure in METRICS.items():
                 outcome.values.setdefault(metric, []).append(measure(ranked, case.gold))
             done += 1
             yield Asked(name, done, total, case, evidence)
+
+
+def _tokens(meter: UsageMeter) -> int:
+    spent = meter.total()
+    return spent.input_tokens + spent.output_tokens
 
 
 class _Uris:
