@@ -75,6 +75,30 @@ RETRIEVERS: Mapping[str, Pattern] = {
         "knotwork.retrieval.lexical.summaries:SummariesRetriever",
         "passages by what their section, or their community, is about as a whole",
     ),
+    "explore": Pattern(
+        "knotwork.retrieval.entity.explore:ExploreRetriever",
+        "passages along a bounded walk from the keywords' entities",
+    ),
+    "entity_vectors": Pattern(
+        "knotwork.retrieval.entity.entity_vectors:EntityVectorRetriever",
+        "passages around the entities whose vectors are nearest",
+    ),
+    "graph_vector": Pattern(
+        "knotwork.retrieval.entity.graph_vector:GraphVectorRetriever",
+        "hybrid, and passages in the neighbourhood of its best ones' entities",
+    ),
+    "ontology": Pattern(
+        "knotwork.retrieval.entity.ontology:OntologyRetriever",
+        "passages along the relations that an ontology says to follow",
+    ),
+    "drill_down": Pattern(
+        "knotwork.retrieval.entity.drill_down:DrillDownRetriever",
+        "down from the nearest communities to their passages",
+    ),
+    "communities": Pattern(
+        "knotwork.retrieval.entity.community_reports:CommunityReportRetriever",
+        "passages that the nearest reports of communities cite, by level",
+    ),
 }
 
 AUTO = "auto"
