@@ -28,11 +28,16 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """Hops of which each begins where the last one ends; ``scores`` are parts of ``score``."""
+    """Hops of which each begins where the last one ends; ``scores`` are parts of ``score``.
+
+    ``answers`` are the names of all that paths over the same relations lead to, this path's own
+    first: their ends or, where a path ends at another entity of the question, what lies between.
+    """
 
     hops: tuple[Hop, ...]
     score: float
     scores: dict[str, float] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
 
     @property
     def entity_ids(self) -> tuple[str, ...]:

@@ -30,7 +30,9 @@ from knotwork.stores.embedded.contributions import (
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.nodes import find_keys, read_nodes
 from knotwork.stores.embedded.packing import keys_of, pack_keys, unpack_spans
+from knotwork.stores.embedded.relation_links import read_relation_links
 from knotwork.stores.embedded.scans import scan
+from knotwork.stores.relations import RelationLink
 from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
 
 _ENTITIES = (
@@ -186,6 +188,28 @@ class EmbeddedGraph:
             adjacent = Adjacency(connection, direction=direction, types=types, fan=fan)
             found = zip(keys, adjacent(list(keys.values())), strict=True)
             return {i: self._edges(links) for i, links in found if links}
+
+    def relation_links(
+        self, entity_ids: Collection[str], *, limit: int
+    ) -> dict[str, list[RelationLink]]:
+        """Return the strongest RELATES edges at each entity, without their chunks."""
+        with self._database.reading() as connection:
+            return read_relation_links(connection, keys_of(entity_ids), limit=limit)
+
+    def relation_chunks(
+        self, relations: Sequence[tuple[str, str, str]], *, limit: int
+    ) -> list[tuple[str, ...]]:
+        """Return the first chunks that state each (source, relation, target), in order."""
+        keys = dict(keys_of([end for source, _, target in relations for end in (source, target)]))
+        known = [
+            (keys[source], keys[target], relation_key(name))
+            if source in keys and target in keys
+            else (-1, -1, -1)
+            for source, name, target in relations
+        ]
+        with self._database.reading():
+            rows = self._database.fetch(_SUPPORTS, (pack_keys(known), limit))
+        return [tuple(sorted((chunks or "").split())) for _, chunks in sorted(rows)]
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
         """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""

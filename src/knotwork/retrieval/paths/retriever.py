@@ -1,0 +1,157 @@
+"""Retrieval by paths: the relations that lead from what a question names to what it asks.
+
+Paths are evidence of their own, best first, each hop with the sentence that states it. Passages are
+ranked by `GraphRetriever`; those that state the hops of a path which very likely answers the
+question come before them. Where no path does, the ranking is that of `GraphRetriever`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from knotwork.inference.base import Embedder
+from knotwork.inference.reranking import Reranker
+from knotwork.records import Chunk, Evidence, GraphPath, Hit, Query, Span
+from knotwork.retrieval.graph import GraphRetriever
+from knotwork.retrieval.paths.citing import cite_paths
+from knotwork.retrieval.paths.coarse import Ranked, rank_coarsely, read_trees, shipped_trees
+from knotwork.retrieval.paths.enumeration import Bounds
+from knotwork.retrieval.paths.precise import PreciseRanker
+from knotwork.retrieval.paths.search import DEFAULT_BOUNDS, Candidates, find_candidates
+from knotwork.stores.base import Capability, Store
+
+Stages = Literal["none", "coarse", "both"]
+MOST_PATHS = 10
+SHOWN_PROBABILITY = 0.05
+"""Probability from which a path is evidence."""
+ACTS = 0.5
+"""Probability from which the passages that state a path come before others."""
+_MOST_ACTING = 3
+_LATER_PATH = 0.8
+"""Worth of each path as a share of the one before."""
+
+
+class PathsRetriever:
+    """Chunks that state the best paths, then those of `GraphRetriever`.
+
+    ``stages`` says how paths are ranked: "both" (coarsely by trees, then precisely by ``reranker``
+    or embedder), "coarse" alone, or "none", the order of enumeration. ``trees`` is a file that
+    `knotwork train paths` wrote, in the place of the model that ships.
+    """
+
+    name = "paths"
+    requires = frozenset({Capability.TEXT, Capability.GRAPH})
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
+        trees: str | Path | None = None,
+        stages: Stages = "both",
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        self._store = store
+        self._base = GraphRetriever(store=store, embedder=embedder)
+        self._trees = shipped_trees() if trees is None else read_trees(Path(trees))
+        self._precise = PreciseRanker(embedder=embedder, reranker=reranker)
+        self._stages = stages
+        self._bounds = bounds
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the best chunks, and the best paths with the sentences that state them."""
+        base = self._base.retrieve(query)
+        candidates = find_candidates(query.text, self._store, self._bounds)
+        ranked = self.rank(candidates)
+        places = {hit.chunk.id: place for place, hit in enumerate(base.hits)}
+        likely = [one for one in ranked if one.probability >= SHOWN_PROBABILITY][:MOST_PATHS]
+        paths = cite_paths(likely, self._store, found=places)
+        acting = [path for path in paths if path.scores["probability"] >= ACTS][:_MOST_ACTING]
+        hits = _put_first(base.hits, _cited(acting), self._store, query.k)
+        return replace(
+            base,
+            retriever=self.name,
+            hits=hits,
+            paths=tuple(paths),
+            trace=_tell(candidates, paths, acting),
+        )
+
+    def rank(self, candidates: Candidates) -> list[Ranked]:
+        """Return the patterns of a question, best first."""
+        if self._stages == "none":
+            return [Ranked(pattern, 0.0, {}) for pattern in candidates.patterns]
+        ranked = rank_coarsely(candidates, self._trees)
+        if self._stages == "coarse":
+            return ranked
+        return self._precise.rank(ranked, candidates.wording, candidates.names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cited:
+    """What a chunk states of acting paths: its worth, where, and from what the paths start."""
+
+    worth: float
+    spans: tuple[Span, ...]
+    seed: str
+
+
+def _cited(paths: Sequence[GraphPath]) -> dict[str, _Cited]:
+    cited: dict[str, _Cited] = {}
+    for number, path in enumerate(paths):
+        worth = path.scores["probability"] * _LATER_PATH**number
+        for hop in path.hops:
+            known = cited.get(hop.chunk_id, _Cited(worth, (), path.hops[0].source_name))
+            spans = known.spans if hop.span is None else (*known.spans, hop.span)
+            cited[hop.chunk_id] = replace(known, spans=spans)
+    return cited
+
+
+def _put_first(
+    hits: Sequence[Hit], cited: Mapping[str, _Cited], store: Store, k: int
+) -> tuple[Hit, ...]:
+    """Return the hits with those of the paths before all others."""
+    if not cited:
+        return tuple(hits)
+    chunks = store.documents.chunks([c for c in cited if c not in {h.chunk.id for h in hits}])
+    known = {hit.chunk.id: hit for hit in hits}
+    known |= {key: Hit(chunk=chunk, score=0.0) for key, chunk in chunks.items()}
+    top = max((hit.score for hit in hits), default=0.0)
+    raised = [_raise(hit, cited[key], top) if key in cited else hit for key, hit in known.items()]
+    raised.sort(key=lambda hit: (-hit.score, hit.chunk.id))
+    return tuple(raised[: max(k, 0)])
+
+
+def _raise(hit: Hit, cited: _Cited, top: float) -> Hit:
+    gain = cited.worth + top
+    sentences = _sentences(hit.chunk, cited)
+    return replace(
+        hit,
+        score=hit.score + gain,
+        scores=hit.scores | {"path": gain},
+        seeds=hit.seeds or (cited.seed,),
+        sentences=(*sentences, *(s for s in hit.sentences if s[0] not in dict(sentences))),
+    )
+
+
+def _sentences(chunk: Chunk, cited: _Cited) -> tuple[tuple[Span, float], ...]:
+    """Return the sentences of a chunk in which it states the hops, as relevant as the paths are."""
+    return tuple(
+        (sentence, min(cited.worth, 1.0))
+        for sentence in chunk.sentences
+        if any(span.start < sentence.end and sentence.start < span.end for span in cited.spans)
+    )
+
+
+def _tell(
+    candidates: Candidates, paths: Sequence[GraphPath], acting: Sequence[GraphPath]
+) -> tuple[str, ...]:
+    names = ", ".join(seed.entity.name for seed in candidates.seeds) or "nothing"
+    return (
+        f"The question names {names}.",
+        f"{len(candidates.patterns)} kinds of paths over {candidates.reader.count} entities.",
+        f"{len(paths)} may answer it; passages that state {len(acting)} of them come first.",
+    )
