@@ -158,6 +158,12 @@ class IndexSettings:
         'the\nrules find: {"uri": ..., "entities": [...], "triples": [[s, r, o], ...]}',
         is_path=True,
     )
+    questions: str = _setting(
+        "none",
+        'whether to index questions that each chunk answers, for the retriever "questions": "rules"\n'
+        'makes them of its sentences, "model" asks a language model, a few chunks a call',
+        may_be_empty=False,
+    )
     include: tuple[str, ...] = _setting(
         (), "globs of files to index; none means every known format"
     )

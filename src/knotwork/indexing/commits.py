@@ -16,6 +16,7 @@ from knotwork.indexing.embedding import (
     Embedding,
 )
 from knotwork.indexing.entities import entities_before, refresh_entities
+from knotwork.indexing.questions import put_questions
 from knotwork.indexing.resolution.resolving import RULES_META
 from knotwork.indexing.stages import Prepared
 from knotwork.inference.base import PassageVectors
@@ -31,11 +32,13 @@ def commit_documents(
     vectors: Mapping[str, PassageVectors],
     embedding: Embedding,
     entries: Sequence[LedgerEntry] = (),
+    questions: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write documents with their chunks, graph, texts, vectors and ledger entries at once.
 
     Documents that were indexed before are replaced. ``vectors`` are by content key; ``entries``
-    are further ledger entries that belong to the same moment.
+    are further ledger entries that belong to the same moment; ``questions`` are what chunks answer,
+    by their ids.
     """
     with store.transaction():
         _stamp(store, embedding)
@@ -57,6 +60,8 @@ def commit_documents(
             for chunk in prepared.leaves
         )
         _put_vectors(store, batch, vectors)
+        if questions:
+            put_questions(store, questions, embedding)
         _put_readings(store, batch)
         _touch(store, mentioned)
         if batch:

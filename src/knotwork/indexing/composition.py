@@ -8,6 +8,7 @@ from typing import Literal
 from knotwork.config import ExtractionSettings, Settings, fingerprint
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.questions import QuestionWriter
 from knotwork.indexing.reading import DocumentReader
 from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages
@@ -22,6 +23,8 @@ from knotwork.transform.model.methods import LineMethod
 from knotwork.transform.model.schema import ExtractionSchema
 from knotwork.transform.model.turns import Turns
 from knotwork.transform.registry import make_extractor
+
+QUESTION_WAYS = ("none", "rules", "model")
 
 FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
 
@@ -59,15 +62,18 @@ def compose_stages(
             'The tier "full" needs a language model, and none is set.',
             fix='Set llm.model (for example "openai:gpt-4o-mini"), or choose the tier "lean".',
         )
+    questions = _make_question_writer(index.questions, models)
+    # Named only where there is one, so that other indexes are as they were.
+    made_by = f"{rules.name} {questions.identity}" if questions else rules.name
     tiers = Tiers(
-        plain=fingerprint(index, embedding.identity, rules.name),
+        plain=fingerprint(index, embedding.identity, made_by),
         read=_reading_fingerprint(settings.extraction),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
     )
     reader = _make_reader(settings, models, rules, tiers) if wants_model else None
-    return Stages(splitter, rules, embedding, tiers, reader, chosen)
+    return Stages(splitter, rules, embedding, tiers, reader, chosen, questions)
 
 
 def read_tier(name: str) -> Tier:
@@ -76,6 +82,23 @@ def read_tier(name: str) -> Tier:
         return Tier(name.strip().lower())
     except ValueError:
         raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
+
+
+def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:
+    """Return what writes questions as `index.questions` says. Raises UnknownName, ConfigError."""
+    if wanted not in QUESTION_WAYS:
+        raise UnknownName("way to write questions", wanted, QUESTION_WAYS)
+    if wanted == "none":
+        return None
+    if wanted == "rules":
+        return QuestionWriter()
+    model = models.open("summarize")
+    if model is None:
+        raise ConfigError(
+            'index.questions is "model", and no language model is set.',
+            fix='Set llm.model, or index.questions to "rules".',
+        )
+    return QuestionWriter(model)
 
 
 def _make_reader(

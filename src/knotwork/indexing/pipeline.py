@@ -14,7 +14,7 @@ much at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
@@ -30,6 +30,7 @@ from knotwork.indexing.commits import commit_documents, remove_sources
 from knotwork.indexing.embedding import check_embedder
 from knotwork.indexing.preparers import Preparer, SerialPreparer, open_preparer
 from knotwork.indexing.preparing import Order, Preparation, finish, recipe_of
+from knotwork.indexing.questions import write_questions
 from knotwork.indexing.reading import READ_AHEAD_CHUNKS, quarantined_documents
 from knotwork.indexing.report import (
     EventKind,
@@ -38,7 +39,7 @@ from knotwork.indexing.report import (
     IndexingInterrupted,
     IndexReport,
 )
-from knotwork.indexing.stages import Candidate, Stages
+from knotwork.indexing.stages import Candidate, Prepared, Stages
 from knotwork.indexing.tally import Tally
 from knotwork.stores.base import LedgerEntry, Store
 
@@ -243,19 +244,28 @@ class Pipeline:
         """Write the batch, open the next one, and return the outcomes."""
         batch = self._batch
         if batch.prepared or batch.entries:
+            documents = [prepared for prepared, _ in batch.prepared]
+            questions = self._write_questions(documents)
             with self._tally.timed("store"):
                 commit_documents(
                     self._store,
-                    [prepared for prepared, _ in batch.prepared],
+                    documents,
                     vectors=batch.vectors,
                     embedding=self._stages.embedding,
                     entries=batch.entries,
+                    questions=questions,
                 )
         self._batch = Batch()
         self._tally.chunks += batch.chunks
         for prepared, _ in batch.prepared:
             self._tally.stored(prepared)
         return [self._tally.event(kind, prepared.source.uri) for prepared, kind in batch.prepared]
+
+    def _write_questions(self, documents: Sequence[Prepared]) -> Mapping[str, Sequence[str]]:
+        if self._stages.questions is None:
+            return {}
+        with self._tally.timed("extract"):
+            return write_questions(self._stages.questions, documents)
 
     def _commit_finished(self, *, give_up: bool) -> None:
         """Commit those documents of a broken off run that are read and embedded in full.

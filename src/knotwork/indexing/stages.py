@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.questions import QuestionWriter
 from knotwork.indexing.splitters import Splitter
 from knotwork.indexing.tiers import Tier, Tiers
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
@@ -53,6 +54,7 @@ class Stages:
     tiers: Tiers
     reader: DocumentReader | None = None
     tier: Tier = Tier.NONE
+    questions: QuestionWriter | None = None
 
 
 @dataclass(frozen=True, slots=True)

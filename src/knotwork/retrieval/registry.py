@@ -71,9 +71,17 @@ RETRIEVERS: Mapping[str, Pattern] = {
         "knotwork.retrieval.lexical.top_down:TopDownRetriever",
         "the best documents, their best sections, and passages in these",
     ),
+    "questions": Pattern(
+        "knotwork.retrieval.lexical.questions:QuestionsRetriever",
+        "passages by the questions that they answer (index.questions)",
+    ),
     "summaries": Pattern(
         "knotwork.retrieval.lexical.summaries:SummariesRetriever",
         "passages by what their section, or their community, is about as a whole",
+    ),
+    "paths": Pattern(
+        "knotwork.retrieval.paths.retriever:PathsRetriever",
+        "relations that lead from what is named to what is asked, as cited paths",
     ),
     "explore": Pattern(
         "knotwork.retrieval.entity.explore:ExploreRetriever",

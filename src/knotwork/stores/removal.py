@@ -36,6 +36,8 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
         store.texts("chunk").remove(chunks)
         store.vectors("chunk").remove(chunks)
         store.vectors("sentence").remove(chunks)
+        store.texts("question").remove(chunks)
+        store.vectors("question").remove(chunks)
         vanished = mentioned - store.graph.entities(mentioned).keys()
         store.texts("entity").remove(vanished)
         store.vectors("entity").remove(vanished)

@@ -1,0 +1,115 @@
+"""Questions that chunks answer: what rules ask, what a model asks, and what becomes of them."""
+
+import pytest
+
+from knotwork.config import IndexSettings, LlmSettings, Settings
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.indexing.composition import compose_stages
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.pipeline import Pipeline
+from knotwork.indexing.questions import MOST_QUESTIONS, QuestionWriter, questions_of
+from knotwork.indexing.splitters import make_splitter
+from knotwork.indexing.stages import Stages, document_source
+from knotwork.indexing.tiers import Tiers
+from knotwork.inference.model_run import ModelRun
+from knotwork.records import Document
+from knotwork.stores.registry import open_store
+from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing.embedders import HashingEmbedder
+from knotwork.text.terms import content_terms
+from knotwork.text.tokens import count_tokens
+from knotwork.transform.registry import make_extractor
+
+FILM = Document(
+    uri="film.txt",
+    title="Silver Lantern",
+    text="Silver Lantern is a 1954 film directed by Marta Ilves. It was shot in Tartu in 1953.",
+)
+RIVER = Document(uri="river.txt", title="长江", text="长江发源于青藏高原，流入东海。")
+
+
+def index(store, writer, documents, *, embedder=None):
+    stages = Stages(
+        make_splitter("whole"),
+        make_extractor(),
+        Embedding(embedder),
+        Tiers("test"),
+        questions=writer,
+    )
+    for _ in Pipeline(store, stages).run(
+        [document_source(d) for d in documents], covers=lambda _: True
+    ):
+        pass
+    return store
+
+
+def asked_about(document):
+    _, chunks = make_splitter("whole").split(document)
+    (extraction,) = make_extractor().extract(document, chunks)
+    return questions_of(chunks[0], extraction.mentions)
+
+
+def test_a_sentence_is_asked_about_what_it_says():
+    questions = asked_about(FILM)
+    assert 2 <= len(questions) <= MOST_QUESTIONS
+    by_director = [q for q in questions if "Marta Ilves" not in q]
+    assert any({"silver", "lantern", "direct"} <= set(content_terms(q)) for q in by_director)
+    assert any(q.startswith("When") and "1954" not in q for q in questions)
+
+
+def test_a_pronoun_gives_way_to_what_the_chunk_is_about():
+    assert any("shot" in q and "Silver Lantern" in q for q in asked_about(FILM))
+
+
+def test_chinese_sentences_are_asked_in_chinese():
+    questions = asked_about(RIVER)
+    assert any("东海" not in question and "发源于青藏高原" in question for question in questions)
+    assert all(question.endswith("？") for question in questions)
+
+
+def test_questions_come_and_go_with_their_document():
+    store = open_store("memory:", create=True)
+    index(store, QuestionWriter(), [FILM, RIVER], embedder=HashingEmbedder())
+    assert store.texts("question").count() == 2
+    assert store.vectors("question").count() == 2
+    (chunk_id,) = store.documents.chunk_ids(FILM.id)
+    assert len(store.vectors("question").get([chunk_id])[chunk_id]) == len(asked_about(FILM))
+    index(store, QuestionWriter(), [RIVER], embedder=HashingEmbedder())
+    assert store.texts("question").count() == 1
+    assert store.vectors("question").get([chunk_id]) == {}
+
+
+def test_without_a_writer_there_are_none():
+    store = index(open_store("memory:", create=True), None, [FILM])
+    assert store.texts("question").count() == 0
+
+
+def test_a_model_asks_in_place_of_the_rules():
+    model = ScriptedChatModel(["1 | Who directed the film Silver Lantern?\n1 | Where was it shot?"])
+    store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
+    (chunk_id,) = store.documents.chunk_ids(FILM.id)
+    counts = store.texts("question").occurrences([chunk_id], ["direct", "1954"])
+    assert counts.tolist() == [[1, 0]]
+    assert "Silver Lantern is a 1954 film" in model.requests[0].messages[-1].content
+
+
+def test_the_rules_stand_in_for_a_model_that_says_nothing_of_use():
+    model = ScriptedChatModel(["I cannot help with that."])
+    store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
+    (chunk_id,) = store.documents.chunk_ids(FILM.id)
+    assert store.texts("question").occurrences([chunk_id], ["direct"]).tolist() == [[2]]
+
+
+def test_the_setting_decides_and_only_then_marks_the_index():
+    def stages(questions):
+        settings = Settings(index=IndexSettings(questions=questions))
+        models = ModelRun(LlmSettings(), store_url="memory:", count_tokens=count_tokens)
+        return compose_stages(settings, embedder=None, models=models)
+
+    assert stages("none").questions is None
+    assert stages("rules").questions is not None
+    assert stages("none").tiers.plain != stages("rules").tiers.plain
+    with pytest.raises(ConfigError, match=r"llm\.model"):
+        stages("model")
+    with pytest.raises(UnknownName, match="rules"):
+        stages("templates")
