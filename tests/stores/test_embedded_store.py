@@ -10,6 +10,7 @@ import pytest
 from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.community_contract import CommunityStoreContract
+from knotwork.testing.cypher_contract import CypherContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.homonym_contract import HomonymStoreContract
 from knotwork.testing.property_graph_contract import PropertyGraphContract
@@ -67,4 +68,8 @@ class TestHomonyms(HomonymStoreContract):
 
 
 class TestPropertyGraphs(PropertyGraphContract):
+    pass
+
+
+class TestCypher(CypherContract):
     pass

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from knotwork.stores.base import Capability
 from knotwork.stores.embedded.communities import EmbeddedCommunities
+from knotwork.stores.embedded.cypher import EmbeddedCypher
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.documents import EmbeddedDocuments
 from knotwork.stores.embedded.graph import EmbeddedGraph
@@ -47,6 +48,7 @@ class EmbeddedStore:
         self.resolutions = EmbeddedResolutions(database)
         self.homonyms = EmbeddedHomonyms(database)
         self.property_graphs = EmbeddedPropertyGraphs(database)
+        self.cypher = EmbeddedCypher(database, self.property_graphs).run
 
     @classmethod
     def open(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from knotwork.stores.base import Capability
 from knotwork.stores.memory.communities import MemoryCommunities
+from knotwork.stores.memory.cypher import MemoryCypher
 from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
 from knotwork.stores.memory.graph import MemoryGraph
 from knotwork.stores.memory.homonyms import MemoryHomonyms
@@ -44,6 +45,7 @@ class MemoryStore:
         self.resolutions = MemoryResolutions(access)
         self.homonyms = MemoryHomonyms(access)
         self.property_graphs = MemoryPropertyGraphs(access)
+        self.cypher = MemoryCypher(self).run
 
     def texts(self, name: str) -> MemoryTexts:
         """Return the text index of this name."""
@@ -84,6 +86,11 @@ class MemoryStore:
     def generation(self) -> int:
         """Return a number that changes with every committed write."""
         return self._generation
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a transaction."""
+        return self._working() is not None
 
     def close(self) -> None:
         """Do nothing: the memory goes with the object."""

@@ -1,0 +1,16 @@
+"""Read-only openCypher over a graph in memory: no clause, function or value here can write.
+
+`run_statement` parses a statement, plans it, and runs it under `Limits`. Nothing in this room
+opens a file or a connection; a store hands it a `PropertyGraph`.
+"""
+
+from knotwork.cypher.graph import PropertyGraph
+from knotwork.cypher.limits import Limits
+from knotwork.cypher.running import check_statement, run_statement
+
+__all__ = [
+    "Limits",
+    "PropertyGraph",
+    "check_statement",
+    "run_statement",
+]

@@ -1,0 +1,206 @@
+"""What counts over rows: each takes values one by one and gives a result."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+
+from knotwork.cypher.functions.signature import number
+from knotwork.cypher.graph import Value
+from knotwork.cypher.operators import whole
+from knotwork.cypher.runtime import Runtime
+from knotwork.cypher.values import Temporal, group_key, is_number, kind_of, order_key, value_error
+
+
+class Aggregate(ABC):
+    """A running result; null values are never taken."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    @abstractmethod
+    def take(self, value: Value) -> None:
+        """Take one more value."""
+
+    @abstractmethod
+    def result(self) -> Value:
+        """Return the result of all that was taken."""
+
+
+class Count(Aggregate):
+    """How many values there are."""
+
+    total = 0
+
+    def take(self, value: Value) -> None:  # noqa: ARG002
+        self.total += 1
+
+    def result(self) -> Value:
+        return self.total
+
+
+class Sum(Aggregate):
+    """The sum of numbers or durations; nought for none."""
+
+    total: Value = 0
+
+    def take(self, value: Value) -> None:
+        if not is_number(value) and not isinstance(value, Temporal):
+            raise value_error(f"sum() adds numbers, not {kind_of(value)}.")
+        if isinstance(value, Temporal) and self.total == 0:
+            self.total = value
+        else:
+            self.total = self.runtime.operators.add(self.total, value)
+
+    def result(self) -> Value:
+        return whole(self.total) if isinstance(self.total, int) else self.total
+
+
+class Average(Sum):
+    """The mean of numbers or durations; null for none."""
+
+    count = 0
+
+    def take(self, value: Value) -> None:
+        super().take(float(value) if is_number(value) else value)
+        self.count += 1
+
+    def result(self) -> Value:
+        return self.runtime.operators.divide(self.total, float(self.count)) if self.count else None
+
+
+class Least(Aggregate):
+    """The first value in order."""
+
+    descending = False
+    best: Value = None
+    key: tuple[object, ...] | None = None
+
+    def take(self, value: Value) -> None:
+        key = order_key(value, self.runtime.budget.step)
+        if self.key is None or (key > self.key if self.descending else key < self.key):
+            self.key, self.best = key, value
+
+    def result(self) -> Value:
+        return self.best
+
+
+class Greatest(Least):
+    """The last value in order."""
+
+    descending = True
+
+
+class Collect(Aggregate):
+    """All values, in the order in which they came."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self.values: list[Value] = []
+
+    def take(self, value: Value) -> None:
+        self.values.append(value)
+        self.runtime.budget.hold()
+        if len(self.values) > self.runtime.budget.limits.items:
+            self.runtime.budget.items(len(self.values))
+
+    def result(self) -> Value:
+        return self.values
+
+
+class Deviation(Collect):
+    """The standard deviation of a sample."""
+
+    least, apart = 2, 1
+
+    def take(self, value: Value) -> None:
+        super().take(float(number("stDev", value)))
+
+    def result(self) -> Value:
+        count = len(self.values)
+        if count < self.least:
+            return 0.0
+        mean = math.fsum(self.values) / count
+        squares = math.fsum((value - mean) ** 2 for value in self.values)
+        return math.sqrt(squares / (count - self.apart))
+
+
+class WholeDeviation(Deviation):
+    """The standard deviation of everything there is."""
+
+    least, apart = 1, 0
+
+
+class Percentile(Collect):
+    """The value below which a part of all values lies; ``take`` gets (value, part)."""
+
+    part = 0.0
+
+    def take(self, value: Value) -> None:
+        chosen, part = value
+        if not 0 <= number("percentile", part) <= 1:
+            raise value_error(f"A percentile is between 0 and 1, not {part}.")
+        self.part = part
+        super().take(number("percentile", chosen))
+
+    def ordered(self) -> list[float]:
+        """Return the values, ascending."""
+        return sorted(self.values)
+
+
+class DiscretePercentile(Percentile):
+    """One of the values."""
+
+    def result(self) -> Value:
+        values = self.ordered()
+        if not values:
+            return None
+        return values[max(math.ceil(self.part * len(values)) - 1, 0)]
+
+
+class ContinuousPercentile(Percentile):
+    """A value between the two nearest."""
+
+    def result(self) -> Value:
+        values = self.ordered()
+        if not values:
+            return None
+        place = self.part * (len(values) - 1)
+        below = math.floor(place)
+        above = min(below + 1, len(values) - 1)
+        return values[below] + (values[above] - values[below]) * (place - below)
+
+
+class Distinct(Aggregate):
+    """Another aggregate, that takes equal values only once."""
+
+    def __init__(self, runtime: Runtime, inner: Aggregate) -> None:
+        super().__init__(runtime)
+        self._inner = inner
+        self._seen: set[Hashable] = set()
+
+    def take(self, value: Value) -> None:
+        kept = list(value) if isinstance(value, tuple) and type(value) is tuple else value
+        key = group_key(kept, self.runtime.budget.step)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.runtime.budget.hold()
+            self._inner.take(value)
+
+    def result(self) -> Value:
+        return self._inner.result()
+
+
+AGGREGATES: dict[str, Callable[[Runtime], Aggregate]] = {
+    "avg": Average,
+    "collect": Collect,
+    "count": Count,
+    "max": Greatest,
+    "min": Least,
+    "percentilecont": ContinuousPercentile,
+    "percentiledisc": DiscretePercentile,
+    "stdev": Deviation,
+    "stdevp": WholeDeviation,
+    "sum": Sum,
+}

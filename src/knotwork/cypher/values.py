@@ -1,0 +1,229 @@
+"""What values are to each other: equal, before or after, the same for grouping; null is unknown.
+
+Functions that go into lists and maps take ``step``, which they call for every part: values may
+share their parts, and then be far larger than the memory they take.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from itertools import zip_longest
+from math import isnan
+from typing import Any, cast
+
+from knotwork.cypher.graph import Element, GraphNode, GraphRelationship, Path, Value
+from knotwork.errors import QuerySyntaxError
+
+Step = Callable[[], None]
+OrderKey = tuple[Any, ...]
+
+_NUMBER = (int, float)
+
+
+class Temporal(ABC):
+    """A date, a time, both, or a duration; each kind is a class."""
+
+    kind: str
+    rank: int
+
+    @abstractmethod
+    def sort_key(self) -> tuple[float, ...]:
+        """Return what orders the values of one kind."""
+
+    @abstractmethod
+    def component(self, name: str) -> Value:
+        """Return a part, such as the year, or None where it has no such part."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+def kind_of(value: Value) -> str:
+    """Return the name of the type of a value."""
+    if value is None:
+        return "null"
+    for kind, types in _KINDS:
+        if isinstance(value, types):
+            return kind
+    return value.kind if isinstance(value, Temporal) else type(value).__name__
+
+
+_KINDS: tuple[tuple[str, Any], ...] = (
+    ("a truth value", bool),
+    ("a whole number", int),
+    ("a number", float),
+    ("a string", str),
+    ("a map", dict),
+    ("a node", GraphNode),
+    ("a relationship", GraphRelationship),
+    ("a list", list),
+    ("a path", Path),
+)
+
+
+def value_error(words: str) -> QuerySyntaxError:
+    """Return an error about a value that an operator or function cannot take."""
+    return QuerySyntaxError(words)
+
+
+def is_number(value: Value) -> bool:
+    """Tell whether a value is a number, which a truth value is not."""
+    return isinstance(value, _NUMBER) and not isinstance(value, bool)
+
+
+def equal(one: Value, other: Value, step: Step) -> bool | None:
+    """Tell whether two values are equal; None where that cannot be known."""
+    if one is None or other is None:
+        return None
+    kind = type(one)
+    if kind is str:
+        return bool(one == other)
+    if kind is list:
+        return _lists_equal(one, other, step) if type(other) is list else False
+    if kind is dict:
+        return _maps_equal(one, other, step) if type(other) is dict else False
+    if kind is bool or type(other) is bool:
+        return kind is type(other) and one == other
+    return bool(one == other)
+
+
+def _lists_equal(one: list[Value], other: list[Value], step: Step) -> bool | None:
+    if len(one) != len(other):
+        return False
+    known: bool | None = True
+    for left, right in zip(one, other, strict=True):
+        step()
+        same = equal(left, right, step)
+        if same is False:
+            return False
+        if same is None:
+            known = None
+    return known
+
+
+def _maps_equal(one: dict[str, Value], other: dict[str, Value], step: Step) -> bool | None:
+    if one.keys() != other.keys():
+        return False
+    return _lists_equal(list(one.values()), [other[key] for key in one], step)
+
+
+def compare(  # noqa: PLR0911 - one return a kind
+    one: Value, other: Value, step: Step
+) -> int | None:
+    """Return -1, 0 or 1 for values that have an order; None for others, and where one is null.
+
+    A number that is none (NaN) has no order; see `orders` for telling this from the unknown.
+    """
+    if isinstance(one, str):
+        return (one > other) - (one < other) if isinstance(other, str) else None
+    if is_number(one):
+        if not is_number(other) or isnan(one) or isnan(other):
+            return None
+        return int(one > other) - int(one < other)
+    if isinstance(one, bool):
+        return int(one) - int(other) if isinstance(other, bool) else None
+    if isinstance(one, list):
+        return _compare_lists(one, other, step) if isinstance(other, list) else None
+    if isinstance(one, Temporal) and type(one) is type(other) and one.rank >= 0:
+        left, right = one.sort_key(), other.sort_key()
+        return (left > right) - (left < right)
+    return None
+
+
+_ABSENT = object()
+
+
+def _compare_lists(one: list[Value], other: list[Value], step: Step) -> int | None:
+    for left, right in zip_longest(one, other, fillvalue=_ABSENT):
+        step()
+        if left is _ABSENT:
+            return -1
+        if right is _ABSENT:
+            return 1
+        order = compare(left, right, step)
+        if order != 0:
+            return order
+    return 0
+
+
+def holds_order(operator: str, one: Value, other: Value, step: Step) -> bool | None:
+    """Tell whether ``one < other`` or the like holds; None where that cannot be known."""
+    order = compare(one, other, step)
+    if order is None:
+        both_numbers = is_number(one) and is_number(other)
+        return False if both_numbers else None
+    if operator == "<":
+        return order < 0
+    if operator == "<=":
+        return order <= 0
+    return order > 0 if operator == ">" else order >= 0
+
+
+def contains(items: Value, value: Value, step: Step) -> bool | None:
+    """Tell whether ``value IN items`` holds; None where that cannot be known."""
+    if items is None:
+        return None
+    if not isinstance(items, list):
+        raise value_error(f"IN looks in a list, not in {kind_of(items)}.")
+    known: bool | None = False
+    for item in items:
+        step()
+        same = equal(item, value, step)
+        if same:
+            return True
+        if same is None:
+            known = None
+    return known
+
+
+def group_key(value: Value, step: Step) -> Hashable:
+    """Return what is equal for values that are one for DISTINCT and grouping."""
+    kind, plain = type(value), cast(Hashable, value)
+    if kind is str or value is None or isinstance(value, Element | Temporal):
+        return plain
+    step()
+    if kind is bool:
+        return (bool, value)
+    if kind is float and isnan(value):
+        return (float, "NaN")
+    if kind is list:
+        return (list, tuple(group_key(item, step) for item in value))
+    if kind is dict:
+        return (dict, frozenset((key, group_key(item, step)) for key, item in value.items()))
+    return plain
+
+
+def order_key(value: Value, step: Step) -> OrderKey:
+    """Return what sorts values of all types: maps first, then elements, lists, ..., null last."""
+    if value is None:
+        return (99,)
+    if isinstance(value, bool):
+        return (60, value)
+    if isinstance(value, str):
+        return (50, value)
+    if isinstance(value, int | float):
+        return (71,) if isnan(value) else (70, value)
+    return _composite_order(value, step)
+
+
+def _composite_order(value: Value, step: Step) -> OrderKey:
+    step()
+    if isinstance(value, dict):
+        items = sorted(value.items())
+        return (10, tuple(key for key, _ in items), tuple(order_key(v, step) for _, v in items))
+    if isinstance(value, Element):
+        return (20 if isinstance(value, GraphNode) else 25, value.index)
+    if isinstance(value, list):
+        return (30, tuple(order_key(item, step) for item in value))
+    if isinstance(value, Path):
+        nodes = tuple(node.index for node in value.nodes)
+        return (35, nodes, tuple(edge.index for edge in value.relationships))
+    return (40, value.kind, value.sort_key())
+
+
+def truth(value: Value, what: str) -> bool | None:
+    """Return a truth value or null. Raises QuerySyntaxError for any other value."""
+    if value is None or value is True or value is False:
+        return value
+    raise value_error(f"{what} takes truth values, not {kind_of(value)}.")

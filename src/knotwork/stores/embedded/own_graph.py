@@ -1,0 +1,232 @@
+"""The index's own graph, read from its tables as arrays of ends; properties are read when needed.
+
+Names and figures of all nodes of a label are read at once when the first of them is asked for; the
+text of a chunk and the chunks behind an edge are read one by one, and never kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.cypher import PropertyGraph
+from knotwork.records import EdgeType, Label, PropertyValue, int_to_id
+from knotwork.stores.embedded.database import Database, Row
+from knotwork.stores.nodes import document_name
+from knotwork.stores.projection import edge_name, edge_properties
+
+_LABELS = (Label.CHUNK, Label.DOCUMENT, Label.ENTITY, Label.SECTION)
+_TABLES = ("chunk", "document", "entity", "section")
+_EDGES: dict[EdgeType, str] = {
+    EdgeType.ABOUT: (
+        "SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity"
+    ),
+    EdgeType.HAS_CHILD: (
+        "SELECT parent, id, 0 FROM chunk WHERE parent IS NOT NULL ORDER BY parent, id"
+    ),
+    EdgeType.HAS_CHUNK: "SELECT section, id, 0 FROM chunk ORDER BY section, id",
+    EdgeType.HAS_SECTION: ("SELECT coalesce(parent, document), id, 0 FROM section ORDER BY 1, 2"),
+    EdgeType.MENTIONS: "SELECT chunk, entity, times FROM mention ORDER BY chunk, entity",
+    EdgeType.NEXT: (
+        "SELECT id, following, 0 FROM (SELECT id, lead(id) OVER (PARTITION BY document"
+        " ORDER BY ordinal, id) AS following FROM chunk WHERE is_parent = 0)"
+        " WHERE following IS NOT NULL ORDER BY 1"
+    ),
+    EdgeType.RELATES: (
+        "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
+        " JOIN relation r ON r.id = e.relation ORDER BY e.source, e.target, r.name"
+    ),
+}
+_SUPPORTS = (
+    "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ? ORDER BY chunk"
+)
+
+
+class _Ends(NamedTuple):
+    """The edges of all types: ends as keys, weights, relations (0: none), and where types start."""
+
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    relations: NDArray[np.int64]
+    starts: list[int]
+
+
+def project_index(database: Database) -> PropertyGraph:
+    """Read the index's own graph; use inside `Database.reading`, its properties too."""
+    keys, labels = _nodes(database)
+    ends = _kept(_edges(database), keys)
+    names: dict[int, str] = dict(database.fetch("SELECT id, name FROM relation"))
+    properties = _Properties(database, keys, labels)
+    types = [str(kind) for kind in _EDGES]
+
+    def edge(index: int) -> tuple[int, str, int, int]:
+        kind = types[bisect_right(ends.starts, index) - 1]
+        return int(ends.sources[index]), kind, int(ends.targets[index]), int(ends.relations[index])
+
+    def relationship_properties(index: int) -> Mapping[str, PropertyValue]:
+        source, kind, target, relation = edge(index)
+
+        def chunks() -> list[str]:
+            rows = database.fetch(_SUPPORTS, (source, target, relation))
+            return [int_to_id(chunk) for (chunk,) in rows]
+
+        weight = float(ends.weights[index])
+        return edge_properties(kind, weight, names.get(relation, ""), chunks)
+
+    def relationship_id(index: int) -> str:
+        source, kind, target, relation = edge(index)
+        return edge_name(int_to_id(source), kind, int_to_id(target), names.get(relation, ""))
+
+    counts = np.diff([*ends.starts, len(ends.sources)]).tolist()
+    return PropertyGraph(
+        ids=[int_to_id(key) for key in keys.tolist()],
+        labels=[(str(_LABELS[code]),) for code in labels.tolist()],
+        types=[kind for kind, count in zip(types, counts, strict=True) for _ in range(count)],
+        sources=np.searchsorted(keys, ends.sources).tolist(),
+        targets=np.searchsorted(keys, ends.targets).tolist(),
+        node_properties=properties.of,
+        relationship_properties=relationship_properties,
+        relationship_id=relationship_id,
+    )
+
+
+def _nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return the keys of all nodes, ascending, and the positions of their labels."""
+    found = [
+        np.array([key for (key,) in database.fetch(f"SELECT id FROM {table}")], np.int64)  # noqa: S608
+        for table in _TABLES
+    ]
+    codes = np.repeat(np.arange(len(found), dtype=np.int8), [len(keys) for keys in found])
+    keys = np.concatenate(found)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], codes[order]
+
+
+def _edges(database: Database) -> _Ends:
+    sources, targets, weights, relations, starts = [], [], [], [], [0]
+    for kind, sql in _EDGES.items():
+        rows: list[Row] = database.fetch(sql)
+        starts.append(starts[-1] + len(rows))
+        sources.append(np.array([row[0] for row in rows], np.int64))
+        targets.append(np.array([row[1] for row in rows], np.int64))
+        weights.append(np.array([row[2] for row in rows], np.float64))
+        named = [row[3] if kind == EdgeType.RELATES else 0 for row in rows]
+        relations.append(np.array(named, np.int64))
+    return _Ends(
+        np.concatenate(sources),
+        np.concatenate(targets),
+        np.concatenate(weights),
+        np.concatenate(relations),
+        starts[:-1],
+    )
+
+
+def _kept(ends: _Ends, keys: NDArray[np.int64]) -> _Ends:
+    """Leave out edges of which an end is no node."""
+    good = np.isin(ends.sources, keys) & np.isin(ends.targets, keys)
+    before = np.concatenate([[0], np.cumsum(good)])
+    return _Ends(
+        ends.sources[good],
+        ends.targets[good],
+        ends.weights[good],
+        ends.relations[good],
+        [int(before[start]) for start in ends.starts],
+    )
+
+
+class _Properties:
+    """The properties of nodes; those of a label are read together on first use."""
+
+    def __init__(
+        self, database: Database, keys: NDArray[np.int64], labels: NDArray[np.int8]
+    ) -> None:
+        self._database = database
+        self._keys = keys
+        self._labels = labels
+        self._read: dict[int, dict[int, Row]] = {}
+
+    def of(self, index: int) -> Mapping[str, PropertyValue]:
+        """Return the properties of the node at a position, as the store shows its record."""
+        code, key = int(self._labels[index]), int(self._keys[index])
+        rows = self._read.get(code)
+        if rows is None:
+            found = self._database.fetch(_COLUMNS[_LABELS[code]])
+            rows = self._read[code] = {row[0]: row[1:] for row in found}
+        return _SHOWN[_LABELS[code]](self._database, key, rows[key])
+
+
+_COLUMNS = {
+    Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
+    Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
+    Label.ENTITY: "SELECT id, name, type, normal_form, chunk_count FROM entity",
+    Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
+}
+
+
+def _document(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    uri, title, media_type, language = row
+    return {
+        "id": int_to_id(key),
+        "name": document_name(uri, title),
+        "uri": uri,
+        "media_type": media_type,
+        "language": language,
+    }
+
+
+def _entity(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    names = ("name", "type", "normal_form", "chunk_count")
+    return {"id": int_to_id(key), **dict(zip(names, row, strict=True))}
+
+
+def _section(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    title, document, *figures = row
+    names = ("level", "ordinal", "start", "end")
+    head = {"id": int_to_id(key), "name": title, "document": int_to_id(document)}
+    return {**head, **dict(zip(names, figures, strict=True))}
+
+
+class _Chunk(Mapping[str, Any]):
+    """The properties of a chunk, of which the text is read every time."""
+
+    __slots__ = ("_database", "_key", "_plain")
+
+    def __init__(self, database: Database, key: int, row: Row) -> None:
+        name, document, section, *figures = row
+        self._database = database
+        self._key = key
+        self._plain = {
+            "id": int_to_id(key),
+            "name": name,
+            "document": int_to_id(document),
+            "section": int_to_id(section),
+            **dict(zip(("ordinal", "start", "end"), figures, strict=True)),
+        }
+
+    def __getitem__(self, name: str) -> PropertyValue:
+        if name != "text":
+            return self._plain[name]
+        row = self._database.row("SELECT text FROM chunk WHERE id = ?", (self._key,))
+        if row is None:
+            raise KeyError(name)
+        return row[0]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._plain
+        yield "text"
+
+    def __len__(self) -> int:
+        return len(self._plain) + 1
+
+
+_SHOWN = {
+    Label.CHUNK: _Chunk,
+    Label.DOCUMENT: _document,
+    Label.ENTITY: _entity,
+    Label.SECTION: _section,
+}

@@ -1,0 +1,153 @@
+"""Graphs as statements see them, the same on every store.
+
+The index's own graph has its nodes by id and its edges by type, source, target and relation; a
+node has the properties of its record, with ``id`` and ``name``; MENTIONS, ABOUT and RELATES have a
+``weight``, RELATES the ``relation`` and the ``chunks`` that say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from knotwork.cypher import Limits, PropertyGraph, run_statement
+from knotwork.errors import UnknownName
+from knotwork.records import (
+    Edge,
+    EdgeType,
+    Node,
+    PropertyNode,
+    PropertyValue,
+    QueryResult,
+    Relationship,
+)
+from knotwork.stores.queries import OWN_GRAPH
+
+_KEPT_GRAPHS = 3
+
+
+def node_properties(node: Node) -> dict[str, PropertyValue]:
+    """Return the properties of a node of the index's own graph."""
+    return {"id": node.id, "name": node.name, **node.properties}
+
+
+def edge_properties(
+    type_: str, weight: float, relation: str, chunks: Callable[[], Sequence[str]]
+) -> dict[str, PropertyValue]:
+    """Return the properties of an edge of the index's own graph."""
+    if type_ == EdgeType.RELATES:
+        return {"relation": relation, "weight": weight, "chunks": list(chunks())}
+    if type_ in (EdgeType.MENTIONS, EdgeType.ABOUT):
+        return {"weight": weight}
+    return {}
+
+
+def edge_name(source: str, type_: str, target: str, relation: str) -> str:
+    """Return the id of an edge of the index's own graph."""
+    parts = [source, type_, target, relation]
+    return ":".join(part for part in parts if part)
+
+
+def project_own(nodes: Iterable[Node], edges: Iterable[Edge]) -> PropertyGraph:
+    """Make the index's own graph of all its nodes and edges, in their order."""
+    kept = list(nodes)
+    positions = {node.id: position for position, node in enumerate(kept)}
+    links = [edge for edge in edges if edge.source in positions and edge.target in positions]
+
+    def relationship_properties(index: int) -> Mapping[str, PropertyValue]:
+        edge = links[index]
+        return edge_properties(edge.type, edge.weight, edge.relation, lambda: edge.chunks)
+
+    def relationship_id(index: int) -> str:
+        edge = links[index]
+        return edge_name(edge.source, edge.type, edge.target, edge.relation)
+
+    return PropertyGraph(
+        ids=[node.id for node in kept],
+        labels=[(str(node.label),) for node in kept],
+        types=[str(edge.type) for edge in links],
+        sources=[positions[edge.source] for edge in links],
+        targets=[positions[edge.target] for edge in links],
+        node_properties=lambda index: node_properties(kept[index]),
+        relationship_properties=relationship_properties,
+        relationship_id=relationship_id,
+    )
+
+
+def project_imported(
+    nodes: Sequence[PropertyNode], relationships: Sequence[Relationship]
+) -> PropertyGraph:
+    """Make a graph of one that was imported."""
+    positions = {node.id: position for position, node in enumerate(nodes)}
+    return PropertyGraph(
+        ids=[node.id for node in nodes],
+        labels=[node.labels for node in nodes],
+        types=[edge.type for edge in relationships],
+        sources=[positions[edge.source] for edge in relationships],
+        targets=[positions[edge.target] for edge in relationships],
+        node_properties=lambda index: nodes[index].properties,
+        relationship_properties=lambda index: relationships[index].properties,
+        relationship_id=lambda index: relationships[index].id,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """Where a store has a graph from: ``version`` tells it from what had its name before.
+
+    A version of None says that the graph may not be kept, as inside a transaction.
+    """
+
+    version: int | None
+    make: Callable[[], PropertyGraph]
+
+
+class KeptGraphs:
+    """The graphs that were asked last, each for as long as it is what the store holds."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[int, PropertyGraph]] = {}
+
+    def get(self, name: str, source: GraphSource) -> PropertyGraph:
+        """Return the graph of this name, made anew where it has changed."""
+        if source.version is None:
+            return source.make()
+        known = self._kept.pop(name, None)
+        if known is None or known[0] != source.version:
+            known = source.version, source.make()
+        self._kept[name] = known
+        for oldest in list(self._kept)[:-_KEPT_GRAPHS]:
+            self._kept.pop(oldest, None)
+        return known[1]
+
+
+def answer(
+    graph: PropertyGraph,
+    statement: str,
+    parameters: Mapping[str, PropertyValue] | None,
+    *,
+    row_limit: int,
+    timeout_s: float,
+) -> QueryResult:
+    """Run a statement on a graph; see `RunsCypher`."""
+    limits = Limits(rows=row_limit, timeout_s=timeout_s)
+    return run_statement(graph, statement, parameters, limits=limits)
+
+
+def unknown_graph(name: str, names: Iterable[str]) -> UnknownName:
+    """Return the error that there is no graph of this name."""
+    return UnknownName("graph", name, names, place="; the index's own graph has no name")
+
+
+__all__ = [
+    "OWN_GRAPH",
+    "GraphSource",
+    "KeptGraphs",
+    "answer",
+    "edge_name",
+    "edge_properties",
+    "node_properties",
+    "project_imported",
+    "project_own",
+    "unknown_graph",
+]
