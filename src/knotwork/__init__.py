@@ -25,12 +25,14 @@ if TYPE_CHECKING:
         IndexReport,
     )
     from knotwork.knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
+    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
     from knotwork.records import Answer, Chunk, Citation, Document, Evidence, Hit, Subgraph
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "records",
+    "AsyncKnowledgeBase": "knowledge_base.asynchronous",
     "Chunk": "records",
     "Citation": "records",
     "Document": "records",
@@ -48,10 +50,12 @@ _HOMES = {
     "Subgraph": "records",
     "load_settings": "config",
     "open": "knowledge_base",
+    "open_async": "knowledge_base.asynchronous",
 }
 
 __all__ = [
     "Answer",
+    "AsyncKnowledgeBase",
     "Chunk",
     "Citation",
     "Document",
@@ -69,6 +73,7 @@ __all__ = [
     "Subgraph",
     "load_settings",
     "open",
+    "open_async",
 ]
 
 

@@ -20,6 +20,7 @@ HEAVY = [
 ]
 PUBLIC = [
     "Answer",
+    "AsyncKnowledgeBase",
     "Chunk",
     "Citation",
     "Document",
@@ -37,6 +38,7 @@ PUBLIC = [
     "Subgraph",
     "load_settings",
     "open",
+    "open_async",
 ]
 
 

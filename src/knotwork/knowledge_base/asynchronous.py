@@ -1,0 +1,278 @@
+"""A knowledge base for programs that run an event loop: the same, in threads beside the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, ParamSpec, Self, TypeVar, Unpack, cast
+
+from knotwork.config import Settings
+from knotwork.errors import StoreError
+from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
+from knotwork.inference.base import Embedder
+from knotwork.inference.chat import ChatModel
+from knotwork.knowledge_base.base import KnowledgeBase
+from knotwork.knowledge_base.opening import open as open_knowledge_base
+from knotwork.knowledge_base.statistics import Statistics
+from knotwork.records import Answer, Direction, Document, Evidence, Subgraph
+from knotwork.stores.base import LedgerEntry
+
+if TYPE_CHECKING:
+    from knotwork.indexing.communities.survey import Topic
+    from knotwork.indexing.resolution.listing import SameNames
+    from knotwork.indexing.runs import IndexOptions
+    from knotwork.synthesis.asking import AskOptions
+    from knotwork.synthesis.events import AskEvent
+
+Arguments = ParamSpec("Arguments")
+T = TypeVar("T")
+
+THREADS = 8
+AHEAD_ITEMS = 16
+"""How many events a run may be ahead of whoever listens to it."""
+
+
+class AsyncKnowledgeBase:
+    """A knowledge base whose methods are awaited; each means what its namesake does.
+
+    Calls run in at most ``threads`` worker threads, and runs that tell their steps (`ask`, `index`
+    and their events) in as many others, so that what waits inside such a run cannot starve; more
+    wait for their turn. Cancelling `ask` or `index`, or closing their events early (by
+    `contextlib.aclosing`), ends the run at its next step, and what it has finished is kept. Any
+    other call goes on to its end unheard. For asyncio, and what runs on it.
+    """
+
+    def __init__(self, knowledge_base: KnowledgeBase, *, threads: int = THREADS) -> None:
+        self.knowledge_base = knowledge_base
+        self._calls = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-call")
+        self._runs = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-run")
+        self._stops: set[Callable[[], None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End all runs at their next step, wait for every thread, and close the index."""
+        for stop in tuple(self._stops):
+            stop()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._runs.shutdown()
+        self._calls.shutdown()
+        self.knowledge_base.close()
+
+    async def call(
+        self, function: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> T:
+        """Run any function, such as a method of ``knowledge_base``, in a worker thread."""
+        context = contextvars.copy_context()
+        bound = partial(context.run, partial(function, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._calls, bound)
+
+    async def index(
+        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
+    ) -> IndexReport:
+        """Bring the index up to date: see `KnowledgeBase.index`."""
+        async with aclosing(self.index_events(paths, **options)) as events:
+            report = [e.report async for e in events if e.kind is EventKind.FINISHED]
+        return cast("IndexReport", report[-1])
+
+    def index_events(
+        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
+    ) -> AsyncGenerator[IndexEvent]:
+        """Do what `index` does, and yield every step: see `KnowledgeBase.index_events`."""
+        return self._run(partial(self.knowledge_base.index_events, paths, **options))
+
+    async def index_documents(
+        self,
+        documents: Iterable[Document],
+        *,
+        remove_others: bool = False,
+        **options: Unpack[IndexOptions],
+    ) -> IndexReport:
+        """Bring the index up to date with documents: see `KnowledgeBase.index_documents`."""
+        run = self.knowledge_base.index_documents
+        return await self.call(run, documents, remove_others=remove_others, **options)
+
+    async def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
+        """Remove documents, and return their uris: see `KnowledgeBase.delete`."""
+        return await self.call(self.knowledge_base.delete, names)
+
+    async def search(
+        self, question: str, *, retriever: str | None = None, k: int | None = None
+    ) -> Evidence:
+        """Return the passages that bear on a question: see `KnowledgeBase.search`."""
+        return await self.call(self.knowledge_base.search, question, retriever=retriever, k=k)
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        **options: Unpack[AskOptions],
+    ) -> Answer:
+        """Answer a question from the documents: see `KnowledgeBase.ask`."""
+        run = self.ask_events(question, retriever=retriever, k=k, **options)
+        async with aclosing(run) as events:
+            answers = [event.answer async for event in events if event.answer is not None]
+        return answers[-1]
+
+    def ask_events(
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        **options: Unpack[AskOptions],
+    ) -> AsyncGenerator[AskEvent]:
+        """Do what `ask` does, and yield every step: see `KnowledgeBase.ask_events`."""
+        ask = self.knowledge_base.ask_events
+        return self._run(partial(ask, question, retriever=retriever, k=k, **options))
+
+    async def explore(
+        self,
+        names: str | Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+    ) -> Subgraph:
+        """Walk the graph from entities by name: see `KnowledgeBase.explore`."""
+        walk = self.knowledge_base.explore
+        return await self.call(walk, names, direction=direction, depth=depth, fan=fan, limit=limit)
+
+    async def communities(
+        self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
+    ) -> list[Topic]:
+        """Return communities with their reports: see `KnowledgeBase.communities`."""
+        find = self.knowledge_base.communities
+        return await self.call(find, about, level=level, limit=limit, rebuild=rebuild)
+
+    async def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
+        """Return what is decided about names: see `KnowledgeBase.same_names`."""
+        return await self.call(self.knowledge_base.same_names, about)
+
+    async def documents(self) -> list[LedgerEntry]:
+        """Return what is known of every source: see `KnowledgeBase.documents`."""
+        return await self.call(self.knowledge_base.documents)
+
+    async def stats(self) -> Statistics:
+        """Return what the index holds: see `KnowledgeBase.stats`."""
+        return await self.call(self.knowledge_base.stats)
+
+    async def _run(self, begin: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
+        """Yield what the generator of ``begin`` does, all of it in one thread of its own."""
+        loop = asyncio.get_running_loop()
+        channel: _Channel[T] = _Channel(loop)
+        job = self._runs.submit(contextvars.copy_context().run, channel.fill, begin)
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(channel.end))
+        self._stops.add(channel.stop)
+        try:
+            async for item in channel.items():
+                yield item
+            if channel.is_stopped:
+                raise StoreError("The index was closed before this was finished.")
+        finally:
+            channel.stop()
+            self._stops.discard(channel.stop)
+            if not job.cancel():
+                await asyncio.shield(asyncio.wrap_future(job))
+
+
+@asynccontextmanager
+async def open_async(
+    path: str | Path | None = None,
+    *,
+    threads: int = THREADS,
+    settings: Settings | str | Path | None = None,
+    read_only: bool = False,
+    embedder: Embedder | None = None,
+    chat_model: ChatModel | None = None,
+    **overrides: object,
+) -> AsyncIterator[AsyncKnowledgeBase]:
+    """Open a knowledge base for an event loop as `knotwork.open` does, and close it afterwards."""
+    begin = partial(
+        open_knowledge_base,
+        path,
+        settings=settings,
+        read_only=read_only,
+        embedder=embedder,
+        chat_model=chat_model,
+        **overrides,
+    )
+    async with AsyncKnowledgeBase(await asyncio.to_thread(begin), threads=threads) as opened:
+        yield opened
+
+
+class _Channel(Generic[T]):
+    """Hands on what a worker thread makes to an event loop, a few items ahead of it at most."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: asyncio.Queue[T | _End] = asyncio.Queue()
+        self._room = threading.Semaphore(AHEAD_ITEMS)
+        self._stopped = threading.Event()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is wanted."""
+        return self._stopped.is_set()
+
+    def fill(self, begin: Callable[[], Iterator[T]]) -> None:
+        """Make the items, in the worker thread, until they end or are not wanted any more."""
+        if self.is_stopped:
+            return
+        with closing(cast("Generator[T]", begin())) as made:
+            for item in made:
+                self._room.acquire()
+                if self.is_stopped:
+                    return
+                self._loop.call_soon_threadsafe(self._waiting.put_nowait, item)
+
+    def end(self) -> None:
+        """Tell whoever waits that there is nothing more."""
+        self._waiting.put_nowait(_END)
+
+    def stop(self) -> None:
+        """Have the worker thread end at its next item."""
+        self._stopped.set()
+        self._room.release()
+
+    async def items(self) -> AsyncIterator[T]:
+        """Yield the items."""
+        while not isinstance(item := await self._waiting.get(), _End):
+            self._room.release()
+            yield item
+
+
+class _End:
+    """What comes after the last item."""
+
+
+_END = _End()
