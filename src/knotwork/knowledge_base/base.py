@@ -17,7 +17,7 @@ from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
-from knotwork.inference.role_models import forget_calls
+from knotwork.inference.role_models import RoleModels, calls_path, forget_calls
 from knotwork.knowledge_base.graph_import import GraphImporting
 from knotwork.knowledge_base.merging import Merging
 from knotwork.knowledge_base.statistics import Statistics, read_statistics
@@ -60,6 +60,7 @@ class KnowledgeBase(Merging, GraphImporting):
         self._has_embedder = embedder is not None
         self._chat_model = chat_model
         self._asker: Asker | None = None
+        self._search_models: RoleModels | None = None
         self._retrievers: dict[tuple[str, bool], Retriever] = {}
         self._lock = threading.RLock()
 
@@ -80,6 +81,8 @@ class KnowledgeBase(Merging, GraphImporting):
         with self._lock:
             if self._asker is not None:
                 self._asker.close()
+            if self._search_models is not None:
+                self._search_models.close()
 
     @property
     def embedder(self) -> Embedder | None:
@@ -168,11 +171,14 @@ class KnowledgeBase(Merging, GraphImporting):
         uris, before anything is removed.
         """
         from knotwork.indexing.commits import remove_sources
+        from knotwork.indexing.domain.property_graphs import remove_property_graphs
         from knotwork.indexing.selection import select_entries
 
         given = [names] if isinstance(names, str | Path) else list(names)
         entries = select_entries(self.store, [str(name) for name in given])
-        remove_sources(self.store, entries)
+        with self.store.transaction():
+            remove_sources(self.store, entries)
+            remove_property_graphs(self.store, entries)
         uris = tuple(entry.uri for entry in entries)
         forget_calls(self.store.url, uris)
         return uris
@@ -316,7 +322,7 @@ class KnowledgeBase(Merging, GraphImporting):
 
     def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
         """Return the retriever of this name, with notes on what it lacks."""
-        from knotwork.retrieval.registry import build_retriever
+        from knotwork.retrieval.registry import build_retriever, may_ask_model
 
         stored = self.store.meta().get(EMBEDDER_META, "")
         embedder = self.embedder if stored else None
@@ -328,8 +334,21 @@ class KnowledgeBase(Merging, GraphImporting):
         key = (name, embedder is not None)
         with self._lock:
             if key not in self._retrievers:
-                self._retrievers[key] = build_retriever(name, store=self.store, embedder=embedder)
+                self._retrievers[key] = build_retriever(
+                    name,
+                    store=self.store,
+                    embedder=embedder,
+                    model=self._keyword_model() if may_ask_model(name) else None,
+                )
             return self._retrievers[key], notes
+
+    def _keyword_model(self) -> ChatModel | None:
+        """Return the model that retrievers ask, with the calls of this index; None without one."""
+        if self._search_models is None:
+            self._search_models = RoleModels(
+                self.settings.llm, path=calls_path(self.store.url), model=self._chat_model
+            )
+        return self._search_models.open("keyword")
 
 
 def _with_notes(evidence: Evidence, notes: tuple[str, ...]) -> Evidence:

@@ -1,6 +1,7 @@
 """Triples as TSV and CSV, from the file to what an index answers."""
 
 import pytest
+from tests.indexing.domain.graph_files import edges_of, text_of, write
 
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import ALIAS_RELATION
@@ -11,27 +12,6 @@ FILMS = (
     "The Devil and Daniel Webster\tdirected_by\tWilliam Dieterle\n"
     "Kismet\trelease_year\t1944\n"
 )
-
-
-def write(tmp_path, text, name="films.tsv", encoding="utf-8"):
-    path = tmp_path / name
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def edges_of(kb):
-    names = {node.id: node.name for node in kb.store.graph.find(label="Entity", limit=9_999)}
-    return {
-        (names[e.source], e.relation, names[e.target])
-        for e in kb.store.graph.edges(types=["RELATES"])
-    }
-
-
-def text_of(kb):
-    documents = kb.store.documents.documents(kb.store.documents.document_ids())
-    return "\n".join(
-        documents[key].text for key in sorted(documents, key=lambda k: documents[k].uri)
-    )
 
 
 def test_each_triple_is_a_line_an_edge_and_two_mentions(opened, tmp_path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.commands import graph_names
+from knotwork.cli.commands import graph_import, graph_names
 from knotwork.cli.options import keep_common, with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.cli.summaries import NO_EMBEDDER
@@ -39,7 +39,12 @@ def command() -> None:
     """Count or export the knowledge graph, and decide which names mean one thing."""
 
 
-for named in (graph_names.names, graph_names.join, graph_names.part):
+for named in (
+    graph_names.names,
+    graph_names.join,
+    graph_names.part,
+    graph_import.graph_import,
+):
     command.add_command(named)
 
 

@@ -169,7 +169,7 @@ def _node_layout(header: Sequence[str], folded: Sequence[str], stem: str) -> Lay
         id=place,
         labels=labels,
         aliases=aliases,
-        properties=_properties(header, {place, labels, *aliases}),
+        properties=_properties(header, {labels, *aliases}),
         source_space=space.lower(),
         label=space[:1].upper() + space[1:],
     )

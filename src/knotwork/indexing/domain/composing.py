@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 
 from knotwork.indexing.domain.name_properties import NameFinder
@@ -46,10 +47,11 @@ _LONGEST_LINE = 600
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name in a line; ``start`` is its offset there."""
+    """A name in a line; ``start`` is its offset there, ``shown`` its best spelling."""
 
     form: str
     name: str
+    shown: str
     type: str
     start: int
 
@@ -150,7 +152,7 @@ def _alias_lines(thing: Thing, others: Iterable[str]) -> Iterator[FactLine]:
         if not form or other == thing.name:
             continue
         opening = f"{thing.name}{' 又名 ' if has_han(thing.name + other) else ' is also known as '}"
-        named = Named(form, other, "", len(opening))
+        named = Named(form, other, other, "", len(opening))
         relation = (form, ALIAS_RELATION, thing.form) if form != thing.form else None
         yield FactLine(_ended(opening + other), (_subject(thing), named), relation)
 
@@ -177,14 +179,22 @@ def _fact_line(thing: Thing, end: End) -> FactLine:
     said = ((say_property(name), say_value(value)) for name, value in end.properties.items())
     told = "; ".join(f"{name}: {text}" for name, text in said if text)
     text = f"{opening}{end.name}{f' ({told})' if told else ''}"
-    target = Named(end.form, end.name, plain_type(say_property(end.label)), len(opening))
+    kind = _type(end.label)
+    target = Named(end.form, end.name, end.shown, kind, len(opening))
     # What relates a thing to itself is said, and is no edge.
     relation = (thing.form, end.relation, end.form) if thing.form != end.form else None
     return FactLine(_ended(text), (_subject(thing), target), relation)
 
 
 def _subject(thing: Thing) -> Named:
-    return Named(thing.form, thing.name, plain_type(say_property(thing.label)), 0)
+    kind = _type(thing.label)
+    return Named(thing.form, thing.name, thing.shown, kind, 0)
+
+
+@lru_cache(maxsize=1_024)
+def _type(label: str) -> str:
+    """Return a label as types of entities are written."""
+    return plain_type(say_property(label))
 
 
 def _ended(text: str) -> str:
@@ -236,12 +246,12 @@ def _extract(passage: _Passage, chunk_id: str, places: Iterable[Span]) -> Extrac
     names: dict[str, tuple[str, str]] = {}
     relations: dict[tuple[str, str, str], Relation] = {}
     subject = _subject(passage.subject)
-    names[subject.form] = subject.name, subject.type
+    names[subject.form] = subject.shown, subject.type
     for line, place in zip(passage.lines, places, strict=True):
         for named in line.names:
             start = place.start + named.start
             spans.setdefault(named.form, []).append(Span(start, start + len(named.name)))
-            name, kind = names.get(named.form, (named.name, ""))
+            name, kind = names.get(named.form, (named.shown, ""))
             names[named.form] = name, kind or named.type
         if line.relation is not None:
             source, relation, target = line.relation

@@ -40,7 +40,7 @@ def spaced_key(space: str, identifier: str) -> str:
 class FactRow:
     """One relation of two things, by their keys; ``are_names`` as ``is_name`` of a thing.
 
-    ``relation`` is its name as the file has it, ``label`` a readable one that the file states.
+    ``relation`` is its name as the file has it.
     """
 
     source: str
@@ -48,15 +48,6 @@ class FactRow:
     target: str
     properties: Properties = field(default_factory=dict)
     are_names: bool = False
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RelationRow:
-    """A readable name of a relation, where a file states it apart from the facts."""
-
-    relation: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +67,7 @@ class ReadBytes:
     count: int
 
 
-Element = ThingRow | FactRow | RelationRow | Complaint | ReadBytes
+Element = ThingRow | FactRow | Complaint | ReadBytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,16 @@ FORMATS = {
         (".tsv", ".csv", ".tab", ".txt", ".psv"),
         "triples, nodes or edges as TSV or CSV",
     ),
+    "graphml": GraphFormat(
+        "graphml:read_graphml",
+        (".graphml",),
+        "GraphML",
+        marks=(b"<graphml", b"graphml.graphdrawing"),
+    ),
+    "turtle": GraphFormat("rdf:read_turtle", (".ttl",), "RDF as Turtle"),
+    "ntriples": GraphFormat("rdf:read_ntriples", (".nt",), "RDF as N-Triples"),
+    "nquads": GraphFormat("rdf:read_nquads", (".nq",), "RDF as N-Quads"),
+    "trig": GraphFormat("rdf:read_trig", (".trig",), "RDF as TriG"),
 }
 
 

@@ -17,6 +17,11 @@ from knotwork.indexing.domain.composing import Part, compose_parts
 from knotwork.indexing.domain.elements import Complaint, ReadBytes, ReadOptions
 from knotwork.indexing.domain.formats import FORMATS, list_files
 from knotwork.indexing.domain.naming import name_all
+from knotwork.indexing.domain.property_graphs import (
+    graph_root,
+    lacks_property_graph,
+    put_property_graph,
+)
 from knotwork.indexing.domain.spool import Spool
 from knotwork.indexing.embedding import Embedding, check_embedder
 from knotwork.indexing.report import EventKind
@@ -109,11 +114,6 @@ def import_graph_steps(
     yield from made.steps()
 
 
-def graph_root(name: str) -> str:
-    """Return what the ledger calls the root of a graph: no folder, so that none covers it."""
-    return f"graph:{name}"
-
-
 class _Import:
     """One import on its way."""
 
@@ -134,11 +134,12 @@ class _Import:
         self.bad: dict[str, int] = {}
         self.examples: list[BadLine] = []
         self.seconds: dict[str, float] = {}
+        self.has_property_graph = False
         self.begun = time.monotonic()
 
     def steps(self) -> Iterator[GraphImportStep]:
         settings = self._fingerprint()
-        if self._is_current(settings):
+        if self._is_current(settings) and not lacks_property_graph(self.store, self.name):
             yield GraphImportStep("write", 0, 0, self._report(unchanged=True))
             return
         with Spool() as spool:
@@ -182,6 +183,7 @@ class _Import:
                 self._commit(batch)
                 if is_last:
                     removed = self._remove_others(uris)
+                    self.has_property_graph = put_property_graph(self.store, spool, self.name)
             chunks += batch.chunks
             yield GraphImportStep("write", min(chunks, total), total)
         self.seconds["write"] = self._lap()
@@ -286,6 +288,7 @@ class _Import:
             bad_lines=dict(sorted(self.bad.items(), key=lambda item: (-item[1], item[0]))),
             examples=tuple(self.examples),
             removed=removed,
+            property_graph=self.has_property_graph,
             embedder=self.embedding.name,
             seconds=self.seconds,
         )

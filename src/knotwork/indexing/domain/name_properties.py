@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from knotwork.indexing.domain.spool import Said
 from knotwork.indexing.domain.values import say_value
-from knotwork.indexing.domain.wording import is_code, is_iri
+from knotwork.indexing.domain.wording import is_bare_code, is_iri
 from knotwork.records import PropertyValue
 
 _WHOLE_NAMES = """
@@ -18,7 +18,10 @@ _WHOLE_NAMES = """
 """
 _FIRST_NAMES = "firstName first_name fName fname given_name givenName name"
 _LAST_NAMES = "lastName last_name lName lname surname family_name familyName"
-_WHOLE, _FIRST, _LAST = (names.split() for names in (_WHOLE_NAMES, _FIRST_NAMES, _LAST_NAMES))
+_PLACE_NAMES = "address 地址"
+_WHOLE, _FIRST, _LAST, _PLACES = (
+    names.split() for names in (_WHOLE_NAMES, _FIRST_NAMES, _LAST_NAMES, _PLACE_NAMES)
+)
 _FEWEST_SHARE = 0.5
 _TELLING_SHARE = 0.9
 _DISTINCT_SHARE = 0.95
@@ -45,7 +48,7 @@ class _Column:
         self.count += 1
         self.characters += len(text)
         self.texts += isinstance(value, str)
-        self.odd += is_iri(text) or bool(_DATE.fullmatch(text)) or is_code(text)
+        self.odd += is_iri(text) or bool(_DATE.fullmatch(text)) or is_bare_code(text)
         if self.sampled < _SAMPLED_VALUES:
             self.sampled += 1
             self.sample.add(text)
@@ -121,6 +124,7 @@ def _choices(columns: dict[str, _Column], things: int) -> list[tuple[str, ...]]:
     last = next((name for name in _LAST if name in texts), "")
     found: list[tuple[str, ...]] = [(first, last)] if first and last else []
     found += [(name,) for name in _WHOLE if name in texts]
+    found += [(name,) for name in _PLACES if name in texts]
     found += [(name,) for name, column in columns.items() if column.reads_as_names(things)]
     found += [(name,) for name in _WHOLE if name in columns and columns[name].texts]
     return list(dict.fromkeys(found))

@@ -26,8 +26,10 @@ from knotwork.indexing.exchange.labels import one_line
 from knotwork.text.names import normal_form
 
 _BATCH = 5_000
+_BLANK = "_:"
 _NAME = "UPDATE thing SET name = ?2, form = ?3, label = ?4, by_key = ?5 WHERE id = ?1"
-_QUALIFY = "UPDATE thing SET name = ?2, form = ?3, plain = ?4 WHERE id = ?1"
+_QUALIFY = "UPDATE thing SET name = ?2, form = ?3, plain = ?4, shown = NULL WHERE id = ?1"
+_SHOW = "UPDATE thing SET shown = ?2 WHERE id = ?1"
 _THINGS = "SELECT id, space, ident, is_name, stated FROM thing ORDER BY id"
 _SHARED = (
     "SELECT form, id, name, by_key, label, ident FROM thing WHERE form IN"
@@ -63,10 +65,10 @@ def name_all(spool: Spool, graph: str) -> NameFinder:
 
 def name_relations(spool: Spool) -> None:
     """Give each relation a name in words that no other one has."""
-    known = sorted(spool.rows("SELECT id, raw, label FROM relation"), key=lambda row: row[1])
+    known = sorted(spool.rows("SELECT id, raw FROM relation"), key=lambda row: row[1])
     taken: dict[str, int] = {}
-    for number, raw, label in known:
-        for name in _relation_names(raw, label):
+    for number, raw in known:
+        for name in _relation_names(raw, spool.stated_name(raw)):
             if name and taken.setdefault(name.casefold(), number) == number:
                 spool.write("UPDATE relation SET name = ?2 WHERE id = ?1", [(number, name)])
                 break
@@ -122,8 +124,12 @@ def _choose_name(
     stated = finder.name_of(said, label) if said else ""
     if stated:
         return one_line(stated), False
+    if said and said.aliases and (is_iri(ident) or ident.startswith(_BLANK)):
+        return one_line(said.aliases[0]), False
     if is_iri(ident):
         return local_name(ident), False
+    if ident.startswith(_BLANK):
+        return f"{label or graph} {ident.removeprefix(_BLANK)}", False
     if not is_name and is_code(ident):
         return f"{label or graph} {ident}", False
     return finder.spell(one_line(ident), ""), True
@@ -134,6 +140,8 @@ def _part_shared(spool: Spool, graph: str) -> None:
     rows = list(spool.rows(_SHARED))
     for _, group in groupby(rows, key=lambda row: row[0]):
         things = [_Named(*row[1:]) for row in group]
+        shown = _best_spelling([thing.name for thing in things if thing.by_key])
+        spool.write(_SHOW, ((thing.number, shown) for thing in things if thing.by_key))
         for thing, name in _parted(things, graph):
             unique = _unique_name(spool, name, thing.number)
             spool.write(_QUALIFY, [(thing.number, unique, normal_form(unique), thing.name)])
@@ -159,6 +167,13 @@ def _parted(things: Sequence[_Named], graph: str) -> Iterator[tuple[_Named, str]
             yield thing, f"{thing.name}, {thing.label or namespace(thing.ident)}"
         else:
             yield thing, f"{thing.name}, {thing.label or graph} {thing.ident}"
+
+
+def _best_spelling(names: Sequence[str]) -> str:
+    """Return the name with most capitals, the first of equals: "Charles Bronson" may be a tag,
+    written without any, more often than an actor.
+    """
+    return max(names, key=lambda name: sum(c.isupper() for c in name), default="")
 
 
 def _unique_name(spool: Spool, name: str, number: int) -> str:

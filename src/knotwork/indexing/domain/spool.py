@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import apsw
 
-from knotwork.indexing.domain.elements import SPACE, FactRow, Properties, RelationRow, ThingRow
+from knotwork.indexing.domain.elements import SPACE, FactRow, Properties, ThingRow
 from knotwork.indexing.domain.values import pack
 from knotwork.records import PropertyValue
 
@@ -30,11 +30,11 @@ CREATE TABLE thing (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, space TEXT NOT NULL, ident TEXT NOT NULL,
     is_name INTEGER NOT NULL, stated INTEGER NOT NULL DEFAULT 0,
     name TEXT NOT NULL DEFAULT '', form TEXT NOT NULL DEFAULT '', label TEXT NOT NULL DEFAULT '',
-    plain TEXT NOT NULL DEFAULT '', by_key INTEGER NOT NULL DEFAULT 0
+    plain TEXT NOT NULL DEFAULT '', by_key INTEGER NOT NULL DEFAULT 0, shown TEXT
 );
 CREATE TABLE statement (thing INTEGER NOT NULL, said TEXT NOT NULL);
 CREATE TABLE relation (
-    id INTEGER PRIMARY KEY, raw TEXT NOT NULL UNIQUE, label TEXT NOT NULL, name TEXT NOT NULL
+    id INTEGER PRIMARY KEY, raw TEXT NOT NULL UNIQUE, name TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE fact (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, relation INTEGER NOT NULL,
@@ -53,10 +53,7 @@ _PUT_THING = (
     " WHERE is_name < ?4 OR stated < ?5"
 )
 _PUT_STATEMENT = "INSERT INTO statement SELECT id, ?2 FROM thing WHERE key = ?1"
-_PUT_RELATION = (
-    "INSERT INTO relation (raw, label, name) VALUES (?1, ?2, '')"
-    " ON CONFLICT (raw) DO UPDATE SET label = ?2 WHERE label = '' AND ?2 != ''"
-)
+_PUT_RELATION = "INSERT INTO relation (raw) VALUES (?) ON CONFLICT (raw) DO NOTHING"
 _PUT_FACT = (
     "INSERT INTO fact (source, relation, target, properties) VALUES ("
     "(SELECT id FROM thing WHERE key = ?1), (SELECT id FROM relation WHERE raw = ?2),"
@@ -77,12 +74,12 @@ DELETE FROM thing WHERE id IN (SELECT old FROM redirected);
 DROP TABLE redirected;
 """
 _SUBJECTS = (
-    "SELECT id, key, name, form, label, plain FROM thing t WHERE stated"
+    "SELECT id, key, name, form, label, plain, ifnull(shown, name) FROM thing t WHERE stated"
     " OR EXISTS (SELECT 1 FROM fact WHERE source = t.id)"
     " OR NOT EXISTS (SELECT 1 FROM fact WHERE target = t.id) ORDER BY id"
 )
 _FACTS = (
-    "SELECT r.name, t.name, t.form, t.label, f.properties FROM fact f"
+    "SELECT r.name, t.name, t.form, t.label, ifnull(t.shown, t.name), f.properties FROM fact f"
     " JOIN relation r ON r.id = f.relation JOIN thing t ON t.id = f.target"
     " WHERE f.source = ? ORDER BY f.id"
 )
@@ -103,7 +100,7 @@ class Thing:
     """A thing with the name by which it is told from others of its graph.
 
     ``form`` is the normal form, ``label`` its type. ``plain`` is a name that it shares with others
-    and is therefore not called by.
+    and is therefore not called by, ``shown`` the best spelling of its name in this graph.
     """
 
     number: int
@@ -111,17 +108,19 @@ class Thing:
     name: str
     form: str
     label: str
-    plain: str = ""
+    plain: str
+    shown: str
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The far end of a fact, and what the fact says."""
+    """The far end of a fact, named as things are, and what the fact says."""
 
     relation: str
     name: str
     form: str
     label: str
+    shown: str
     properties: Properties
 
 
@@ -135,7 +134,7 @@ class Spool:
         self._run("BEGIN")
         self._things: dict[str, tuple[int, int]] = {}
         self._said: list[tuple[str, str]] = []
-        self._relations: dict[str, str] = {}
+        self._relations: dict[str, None] = {}
         self._facts: list[tuple[str, str, str, str]] = []
 
     def __enter__(self) -> Self:
@@ -154,18 +153,15 @@ class Spool:
         self._database.close(force=True)
         self._folder.cleanup()
 
-    def add(self, row: ThingRow | FactRow | RelationRow) -> None:
+    def add(self, row: ThingRow | FactRow) -> None:
         """Take over what a reader found."""
         if isinstance(row, FactRow):
             named = int(row.are_names)
             for key in (row.source, row.target):
                 self._note(key, named, 0)
-            if row.label or row.relation not in self._relations:
-                self._relations[row.relation] = row.label
+            self._relations[row.relation] = None
             properties = pack(dict(row.properties)) if row.properties else ""
             self._facts.append((row.source, row.relation, row.target, properties))
-        elif isinstance(row, RelationRow):
-            self._relations[row.relation] = row.label
         else:
             self._note(row.key, int(row.is_name), 1)
             said = [row.names, row.aliases, row.labels, dict(row.properties)]
@@ -212,8 +208,15 @@ class Spool:
 
     def facts_of(self, number: int) -> Iterator[End]:
         """Yield the facts of a subject, in the order of the files."""
-        for relation, name, form, label, properties in self.rows(_FACTS, (number,)):
-            yield End(relation, name, form, label, json.loads(properties) if properties else {})
+        for relation, name, form, label, shown, told in self.rows(_FACTS, (number,)):
+            properties = json.loads(told) if told else {}
+            yield End(relation, name, form, label, shown, properties)
+
+    def stated_name(self, key: str) -> str:
+        """Return the first name that was stated of the thing with this key; "" for none."""
+        for (number,) in self.rows("SELECT id FROM thing WHERE key = ? AND stated", (key,)):
+            return next(iter(self.said_of(number).names), "")
+        return ""
 
     def _run(self, script: str) -> None:
         """Run statements; one that gives rows ends before they are taken."""
@@ -226,7 +229,7 @@ class Spool:
 
     def _write(self) -> None:
         self.write(_PUT_THING, ((key, *_parts(key), *flags) for key, flags in self._things.items()))
-        self.write(_PUT_RELATION, self._relations.items())
+        self.write(_PUT_RELATION, ((raw,) for raw in self._relations))
         self.write(_PUT_STATEMENT, self._said)
         self.write(_PUT_FACT, self._facts)
         for buffer in (self._things, self._relations, self._said, self._facts):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PARTS = re.compile(r"[_\s]+|(?<=\w)-(?=\w)")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://|[^\s/])\S*")
 _KNOWN_SCHEMES = ("http://", "https://", "urn:", "tag:", "mailto:", "info:", "file:")
-_CODE = re.compile(
-    r"[A-Za-z]{0,2}[:_\-]?\d+|[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-)
+_HASH = r"[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_CODE = re.compile(rf"[A-Za-z]{{0,2}}[:_\-]?\d+|{_HASH}")
+_BARE_CODE = re.compile(rf"\d+|{_HASH}")
 _HAN = re.compile("[\u3400-\u9fff]")
-_FILE_WORDS = re.compile(r"^(?:edges?|rels?|relationships?)[_.\-](?=\w)", re.IGNORECASE)
 _SUFFIX = re.compile(r"\s*[(（]([^()（）]*)[)）]\s*$")
 
 
@@ -22,13 +22,16 @@ def is_iri(text: str) -> bool:
     return text.startswith(_KNOWN_SCHEMES) and _IRI.fullmatch(text) is not None
 
 
-def local_name(iri: str) -> str:
-    """Return the last part of an IRI, decoded: "Hamid Karzai" of ".../resource/Hamid_Karzai"."""
+def short_name(iri: str) -> str:
+    """Return the last part of an IRI, decoded: "Hamid_Karzai" of ".../resource/Hamid_Karzai"."""
     bare = iri.rstrip("/#")
     part = re.split(r"[/#]", bare)[-1]
-    if part == bare:
-        part = bare.rpartition(":")[2]
-    return " ".join(unquote(part).replace("_", " ").split()) or iri
+    return unquote(bare.rpartition(":")[2] if part == bare else part) or iri
+
+
+def local_name(iri: str) -> str:
+    """Return the last part of an IRI in words: "Hamid Karzai"."""
+    return " ".join(short_name(iri).replace("_", " ").split()) or iri
 
 
 def namespace(iri: str) -> str:
@@ -40,6 +43,11 @@ def namespace(iri: str) -> str:
 def is_code(text: str) -> bool:
     """Tell an id that names nothing to people: a number, "n12", a hash."""
     return _CODE.fullmatch(text) is not None
+
+
+def is_bare_code(text: str) -> bool:
+    """Tell a number or a hash."""
+    return _BARE_CODE.fullmatch(text) is not None
 
 
 def has_han(text: str) -> bool:
@@ -55,16 +63,16 @@ def bracketed(name: str) -> tuple[str, str]:
     return name[: found.start()].strip(), found[1].strip()
 
 
+@lru_cache(maxsize=4_096)
 def say_relation_name(raw: str) -> str:
     """Return a relation in words: "directed by" of "directed_by", "is located in" of
     "isLocatedIn", "acted in" of "ACTED_IN", the last part of an IRI or a path.
     """
-    text = local_name(raw) if is_iri(raw) else raw
+    text = short_name(raw) if is_iri(raw) else raw
     if text.startswith("/") and text.strip("/"):
         text = text.strip("/").rpartition("/")[2]
     if " " in text.strip():
         return " ".join(text.split())
-    text = _FILE_WORDS.sub("", text)
     words = [word for part in _PARTS.split(text) for word in _CAMEL.split(part) if word]
     shouted = text.upper() == text
     said = " ".join(

@@ -1,0 +1,182 @@
+"""Tables of nodes and edges, in the layouts of several systems."""
+
+import pytest
+from tests.indexing.domain.graph_files import edges_of, text_of, type_of, write
+
+PEOPLE = "id,name,age,member\n1,Ada Stone,44,true\n2,Bo Finch,31,false\n3,Cy Moss,,true\n"
+KNOWS = "source,target,since\n1,2,2019\n2,3,2021\n"
+
+
+def test_edges_name_the_nodes_by_their_ids(opened, tmp_path):
+    kb = opened()
+    files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, KNOWS, "knows.csv")
+    report = kb.import_graph(files, name="friends")
+    assert (report.things, report.facts, report.bad_lines) == (3, 2, {})
+    assert edges_of(kb) == {("Ada Stone", "knows", "Bo Finch"), ("Bo Finch", "knows", "Cy Moss")}
+    assert text_of(kb).startswith(
+        "Ada Stone is a person.\nAda Stone id: 1.\nAda Stone age: 44.\nAda Stone member: true.\n"
+        "Ada Stone knows Bo Finch (since: 2019)."
+    )
+    assert type_of(kb, "ada stone") == "PERSON"
+    assert type_of(kb, "bo finch") == "PERSON"
+
+
+def test_the_order_of_files_makes_no_difference_to_the_graph(opened, tmp_path):
+    files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, KNOWS, "knows.csv")
+    one, other = opened(path="one.knot"), opened(path="other.knot")
+    one.import_graph(files, name="friends")
+    other.import_graph(files[::-1], name="friends")
+    assert edges_of(one) == edges_of(other)
+
+
+def test_the_layout_of_neo4j(opened, tmp_path):
+    kb = opened()
+    nodes = (
+        "movieId:ID(Movie),title,year:int,tags:string[],:LABEL\n"
+        "m1,The Matrix,1999,sci-fi;cult,Movie;Film\nm2,Kismet,1944,,Movie\n"
+    )
+    actors = "personId:ID(Actor),name,:LABEL\nm1,Keanu Reeves,Actor\n"
+    roles = ":START_ID(Actor),role,:END_ID(Movie),:TYPE\nm1,Neo,m1,ACTED_IN\nm1,Extra,m2,ACTED_IN\n"
+    kb.import_graph(
+        [
+            write(tmp_path, nodes, "movies.csv"),
+            write(tmp_path, actors, "actors.csv"),
+            write(tmp_path, roles, "roles.csv"),
+        ],
+        name="films",
+    )
+    assert edges_of(kb) == {
+        ("Keanu Reeves", "acted in", "The Matrix"),
+        ("Keanu Reeves", "acted in", "Kismet"),
+    }
+    assert "Keanu Reeves acted in The Matrix (role: Neo)." in text_of(kb)
+    assert "The Matrix tags: sci-fi, cult." in text_of(kb)
+    found = kb.store.cypher("MATCH (m:Film) RETURN m.title, m.year, m.tags", graph="films")
+    assert found.rows == (("The Matrix", 1999, ["sci-fi", "cult"]),)
+    acted = "MATCH (a:Actor)-[r:ACTED_IN]->(m) RETURN a.name, r.role, m.title ORDER BY r.role"
+    assert kb.store.cypher(acted, graph="films").rows == (
+        ("Keanu Reeves", "Extra", "Kismet"),
+        ("Keanu Reeves", "Neo", "The Matrix"),
+    )
+
+
+def test_the_layout_of_ldbc(opened, tmp_path):
+    kb = opened()
+    files = {
+        "person_0_0.csv": "id|firstName|lastName\n7|Jose|Alonso\n8|Ann|Lee\n",
+        "place_0_0.csv": "id|name|url|type\n7|Hamid_Karzai_Square|http://x/y|square\n",
+        "person_knows_person_0_0.csv": "Person.id|Person.id|creationDate\n7|8|1278777892244\n",
+        "person_isLocatedIn_place_0_0.csv": "Person.id|Place.id\n7|7\n",
+    }
+    kb.import_graph([write(tmp_path, text, name) for name, text in files.items()], name="net")
+    assert edges_of(kb) == {
+        ("Jose Alonso", "knows", "Ann Lee"),
+        ("Jose Alonso", "is located in", "Hamid Karzai Square"),
+    }
+    assert type_of(kb, "hamid karzai square") == "SQUARE"
+
+
+def test_the_layout_of_tugraph(opened, tmp_path):
+    kb = opened()
+    files = {
+        "vertex_person.csv": "LABEL=person\nid:INT32:ID,name:STRING,born:INT32:OPTIONAL\n"
+        "1,Laurence Fishburne,1961\n",
+        "vertex_movie.csv": "LABEL=movie\nid:INT32:ID,title:STRING\n1,The Matrix\n",
+        "edge_acted_in.csv": "LABEL=acted_in,SRC_LABEL=person,DST_LABEL=movie\n"
+        "id:INT32:SRC_ID,SKIP,id:INT32:DST_ID,role:STRING\n1,x,1,Morpheus\n",
+    }
+    kb.import_graph([write(tmp_path, text, name) for name, text in files.items()], name="films")
+    assert edges_of(kb) == {("Laurence Fishburne", "acted in", "The Matrix")}
+    assert "(role: Morpheus)" in text_of(kb)
+    born = kb.store.cypher("MATCH (p:person) RETURN p.born", graph="films")
+    assert born.rows == ((1961,),)
+
+
+def test_a_folder_is_one_graph(opened, tmp_path):
+    folder = tmp_path / "friends"
+    folder.mkdir()
+    write(folder, PEOPLE, "person.csv")
+    write(folder, KNOWS, "knows.csv")
+    write(folder, "not a graph", "README.md")
+    report = opened().import_graph(folder)
+    assert (report.name, report.things, report.facts) == ("friends", 3, 2)
+    assert set(report.formats) == {"person.csv", "knows.csv"}
+
+
+def test_things_that_share_a_name_stay_apart(opened, tmp_path):
+    kb = opened()
+    people = "id,name\n1,Todd Hamilton\n2,Todd Hamilton\n3,Kismet\n"
+    films = "id,title\nf1,Kismet\n"
+    knows = "source_id,relation,target_id\n1,likes,f1\n2,knows,3\n"
+    report = kb.import_graph(
+        [
+            write(tmp_path, people, "person.csv"),
+            write(tmp_path, films, "film.csv"),
+            write(tmp_path, knows, "facts.csv"),
+        ],
+        name="crowd",
+    )
+    assert report.shared_names == 4
+    assert edges_of(kb, aliases=False) == {
+        ("Todd Hamilton, Person 1", "likes", "Kismet, Film"),
+        ("Todd Hamilton, Person 2", "knows", "Kismet, Person"),
+    }
+    assert ("Todd Hamilton", "also known as", "Todd Hamilton, Person 2") in edges_of(kb)
+    nodes = {node.name for node in kb.explore("Todd Hamilton").nodes}
+    assert {"Kismet, Film", "Kismet, Person"} <= nodes
+
+
+def test_a_name_is_found_among_the_properties(opened, tmp_path):
+    kb = opened()
+    phones = "id,phoneNo\n" + "".join(f"{n},{n}-(070)893-{3000 + n}\n" for n in range(40))
+    crimes = "id,outcome\n" + "".join(f"{n},open\n" for n in range(40))
+    kb.import_graph(
+        [write(tmp_path, phones, "phone.csv"), write(tmp_path, crimes, "crime.csv")], name="pole"
+    )
+    text = text_of(kb)
+    assert "3-(070)893-3003 is a phone." in text
+    assert "Crime 3 outcome: open." in text
+
+
+def test_aliases_in_a_column(opened, tmp_path):
+    kb = opened()
+    kb.import_graph(
+        write(tmp_path, "id,name,aliases\n1,Marlene Dietrich,Lola Lola; Die Dietrich\n", "a.csv")
+    )
+    assert "Marlene Dietrich is also known as Lola Lola." in text_of(kb)
+    assert ("Lola Lola", "also known as", "Marlene Dietrich") in edges_of(kb)
+
+
+def test_a_table_without_a_header_is_read_by_named_columns(opened, tmp_path):
+    kb = opened()
+    report = kb.import_graph(
+        write(tmp_path, "Adam,30\nKarissa,40\n", "user.csv"), columns=["name", "age"]
+    )
+    assert (report.facts, report.things) == (0, 2)
+    assert "Karissa age: 40." in text_of(kb)
+
+
+@pytest.mark.parametrize("text", ["1,2\n2,3\n", "1 2\n2 3\n", "# FromNodeId\n1\t2\n2\t3\n"])
+def test_pairs_are_edges_named_after_the_file(opened, tmp_path, text):
+    kb = opened()
+    kb.import_graph(write(tmp_path, text, "votes_for.csv"), name="wiki")
+    assert edges_of(kb) == {
+        ("wiki 1", "votes for", "wiki 2"),
+        ("wiki 2", "votes for", "wiki 3"),
+    }
+
+
+def test_edges_of_nodes_without_a_row_come_in(opened, tmp_path):
+    kb = opened()
+    files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, "source,target\n1,9\n", "e.csv")
+    kb.import_graph(files, name="friends")
+    assert edges_of(kb) == {("Ada Stone", "e", "friends 9")}
+
+
+def test_a_long_text_goes_on_over_several_lines(opened, tmp_path):
+    kb = opened()
+    told = " ".join(f"Sentence {n} tells of the valley and its people." for n in range(80))
+    kb.import_graph(write(tmp_path, f'id,title,summary\n1,The Valley,"{told}"\n', "film.csv"))
+    assert "The Valley summary: Sentence 0 tells" in text_of(kb)
+    assert "Sentence 79 tells of the valley and its people." in text_of(kb)
+    assert kb.stats().chunks > 2
