@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from knotwork.records import Community, CommunityReport
@@ -45,6 +45,23 @@ class CommunityStore(Protocol):
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
         """Return the reports of these communities, by community id."""
+
+
+@runtime_checkable
+class TellsParents(Protocol):
+    """A community store that tells how communities lie in each other without reading them."""
+
+    def parents(self) -> Mapping[str, str | None]:
+        """Return the parent of each community, None for the topmost, by ascending id."""
+        ...
+
+
+def read_parents(held: CommunityStore) -> Mapping[str, str | None]:
+    """Return the parent of each community; a store that does not tell is read whole."""
+    if isinstance(held, TellsParents):
+        return held.parents()
+    ids = sorted(key for level in held.levels() for key in level)
+    return {key: community.parent_id for key, community in held.communities(ids).items()}
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ from knotwork.records import (
     entity_id,
 )
 from knotwork.stores.base import Store
-from knotwork.stores.communities import StoresCommunities
+from knotwork.stores.communities import StoresCommunities, read_parents
 from knotwork.testing.store_contract import add_document
 
 _ABSENT = content_id("absent")
@@ -71,6 +71,15 @@ class CommunityStoreContract:
             entity_id("ada"): [top.id],
         }
         assert store.communities.stale() == []
+
+    def test_parents_are_those_of_the_communities(self, store: CommunityHoldingStore) -> None:
+        assert dict(read_parents(store.communities)) == {}
+        top = sample_community("top", of="ada bob cy")
+        low = sample_community("low", of="bob cy", level=1, parent="top")
+        store.communities.replace([top, low])
+        parents = read_parents(store.communities)
+        assert dict(parents) == {top.id: None, low.id: top.id}
+        assert list(parents) == sorted(parents)
 
     def test_replacing_removes_what_is_gone_with_its_report(
         self, store: CommunityHoldingStore

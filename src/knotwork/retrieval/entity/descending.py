@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from knotwork.records import Community
 from knotwork.retrieval.question import Question
 from knotwork.retrieval.reports import REPORTS
 from knotwork.stores.base import Scored, Store
-from knotwork.stores.communities import CommunityStore
 
 NO_COMMUNITIES_NOTE = (
     "The index holds no communities with reports, so that passages were found by their own text: "
@@ -57,6 +55,31 @@ def ranked_scores(scores: Mapping[str, float], most: int) -> list[Scored]:
     return [Scored(i, scores[i]) for i in ranked if scores[i] > 0]
 
 
+class CommunityTree:
+    """Which communities lie in which; those whose parent is gone are topmost."""
+
+    def __init__(self, parents: Mapping[str, str | None]) -> None:
+        self._parents = parents
+        self._children: defaultdict[str, list[str]] = defaultdict(list)
+        self.top: list[str] = []
+        for identifier, parent in parents.items():
+            if parent in parents and parent is not None:
+                self._children[parent].append(identifier)
+            else:
+                self.top.append(identifier)
+
+    def children(self, community_id: str) -> Sequence[str]:
+        """Return the communities right below one, ascending."""
+        return self._children.get(community_id, ())
+
+    def around(self, community_id: str) -> Iterator[str]:
+        """Yield the communities around one, from the nearest to the topmost."""
+        parent = self._parents.get(community_id)
+        while parent is not None and parent in self._parents:
+            yield parent
+            parent = self._parents[parent]
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """The communities that were chosen on a level, best first, of so many looked at."""
@@ -66,72 +89,41 @@ class Level:
     looked_at: int
 
 
-class Descent:
-    """The way down from the best communities of the topmost level to the best of their children.
+def descend(
+    scores: ReportScores, tree: CommunityTree, *, beam: int, lowest: int | None = None
+) -> list[Level]:
+    """Go down from the best communities of the topmost level to the best of their children.
 
     A large community's report tells little of all that is in it, so that a community promises as
-    much as its own report or the best below it, whichever is more.
+    much as its own report or the best below it, whichever is more. On each level the ``beam`` best
+    go on, until none has children or ``lowest`` is reached; one that has none stays in the choice,
+    and competes with the children of others.
     """
+    promises = _lift(scores.best(most=_CANDIDATES), tree)
 
-    def __init__(self, scores: ReportScores, held: CommunityStore) -> None:
-        self._scores = scores
-        self._held = held
-        self._promises = self._lift(scores.best(most=_CANDIDATES))
+    def best_of(ids: Sequence[str]) -> list[Scored]:
+        own = dict(scores.best(most=max(beam, _CANDIDATES), among=ids))
+        promised = {i: promises[i] for i in ids if i in promises}
+        return ranked_scores(
+            {i: max(own.get(i, 0.0), promised.get(i, 0.0)) for i in own | promised}, beam
+        )
 
-    def go_down(
-        self, *, beam: int, lowest: int | None = None
-    ) -> tuple[list[Level], dict[str, Community]]:
-        """Return the levels, each with its choice, and all communities chosen.
-
-        On each level the ``beam`` best go on, until they have no children or ``lowest`` is reached.
-        One that has none stays in the choice, and competes with the children of others.
-        """
-        by_level = self._held.levels()
-        if not by_level:
-            return [], {}
-        best = self._best(by_level[0], beam)
-        levels = [Level(0, best, len(by_level[0]))]
-        known = self._held.communities([item.id for item in best])
-        deepest = len(by_level) - 1 if lowest is None else min(lowest, len(by_level) - 1)
-        for level in range(1, deepest + 1):
-            children = {
-                item.id: children_of(known[item.id], self._held)
-                for item in best
-                if item.id in known
-            }
-            below = [child for ids in children.values() for child in ids]
-            if not below:
-                break
-            leaves = [identifier for identifier, ids in children.items() if not ids]
-            best = self._best([*below, *leaves], beam)
-            levels.append(Level(level, best, len(below)))
-            known |= self._held.communities([item.id for item in best if item.id not in known])
-        return levels, known
-
-    def _best(self, ids: Collection[str], beam: int) -> list[Scored]:
-        own = dict(self._scores.best(most=max(beam, _CANDIDATES), among=ids))
-        promised = {i: self._promises[i] for i in ids if i in self._promises}
-        scores = {i: max(own.get(i, 0.0), promised.get(i, 0.0)) for i in own | promised}
-        return ranked_scores(scores, beam)
-
-    def _lift(self, best: Sequence[Scored]) -> dict[str, float]:
-        """Return what the best reports of all levels promise for the communities around them."""
-        known = self._held.communities([item.id for item in best])
-        leading = {i: c.entity_ids[0] for i, c in known.items() if c.members}
-        chains = self._held.of_entities(set(leading.values()))
-        promises: dict[str, float] = {}
-        for identifier, score in best:
-            chain = chains.get(leading.get(identifier, ""), [])
-            above = chain[: chain.index(identifier)] if identifier in chain else []
-            for distance, around in enumerate(reversed(above), start=1):
-                promises[around] = max(promises.get(around, 0.0), score * _BELOW**distance)
-        return promises
+    best = best_of(tree.top)
+    levels = [Level(0, best, len(tree.top))]
+    while best and (lowest is None or len(levels) <= lowest):
+        below = [child for item in best for child in tree.children(item.id)]
+        if not below:
+            break
+        leaves = [item.id for item in best if not tree.children(item.id)]
+        best = best_of([*below, *leaves])
+        levels.append(Level(len(levels), best, len(below)))
+    return levels
 
 
-def children_of(community: Community, held: CommunityStore) -> list[str]:
-    """Return the communities right below one, ascending: each member tells those it is in."""
-    found: set[str] = set()
-    for ids in held.of_entities(community.entity_ids).values():
-        place = ids.index(community.id) + 1 if community.id in ids else len(ids)
-        found.update(ids[place : place + 1])
-    return sorted(found)
+def _lift(best: Sequence[Scored], tree: CommunityTree) -> dict[str, float]:
+    """Return what the best reports of all levels promise for the communities around them."""
+    promises: dict[str, float] = {}
+    for identifier, score in best:
+        for distance, around in enumerate(tree.around(identifier), start=1):
+            promises[around] = max(promises.get(around, 0.0), score * _BELOW**distance)
+    return promises

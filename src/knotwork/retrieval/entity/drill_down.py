@@ -10,9 +10,10 @@ from knotwork.records import Community, Evidence, Query
 from knotwork.retrieval.basic import HybridRetriever, rank
 from knotwork.retrieval.entity.descending import (
     NO_COMMUNITIES_NOTE,
-    Descent,
+    CommunityTree,
     Level,
     ReportScores,
+    descend,
 )
 from knotwork.retrieval.features import ChunkFeatures
 from knotwork.retrieval.hits import make_evidence
@@ -21,7 +22,9 @@ from knotwork.retrieval.reports import communities_of
 from knotwork.retrieval.things import chunks_about
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Scored, Store
-from knotwork.stores.communities import CommunityStore
+from knotwork.stores.communities import CommunityStore, read_parents
+
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class DrillDownRetriever:
         self._embedder = embedder
         self._weights = weights
         self._lowest = level
+        self._tree: tuple[int, CommunityTree] | None = None
         self._settings = replace(settings or DrillSettings(), beam=beam)
 
     def retrieve(self, query: Query) -> Evidence:
@@ -72,14 +76,20 @@ class DrillDownRetriever:
             weights=self._weights,
             link=False,
         )
-        reports = ReportScores(question, self._store)
         levels: list[Level] = []
         if held is not None:
-            descent = Descent(reports, held)
-            levels, known = descent.go_down(beam=self._settings.beam, lowest=self._lowest)
+            scores, tree = ReportScores(question, self._store), self._read_tree(held)
+            levels = descend(scores, tree, beam=self._settings.beam, lowest=self._lowest)
         if held is None or not levels or not levels[-1].chosen:
             return self._without_communities(query)
-        return self._search(query, question, levels, known, held)
+        return self._search(query, question, levels, held)
+
+    def _read_tree(self, held: CommunityStore) -> CommunityTree:
+        """Return how communities lie in each other, read anew when the index changed."""
+        generation = self._store.generation()
+        if self._tree is None or self._tree[0] != generation:
+            self._tree = generation, CommunityTree(read_parents(held))
+        return self._tree[1]
 
     def _without_communities(self, query: Query) -> Evidence:
         plain = HybridRetriever(store=self._store, embedder=self._embedder, weights=self._weights)
@@ -92,10 +102,10 @@ class DrillDownRetriever:
         query: Query,
         question: Question,
         levels: Sequence[Level],
-        known: Mapping[str, Community],
         held: CommunityStore,
     ) -> Evidence:
-        chosen = [item for item in levels[-1].chosen if item.id in known]
+        chosen = levels[-1].chosen
+        known = held.communities([item.id for item in chosen])
         inside = self._passages(chosen, known)
         text = self._store.texts("chunk").search(
             query.text, k=self._settings.passages, where=inside
@@ -113,7 +123,9 @@ class DrillDownRetriever:
             parts[chunk_id] = {"text": features[chunk_id].base, "community": own}
             scores[chunk_id] = sum(parts[chunk_id].values())
         ranked = rank(scores, query.k)
-        titles = {i: report.title for i, report in held.reports([c.id for c in chosen]).items()}
+        told = {item.id for level in levels for item in level.chosen[:_SHOWN]}
+        reports = held.reports(sorted(told | known.keys()))
+        titles = {identifier: report.title for identifier, report in reports.items()}
         seeds = {i: (titles[inside[i].id],) for i in pool if inside[i].id in titles}
         evidence = make_evidence(
             query, self.name, ranked, parts, features, self._store, seeds=seeds
@@ -126,6 +138,8 @@ class DrillDownRetriever:
         """Return the passages of communities, each with the best community that holds it."""
         inside: dict[str, Scored] = {}
         for item in chosen:
+            if item.id not in known:
+                continue
             chunk_ids: Sequence[str] = known[item.id].chunk_ids
             if not chunk_ids:
                 leading = known[item.id].entity_ids[: self._settings.members]
@@ -139,7 +153,7 @@ class DrillDownRetriever:
 def _trace(levels: Sequence[Level], titles: Mapping[str, str], passages: int) -> tuple[str, ...]:
     told = []
     for level in levels:
-        names = [titles[item.id] for item in level.chosen if item.id in titles][:3]
+        names = [titles[item.id] for item in level.chosen if item.id in titles][:_SHOWN]
         best = f", the best: {'; '.join(names)}" if names else ""
         told.append(
             f"Level {level.level}: {len(level.chosen)} of {level.looked_at} communities{best}."

@@ -112,6 +112,13 @@ class EmbeddedCommunities:
             found[level].append(int_to_id(key))
         return found
 
+    def parents(self) -> dict[str, str | None]:
+        """Return the parent of each community, None for the topmost, by ascending id."""
+        rows = self._database.rows("SELECT id, parent FROM community ORDER BY id")
+        return {
+            int_to_id(key): None if parent is None else int_to_id(parent) for key, parent in rows
+        }
+
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
         """Return the communities of each entity, from the topmost to the lowest."""
         found: defaultdict[str, list[str]] = defaultdict(list)

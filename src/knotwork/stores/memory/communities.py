@@ -36,6 +36,10 @@ class MemoryCommunities:
             for level in range(depth)
         ]
 
+    def parents(self) -> dict[str, str | None]:
+        stored = self._state().communities
+        return {key: stored[key].parent_id for key in sorted(stored)}
+
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
         wanted = set(entity_ids)
         found: dict[str, list[str]] = {}
