@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -117,6 +118,13 @@ AUTO_IS = "graph"
 def retriever_names(*, model: bool = True) -> list[str]:
     """Return all valid names, `auto` first; without ``model`` those that need none."""
     return [AUTO, *sorted(name for name, p in RETRIEVERS.items() if model or not p.needs_model)]
+
+
+def may_ask_model(name: str) -> bool:
+    """Tell whether a retriever of this name or specification may ask a language model."""
+    words = re.findall(r"[\w-]+", name)
+    found = [RETRIEVERS[word] for word in words if word in RETRIEVERS]
+    return "model" in words or any(p.takes_model or p.needs_model for p in found)
 
 
 def build_retriever(

@@ -66,7 +66,7 @@ class BottomUpRetriever:
             if len(found) < len(hits):
                 title = hits[0].chunk.document_title or passages.document(document_id).uri
                 trace.append(f"{len(hits)} hits of “{title}” became {len(found)}.")
-        done = replace_hits(evidence, merged, k=query.k, retriever=self.name)
+        done = replace_hits(evidence, merged, query=query, retriever=self.name)
         return replace(done, trace=tuple(trace))
 
     def _merge(self, document_id: str, hits: list[Hit], passages: Passages) -> list[Hit]:

@@ -54,7 +54,7 @@ class ParentChildRetriever:
             merge_hits(group, parents[key]) if key in parents else self._widen(group[0], passages)
             for key, group in group_hits(evidence.hits, home).items()
         ]
-        return replace_hits(evidence, drop_overlaps(hits), k=query.k, retriever=self.name)
+        return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
 
     def _widen(self, hit: Hit, passages: Passages) -> Hit:
         if hit.chunk.is_parent or hit.matched:

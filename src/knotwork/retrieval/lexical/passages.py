@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from knotwork.records import Chunk, Document, Evidence, Hit, Section, Span
+from knotwork.records import Chunk, Document, Evidence, Hit, Query, Section, Span
 from knotwork.stores.base import Store
 
 
@@ -88,10 +88,12 @@ def merge_hits(hits: Sequence[Hit], passage: Chunk, *, score: float | None = Non
     )
 
 
-def replace_hits(evidence: Evidence, hits: Iterable[Hit], *, k: int, retriever: str) -> Evidence:
-    """Return evidence with other hits, ranked, the best ``k`` of them."""
-    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(k, 0)]
-    return replace(evidence, hits=tuple(ranked), retriever=retriever)
+def replace_hits(
+    evidence: Evidence, hits: Iterable[Hit], *, query: Query, retriever: str
+) -> Evidence:
+    """Return evidence for a query with other hits, ranked, as many as it wants."""
+    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(query.k, 0)]
+    return replace(evidence, query=query, hits=tuple(ranked), retriever=retriever)
 
 
 def drop_overlaps(hits: Iterable[Hit]) -> list[Hit]:

@@ -45,7 +45,7 @@ class SentenceWindowRetriever:
         evidence = self._base.retrieve(query)
         passages = Passages(self._store)
         hits = drop_overlaps(self._window(hit, passages) for hit in evidence.hits)
-        return replace_hits(evidence, hits, k=query.k, retriever=self.name)
+        return replace_hits(evidence, hits, query=query, retriever=self.name)
 
     def _window(self, hit: Hit, passages: Passages) -> Hit:
         if not hit.sentences or hit.matched:

@@ -59,7 +59,7 @@ class SiblingsRetriever:
                 continue
             beside = siblings_of(hit.chunk, passages, reach=self._reach, tokens=self._tokens)
             hits.append(merge_hits([hit], passages.join(hit.chunk, beside)))
-        return replace_hits(evidence, drop_overlaps(hits), k=query.k, retriever=self.name)
+        return replace_hits(evidence, drop_overlaps(hits), query=query, retriever=self.name)
 
 
 def siblings_of(chunk: Chunk, passages: Passages, *, reach: int, tokens: int) -> list[Chunk]:

@@ -74,7 +74,7 @@ class SummariesRetriever:
                 values[chunk_id] = max(summary.value, values.get(chunk_id, 0.0))
         hits = [self._lifted(hit, values.get(hit.chunk.id, 0.0)) for hit in evidence.hits]
         trace = [f"Looked into “{summary.title}”." for summary in summaries[:3]]
-        done = replace_hits(evidence, hits, k=query.k, retriever=self.name)
+        done = replace_hits(evidence, hits, query=query, retriever=self.name)
         return replace(done, trace=(*evidence.trace, *trace))
 
     def _lifted(self, hit: Hit, value: float) -> Hit:

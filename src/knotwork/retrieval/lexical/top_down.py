@@ -81,7 +81,7 @@ class TopDownRetriever:
         for document_id in entered[:SHOWN]:
             title = by_document[document_id][0].chunk.document_title
             trace.append(f"Entered “{title or passages.document(document_id).uri}”.")
-        done = replace_hits(evidence, hits, k=query.k, retriever=self.name)
+        done = replace_hits(evidence, hits, query=query, retriever=self.name)
         return replace(done, trace=tuple(trace))
 
     def _gather(self, hits: Sequence[Hit], title: str, asked: Collection[str]) -> float:

@@ -19,6 +19,14 @@ from knotwork.testing.brains.marks import Assignment, read_assignment
 from knotwork.testing.brains.passages import cite, read_passages
 from knotwork.testing.brains.reading import Fact, key_words, language_of, read_text, sentences_of
 from knotwork.testing.brains.relating import check_relations, propose_schema
+from knotwork.testing.brains.searching import (
+    expand_question,
+    imagine_passage,
+    rate_passages,
+    rewrite_question,
+    split_task,
+    write_questions,
+)
 from knotwork.text.names import normal_form
 from knotwork.text.tokens import count_tokens
 from knotwork.transform.rules.aliases import is_short_for
@@ -192,18 +200,24 @@ TASKS: dict[str, Task] = {
     "answer": answer,
     "check-relations": check_relations,
     "ask-further": ask_further,
+    "expand-question": expand_question,
     "extract-graph": extract_graph,
     "extract-triplets": extract_triplets,
     "find-keywords": find_keywords,
     "glean": glean,
+    "imagine-passage": imagine_passage,
     "judge-pairs": judge_pairs,
     "map-reports": map_reports,
     "propose-schema": propose_schema,
+    "rate-passages": rate_passages,
     "rate-reports": rate_reports,
     "reduce-points": reduce_points,
     "report-community": report_community,
+    "rewrite-question": rewrite_question,
     "route-question": route_question,
+    "split-question": split_task,
     "summarise-descriptions": summarise_descriptions,
+    "write-questions": write_questions,
 }
 """What a prompt may ask for in its first line, as ``task: NAME``."""
 
