@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ from knotwork.stores.base import Store
 
 READ_HITS = 3
 """First hits of a part in which what fills the next one's blank is looked for."""
+
+_NUMBER = re.compile(r"[\d\s.,:/–年月日-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,10 @@ class Decompose:
     def _fill(
         self, question: Question, evidences: Sequence[tuple[float, Evidence]]
     ) -> list[Filling]:
-        """Return the names in the best sentences of evidence that the question does not hold."""
+        """Return the names in the best sentences of evidence that the question does not hold.
+
+        Numbers and years stand in many sentences, and are seldom what a question goes on from.
+        """
         worths: dict[str, float] = {}
         for worth, evidence in evidences:
             hits = evidence.hits[:READ_HITS]
@@ -169,6 +175,7 @@ class Decompose:
             (
                 Filling(e.name, i, worths[i] * rarity(e.chunk_count, question.chunk_count))
                 for i, e in entities.items()
+                if not _NUMBER.fullmatch(e.name)
             ),
             key=lambda filling: (-filling.worth, filling.entity_id),
         )[: self._beam]

@@ -1,0 +1,167 @@
+"""Measure retrieval patterns, and compositions of them, beside `hybrid` and `graph`.
+
+    python benchmarks/patterns/run.py --data ../shared/bench/qa --cache DIR --output patterns.json
+    python benchmarks/patterns/run.py --output patterns.json --markdown docs/benchmarks.md
+
+Indexes are those of `benchmarks/retrieval/run.py`, in the same cache; a missing one is made. A
+pattern is any name or specification that `knotwork search --retriever` takes. What is in the
+results is not measured again, unless `--again` is given. `--markdown` fills the table between the
+marks of the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
+
+import numpy as np
+from sets import MULTI_HOP, SETS  # type: ignore[import-not-found]
+from table import fill_table
+
+from knotwork.evaluation.datasets import Dataset, load_dataset
+from knotwork.evaluation.metrics import METRICS
+from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
+from knotwork.inference import open_embedder
+from knotwork.inference.base import Embedder, FloatMatrix
+from knotwork.stores.base import Store
+from knotwork.stores.registry import open_store
+from knotwork.transform.registry import make_extractor
+
+EMBEDDER = "local:all-MiniLM-L6-v2"
+USUAL_SETS = (
+    *MULTI_HOP,
+    "popqa300",
+    "multihoprag_lite",
+    "drcd300_zh",
+    "cmrc2018_trial",
+)
+KEPT = ("recall@2", "recall@5", "recall@10", "all_gold@5")
+PATTERNS = (
+    "hybrid",
+    "graph",
+    "sentence_window",
+    "siblings",
+    "parent_child",
+    "bottom_up",
+    "top_down",
+    "summaries",
+    "questions",
+    "rewrite > graph",
+    "hyde > graph",
+    "expand > graph",
+    "expand(by=graph) > graph",
+    "decompose > graph",
+    "decompose > hybrid",
+    "graph > rerank",
+    "graph > diversify",
+    "graph > prune",
+    "bm25 + dense",
+    "graph + pagerank",
+    "graph + hybrid",
+)
+
+
+class KnownVectors:
+    """An embedder that remembers questions, so that patterns are not timed by its model."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name = embedder.name
+        self.languages = getattr(embedder, "languages", frozenset())
+        self.dimension = embedder.dimension
+        self.embed_passages = embedder.embed_passages
+        self._known: dict[str, Any] = {}
+        self.seconds = 0.0
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        started = time.perf_counter()
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if missing:
+            rows = self._embedder.embed(missing)
+            self._known |= dict(zip(missing, rows, strict=True))
+        self.seconds += time.perf_counter() - started
+        return np.stack([self._known[text] for text in texts])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="the folder with a folder for each set")
+    parser.add_argument("--output", type=Path, required=True, help="the results file, in JSON")
+    parser.add_argument("--cache", type=Path, help="where indexes are kept")
+    parser.add_argument("--sets", default=",".join(USUAL_SETS), help="names, by commas")
+    parser.add_argument("--patterns", default=";".join(PATTERNS), help="parted by semicolons")
+    parser.add_argument("--limit", type=int, help="only the first questions of each set")
+    parser.add_argument("--again", action="store_true", help="repeat what is in the results")
+    parser.add_argument("--markdown", type=Path, help="a file whose marked table is filled")
+    options = parser.parse_args()
+    results: dict[str, Any] = {}
+    if options.output.exists():
+        results = json.loads(options.output.read_text("utf-8"))
+    if options.data:
+        embedder = KnownVectors(open_embedder(EMBEDDER))
+        for name in options.sets.split(","):
+            measure_set(name, options, results, embedder)
+    if options.markdown:
+        fill_table(options.markdown, results)
+
+
+def measure_set(
+    name: str, options: argparse.Namespace, results: dict[str, Any], embedder: KnownVectors
+) -> None:
+    measured = SETS[name]
+    dataset = load_dataset(
+        options.data / measured.folder, hide_titles=measured.hide_titles, limit=options.limit
+    )
+    path = index_path(dataset, embedder=embedder, folder=options.cache, splitter=measured.splitter)
+    store = open_store(str(path), create=True)
+    try:
+        for _ in index_dataset(
+            dataset,
+            store=store,
+            embedder=embedder,
+            extractor=make_extractor(),
+            splitter=measured.splitter,
+        ):
+            pass
+        entry = results.setdefault(name, {})
+        for pattern in options.patterns.split(";"):
+            known = entry.get(pattern.strip())
+            if known and len(known["all_gold@5"]) == len(dataset.cases) and not options.again:
+                continue
+            entry[pattern.strip()] = measure_pattern(pattern.strip(), dataset, store, embedder)
+            options.output.write_text(json.dumps(results), "utf-8")
+            report(name, pattern.strip(), entry[pattern.strip()])
+    finally:
+        store.close()
+
+
+def measure_pattern(
+    pattern: str, dataset: Dataset, store: Store, embedder: KnownVectors
+) -> dict[str, Any]:
+    """Return the measures of every question, and the milliseconds without embedding."""
+    run = EvaluationRun(dataset.name, len(dataset.cases))
+    spent, before = [], embedder.seconds
+    for asked in evaluate(dataset, [pattern], store=store, embedder=embedder, run=run):
+        seconds = run.runs[asked.retriever].seconds[-1]
+        spent.append(1_000 * (seconds - (embedder.seconds - before)))
+        before = embedder.seconds
+    values = run.runs[pattern].values
+    found: dict[str, Any] = {m: [round(v, 4) for v in values[m]] for m in METRICS if m in KEPT}
+    return found | {"ms": round(median(spent), 1)}
+
+
+def report(name: str, pattern: str, found: dict[str, Any]) -> None:
+    numbers = "  ".join(f"{metric} {100 * fmean(found[metric]):.1f}" for metric in KEPT)
+    print(f"{name:18} {pattern:28} {numbers}  {found['ms']:.0f} ms", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The table of patterns, from the results to Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from knotwork.evaluation.significance import compare_paired
+
+BASE = "hybrid"
+LEVEL = 0.05
+_MARKS = re.compile(r"(<!-- begin patterns -->\n).*?(\n<!-- end patterns -->)", re.DOTALL)
+_SHORT = {
+    "musique_train100": "MuSiQue",
+    "hotpot_train100": "HotpotQA",
+    "twowiki_fg101": "2Wiki",
+    "popqa300": "PopQA",
+    "multihoprag_lite": "MultiHop-RAG",
+    "drcd300_zh": "DRCD",
+    "cmrc2018_trial": "CMRC",
+}
+
+
+def fill_table(path: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Put the table between its marks. Raises ValueError where the file has none."""
+    text = path.read_text("utf-8")
+    if not _MARKS.search(text):
+        raise ValueError(f"{path} has no marks for the table of patterns.")
+    table = render_table(results)
+    path.write_text(_MARKS.sub(lambda m: f"{m[1]}\n{table}\n{m[2]}", text), "utf-8")
+
+
+def render_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a row for each pattern: R@2 / R@5 / R@10, all@5 of each set, and milliseconds."""
+    sets = [name for name in _SHORT if name in results]
+    patterns = list(dict.fromkeys(pattern for name in sets for pattern in results[name]))
+    head = " | ".join(f"{_SHORT[name]} ({count(results[name])})" for name in sets)
+    lines = [f"| pattern | {head} | ms |", f"|---|{'---|' * len(sets)}--:|"]
+    for pattern in patterns:
+        cells = [cell(results[name], pattern) for name in sets]
+        times = [results[name][pattern]["ms"] for name in sets if pattern in results[name]]
+        lines.append(f"| `{pattern}` | {' | '.join(cells)} | {max(times):.0f} |")
+    return "\n".join(lines)
+
+
+def count(entry: Mapping[str, Any]) -> int:
+    return max(len(found["all_gold@5"]) for found in entry.values())
+
+
+def cell(entry: Mapping[str, Any], pattern: str) -> str:
+    """Return the measures of a pattern; ▲ and ▼ mark all@5 that differs from the base's."""
+    if pattern not in entry:
+        return ""
+    found = entry[pattern]
+    recalls = " / ".join(f"{100 * fmean(found[f'recall@{k}']):.1f}" for k in (2, 5, 10))
+    mark = ""
+    if pattern != BASE and BASE in entry:
+        compared = compare_paired(found["all_gold@5"], entry[BASE]["all_gold@5"])
+        if compared.p_value < LEVEL:
+            mark = " ▲" if compared.difference > 0 else " ▼"
+    return f"{recalls}, {100 * fmean(found['all_gold@5']):.0f}{mark}"

@@ -1,0 +1,158 @@
+"""The language of compositions: what it reads, how it refuses, what it builds."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knotwork.errors import ConfigError, RetrievalError, UnknownName
+from knotwork.records import Query
+from knotwork.retrieval.grammar import DEEPEST, Call, Pipeline, Sum, parse_specification
+from knotwork.retrieval.registry import build_retriever, may_ask_model
+from knotwork.testing.chat_models import ScriptedChatModel
+
+QUESTION = "Where did the director of Silver Lantern grow up?"
+
+
+def test_a_sum_binds_closer_than_a_step():
+    tree = parse_specification("rewrite > bm25 + 2*dense > prune(share=0.5)")
+    before, core, behind = tree.stages
+    assert (before.name, behind.name, behind.options) == ("rewrite", "prune", {"share": 0.5})
+    assert isinstance(core, Sum)
+    assert [(weight, part.name) for weight, part in core.parts] == [(1.0, "bm25"), (2.0, "dense")]
+
+
+def test_values_have_types():
+    (call,) = parse_specification("x(a=1, b=0.5, c=true, d=word, e='two words')").stages
+    assert call.options == {"a": 1, "b": 0.5, "c": True, "d": "word", "e": "two words"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expected a retriever or a step"),
+        ("bm25 +", "Expected a retriever or a step, at the end"),
+        ("bm25 > > dense", "at character 8"),
+        ("bm25(", "Expected a retriever or a step"),
+        ("bm25)", "Expected the end"),
+        ("(bm25", "Expected `\\)`"),
+        ("bm25; drop", "sign that means nothing here, at character 5"),
+        ("x(a=1, a=2)", "`a` is given twice"),
+        ("x(a=)", "Expected a number"),
+        ("0*bm25 + dense", "above 0"),
+        ("2 bm25", "Expected `\\*`"),
+        ("(" * (DEEPEST + 2), "too many brackets"),
+        ("a" * 3000, "at most 2,000 characters"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(text, reason):
+    with pytest.raises(ConfigError, match=reason):
+        parse_specification(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet="ab1.2>+*(),=\"' \n", max_size=40))
+def test_any_text_is_read_or_refused(text):
+    try:
+        tree = parse_specification(text)
+    except ConfigError:
+        return
+    assert isinstance(tree, Pipeline)
+
+
+names = st.sampled_from(["bm25", "dense", "graph", "top-down"])
+values = st.one_of(st.integers(-9, 9), st.booleans(), st.sampled_from(["rank", "x y"]))
+calls = st.builds(
+    Call,
+    names,
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), values, max_size=2),
+)
+
+
+def write(node):
+    if isinstance(node, Call):
+        shown = ", ".join(
+            f"{k}={str(v).lower() if isinstance(v, bool) else repr(v)}"
+            for k, v in node.options.items()
+        )
+        return f"{node.name}({shown})" if shown else node.name
+    if isinstance(node, Sum):
+        return " + ".join(f"{w}*{write(p)}" for w, p in node.parts)
+    return " > ".join(map(write, node.stages))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            calls,
+            st.lists(st.tuples(st.sampled_from([0.5, 2.0]), calls), min_size=2, max_size=3).map(
+                lambda parts: Sum(tuple(parts))
+            ),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_what_is_written_is_read(stages):
+    tree = parse_specification(write(Pipeline(tuple(stages))))
+    assert write(tree) == write(Pipeline(tuple(stages)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bm25 + dense",
+        "fuse(bm25 + dense, by=rank, tokens=40)",
+        "rewrite > decompose > graph > diversify > prune",
+        "graph > sentence_window(size=0) > budget(tokens=60)",
+        "top_down(bm25 + dense, lift=0.5)",
+        "(expand > bm25) + (hyde > graph) > rerank",
+        "2*auto + 0.5*bm25",
+    ],
+)
+def test_compositions_answer(index, embedder, text):
+    retriever = build_retriever(text, store=index, embedder=embedder)
+    evidence = retriever.retrieve(Query(QUESTION, k=4))
+    assert 0 < len(evidence.hits) <= 4
+    assert evidence.query == Query(QUESTION, k=4)
+    scores = [hit.score for hit in evidence.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert evidence == retriever.retrieve(Query(QUESTION, k=4))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "reason"),
+    [
+        ("foo + bm25", UnknownName, "`bm25`"),
+        ("bm25 > foo", UnknownName, "`rerank`"),
+        ("bm25 > dense", ConfigError, "`dense` is a retriever.*character 8"),
+        ("prune > bm25", ConfigError, "`prune` is a step, which stands behind"),
+        ("bm25 > decompose > graph + dense", ConfigError, "joined by `\\+`"),
+        ("decompose", ConfigError, "no retriever behind `decompose`"),
+        ("prune", ConfigError, "stands behind a retriever"),
+        ("sentence_window(size=1.5)", ConfigError, "must be a whole number"),
+        ("sentence_window(sise=1)", UnknownName, "Did you mean `size`"),
+        ("bm25(graph)", ConfigError, "made of no retriever"),
+        ("graph > siblings(bm25)", ConfigError, "is given another"),
+        ("auto(k=1)", ConfigError, "has no options"),
+        ("fuse(by=rank)", ConfigError, "is given a sum"),
+        ("fuse(bm25 + dense, by=magic)", UnknownName, "`rank`"),
+        ("rewrite(by=model) > bm25", RetrievalError, "language model"),
+        ("bm25 > prune(share=2)", ConfigError, "from 0 to 1"),
+    ],
+)
+def test_what_cannot_be_built_says_why(index, embedder, text, error, reason):
+    with pytest.raises(error, match=reason):
+        build_retriever(text, store=index, embedder=embedder)
+
+
+def test_only_who_may_ask_gets_a_model(index, embedder):
+    assert may_ask_model("rewrite(by=model) > bm25")
+    assert not may_ask_model("rewrite > bm25 + dense")
+    model = ScriptedChatModel("Where did Marta Ilves grow up?")
+    retriever = build_retriever(
+        "rewrite(by=model) > bm25", store=index, embedder=embedder, model=model
+    )
+    assert retriever.retrieve(Query(QUESTION)).trace == (
+        "Asked as: Where did Marta Ilves grow up?",
+    )
