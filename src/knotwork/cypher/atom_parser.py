@@ -72,7 +72,7 @@ class AtomParser(PatternParser):
             self.fail("The number is too large: whole ones have 64 bits", token)
         if number is None:
             self.fail("This is not a number", token)
-        return Constant(-number if negative else number)
+        return Constant(-number if negative and number else number)
 
     def _string(self) -> Expression:
         token = self.next()
@@ -201,7 +201,6 @@ class AtomParser(PatternParser):
         if self.token.kind == "parameter":
             return Parameter(self.next().text)
         self.expect("{")
-        self.deeper()
         entries: list[tuple[str, Expression]] = []
         while not self.at_any("}"):
             key = self.name("a key")
@@ -210,7 +209,6 @@ class AtomParser(PatternParser):
             if not self.accept(","):
                 break
         self.expect("}")
-        self.higher()
         return MapOf(tuple(entries))
 
     def _map_projection(self, subject: Variable) -> Expression:

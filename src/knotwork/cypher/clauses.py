@@ -114,7 +114,7 @@ class Clauses(Projecting):
 
     def query(self, query: Query, scope: Scope) -> Callable[[Row], Iterator[Row]]:
         """Return the function that runs a subquery of an expression, which sees all names."""
-        names = list(scope.names)
+        names = list(scope.visible())
         slots = [scope.names[name].slot for name in names]
         compiled = self.compile_query(query, names, scope)
         width, returns = len(compiled.columns), bool(compiled.columns)
@@ -155,7 +155,7 @@ class Clauses(Projecting):
 def _imported(clause: CallSubquery, scope: Scope) -> list[str]:
     """Return what a subquery sees: what it names in brackets, or in a WITH at its beginning."""
     if clause.imports is not None:
-        return list(scope.names) if clause.imports == ("*",) else list(clause.imports)
+        return list(scope.visible()) if clause.imports == ("*",) else list(clause.imports)
     names: dict[str, None] = {}
     for part in clause.query.parts:
         first = part.clauses[0]

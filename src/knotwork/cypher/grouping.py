@@ -13,10 +13,13 @@ from knotwork.cypher.scopes import Scope
 from knotwork.cypher.steps import Evaluate, Pipe, Row, Rows
 from knotwork.cypher.syntax import (
     Call,
+    Comprehension,
     Expression,
     PatternComprehension,
     ProjectedItem,
     Property,
+    Quantifier,
+    Reduction,
     Subquery,
     Variable,
 )
@@ -60,10 +63,13 @@ class Grouping(Matching):
                 + aggregates_in(sorts)
             )
         )
+        grouped = [key.expression for key in keys]
+        for sort in filter(aggregates_in, sorts):
+            _require_grouped(sort, [*(Variable(key.alias) for key in keys), *grouped])
         counted = [self._counted(call, scope) for call in calls]
         call_slots = [inner.layout.add() for _ in calls]
         inner.replaced.update(zip(calls, call_slots, strict=True))
-        results = [self._result(item, inner, [key.expression for key in keys]) for item in items]
+        results = [self._result(item, inner, grouped) for item in items]
         slots = [inner.declare(item.alias) for item in items]
         for item, slot in zip(items, slots, strict=True):
             inner.replaced.setdefault(item.expression, slot)
@@ -74,13 +80,9 @@ class Grouping(Matching):
         def run(rows: Rows) -> Rows:
             for values, aggregates in groups.form(rows):
                 row: Row = [None] * inner.layout.size
-                for slot, value in zip(key_slots, values, strict=True):
-                    row[slot] = value
-                for slot, aggregate in zip(call_slots, aggregates, strict=True):
-                    row[slot] = aggregate.result()
-                found = [result(row) for result in results]
-                for slot, value in zip(slots, found, strict=True):
-                    row[slot] = value
+                _fill(row, key_slots, values)
+                _fill(row, call_slots, [aggregate.result() for aggregate in aggregates])
+                _fill(row, slots, [result(row) for result in results])
                 yield row
 
         return run
@@ -117,6 +119,11 @@ class Grouping(Matching):
             return Distinct(self.runtime, aggregate) if call.distinct else aggregate
 
         return _Counted(made, value, every=False)
+
+
+def _fill(row: Row, slots: list[int], values: list[Value]) -> None:
+    for slot, value in zip(slots, values, strict=True):
+        row[slot] = value
 
 
 class _Groups:
@@ -170,10 +177,19 @@ def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
                     fix="Put it in a column of its own, or inside count(), collect() and the like.",
                 )
         elif is_dataclass(part) and not isinstance(part, Subquery):
+            _require_outside_lists(part)
             counted = isinstance(part, Call) and part.name in AGGREGATES
             if not counted and part not in known:
                 seen = local | _local_names(part)
                 waiting.extend((getattr(part, field.name), seen) for field in fields(part))
+
+
+def _require_outside_lists(part: object) -> None:
+    """Refuse what counts over rows for each item of a list."""
+    for field in ("condition", "result", "step"):
+        listed = isinstance(part, Comprehension | Quantifier | Reduction | PatternComprehension)
+        if listed and aggregates_in(getattr(part, field, None)):
+            raise QuerySyntaxError("Rows cannot be counted over for each item of a list.")
 
 
 def _local_names(part: object) -> frozenset[str]:

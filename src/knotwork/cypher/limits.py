@@ -22,7 +22,7 @@ class Limits:
     rows: int = 1_000
     timeout_s: float = 10.0
     held: int = 5_000_000
-    items: int = 1_000_000
+    items: int = 2_000_000
     characters: int = 1_000_000
     statement_characters: int = 50_000
     depth: int = 60

@@ -7,6 +7,7 @@ soon as all it speaks of is there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 
 from knotwork.cypher.labels import required_label
 from knotwork.cypher.names import names_in
@@ -26,6 +27,8 @@ from knotwork.cypher.syntax import (
     Variable,
 )
 from knotwork.errors import QueryRefused, QuerySyntaxError
+
+_numbers = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,6 @@ class PatternReader:
         self._scope = scope
         self._before = set(scope.names)
         self.parts = PatternParts()
-        self._count = 0
 
     def read(self, pattern: PathPattern) -> None:
         """Add one pattern. Raises QuerySyntaxError for names that are something else already."""
@@ -133,8 +135,7 @@ class PatternReader:
         return slot
 
     def _hidden(self, kind: str) -> str:
-        self._count += 1
-        return f" {kind} {self._count}"
+        return f" {kind} {next(_numbers)}"
 
     def _node(self, pattern: NodePattern) -> str:
         name = pattern.variable or self._hidden("node")
@@ -176,7 +177,6 @@ class PatternReader:
         slot: int | None = None
         if bound:
             if walk:
-                self._scope.require(name, "walk")
                 raise QueryRefused("The relationships of a walk cannot be given beforehand.")
             slot = self._scope.require(name, "relationship")
         elif pattern.variable is not None:

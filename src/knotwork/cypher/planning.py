@@ -103,9 +103,9 @@ class Planner:
                 (relationship.right, relationship.left),
             )
             for near, far in ends:
-                if near in waiting or (relationship.shortest and far in waiting):
+                if near in waiting or (relationship.shortest and not self._is_known(far, waiting)):
                     continue
-                into = far not in waiting
+                into = far not in waiting or self.parts.nodes[far].bound
                 expansion = Expansion(relationship, near, far, into)
                 found.append((self._expansion_cost(expansion), order, expansion))
         if not found:
@@ -114,6 +114,9 @@ class Planner:
         starts = [self._best_start(self.parts.nodes[name]).cost for name in waiting]
         needs_start = chosen.relationship.lengths and starts and min(starts) <= 1
         return None if needs_start and cost > 1 else chosen
+
+    def _is_known(self, name: str, waiting: set[str]) -> bool:
+        return name not in waiting or self.parts.nodes[name].bound
 
     def _expansion_cost(self, expansion: Expansion) -> float:
         graph, relationship = self.runtime.graph, expansion.relationship

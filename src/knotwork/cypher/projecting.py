@@ -39,7 +39,7 @@ class Projecting(Grouping):
         _require_names(items, clause)
         after = Scope()
         for item in items:
-            after.declare(item.alias, _kind_after(item.expression, scope))
+            after.declare(item.alias, self._kind_after(item.expression, scope))
         grouped = any(aggregates_in(item.expression) for item in items)
         if not grouped and aggregates_in(tuple(item.expression for item in clause.order)):
             raise QuerySyntaxError("ORDER BY counts over rows, but no column does.")
@@ -49,6 +49,11 @@ class Projecting(Grouping):
             sources, inner = self._plain(items, scope)
         pipe = self._arranged(clause, items, sources, inner, after)
         return Projected(pipe, after, tuple(item.alias for item in items))
+
+    def _kind_after(self, expression: Expression, scope: Scope) -> Kind:
+        if isinstance(expression, Variable) and expression.name in scope.names:
+            return scope.names[expression.name].kind
+        return "value" if self.type_of(expression, scope) is None else "plain"
 
     def _plain(self, items: list[ProjectedItem], scope: Scope) -> tuple[Pipe, Scope]:
         """Return the step that works out the columns beside what is in the row."""
@@ -146,7 +151,7 @@ class Projecting(Grouping):
 def _items(clause: Projection, scope: Scope) -> list[ProjectedItem]:
     found: list[ProjectedItem] = []
     if clause.star:
-        names = list(scope.visible())
+        names = sorted(scope.visible())
         if not names and clause.final:
             raise QuerySyntaxError("`*` stands for all variables, but there are none.")
         found = [ProjectedItem(Variable(name), name, named=True) for name in names]
@@ -164,12 +169,6 @@ def _require_names(items: list[ProjectedItem], clause: Projection) -> None:
                 raise QuerySyntaxError(
                     f"`{item.alias}` in WITH needs a name.", fix="Give it one with AS."
                 )
-
-
-def _kind_after(expression: Expression, scope: Scope) -> Kind:
-    if isinstance(expression, Variable) and expression.name in scope.names:
-        return scope.names[expression.name].kind
-    return "value"
 
 
 def _then_distinct(

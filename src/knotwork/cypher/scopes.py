@@ -8,14 +8,18 @@ from typing import Literal, NamedTuple
 from knotwork.cypher.syntax import Expression
 from knotwork.errors import QuerySyntaxError
 
-Kind = Literal["node", "relationship", "walk", "path", "value"]
-"""What a name may stand for; a walk is the list of a variable length, a value anything."""
+Kind = Literal["node", "relationship", "walk", "path", "plain", "value"]
+"""What a name may stand for.
+
+A walk is the list of a variable length, a plain one surely no element, a value anything.
+"""
 
 _WORDS = {
     "node": "a node",
     "relationship": "a relationship",
     "walk": "the relationships of a variable length",
     "path": "a path",
+    "plain": "a plain value",
     "value": "a value",
 }
 

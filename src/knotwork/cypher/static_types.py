@@ -58,7 +58,7 @@ class StaticTypes:
             return _constant_type(expression.value)
         if isinstance(expression, Variable):
             kind = scope.find(expression.name).kind
-            return None if kind == "value" else kind
+            return None if kind in ("value", "plain") else kind
         if isinstance(expression, ListOf | Comprehension | PatternComprehension):
             return "list"
         if isinstance(expression, MapOf):
