@@ -19,6 +19,7 @@ COMMANDS = {
     "search": ("search", "Find passages."),
     "retrievers": ("retrievers", "List the ways to find passages."),
     "explore": ("explore", "Walk the knowledge graph from names."),
+    "cypher": ("cypher", "Run a read-only Cypher statement on a graph."),
     "communities": ("communities", "Show what the documents are about as a whole."),
     "graph": ("graph", "Count or export the knowledge graph, join names."),
     "schema": ("schema", "Propose, infer or show what a language model extracts."),

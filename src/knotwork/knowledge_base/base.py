@@ -20,6 +20,7 @@ from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.inference.role_models import RoleModels, calls_path, forget_calls
 from knotwork.knowledge_base.graph_import import GraphImporting
 from knotwork.knowledge_base.merging import Merging
+from knotwork.knowledge_base.querying import Querying
 from knotwork.knowledge_base.statistics import Statistics, read_statistics
 from knotwork.records import Answer, Direction, Document, Evidence, Query, Subgraph
 from knotwork.retrieval.base import Retriever
@@ -39,7 +40,7 @@ NO_VECTORS_NOTE = (
 )
 
 
-class KnowledgeBase(Merging, GraphImporting):
+class KnowledgeBase(Merging, GraphImporting, Querying):
     """One index with all that fills it and asks it.
 
     Reading from several threads is safe. Parts are made on first use: a knowledge base that only

@@ -1,0 +1,112 @@
+"""`knotwork cypher`: run a read-only statement on the index's own graph or an imported one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import with_session
+from knotwork.cli.session import Session
+from knotwork.cli.terminal import count_of
+from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork.records import PropertyValue, QueryResult
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork cypher 'MATCH (e:Entity) RETURN e.name, e.chunk_count LIMIT 5'",
+        "knotwork cypher 'MATCH (e {name: $n})-[r:RELATES]->(o) RETURN o.name' --param n=Ada",
+        "knotwork cypher 'MATCH (p:Person) RETURN count(p)' --graph people --json",
+    )
+)
+@click.argument("statement")
+@click.option(
+    "--param",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A value for $NAME: JSON, or else text. May be repeated.",
+)
+@click.option("--graph", metavar="NAME", default="", help="An imported graph, not the index's own.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Rows, at most.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds, at most.",
+)
+@with_session()
+def command(
+    session: Session,
+    *,
+    statement: str,
+    parameters: tuple[str, ...],
+    graph: str,
+    limit: int,
+    timeout_s: float,
+) -> None:
+    """Run a Cypher statement that reads: MATCH, WHERE, WITH, UNWIND, RETURN.
+
+    Nothing can be changed by one, and no file is read.
+    """
+    given = dict(read_parameter(text) for text in parameters)
+    result = session.open().cypher(
+        statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
+    )
+    if session.common.json:
+        session.terminal.emit(describe_result(result))
+        return
+    if not result.rows:
+        session.terminal.note("No row.")
+        return
+    session.terminal.table(
+        [tuple(_cell(value) for value in row) for row in result.rows],
+        header=result.columns,
+    )
+    cut = " (--limit allows no more)" if result.truncated else ""
+    session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
+
+
+def read_parameter(text: str) -> tuple[str, PropertyValue]:
+    """Return the name and the value of a parameter as it is written on the command line."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigError(f"`{text}` gives no parameter a value.", fix="Write it as --param n=Ada.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def describe_result(result: QueryResult) -> dict[str, PropertyValue]:
+    """Return the columns and rows of `cypher --json`."""
+    return {
+        "columns": list(result.columns),
+        "rows": [list(row) for row in result.rows],
+        "truncated": result.truncated,
+        "seconds": result.seconds,
+    }
+
+
+def _cell(value: PropertyValue) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and set(value) == {"id", "labels", "properties"}:
+        labels = "".join(f":{label}" for label in value["labels"])
+        return f"({labels} {value['properties'].get('name', value['id'])})"
+    return json.dumps(value, ensure_ascii=False)
