@@ -30,7 +30,7 @@ def graphs(draw):
     return graph
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graph=graphs())
 def test_it_reads_what_networkx_reads(tmp_path_factory, graph):
     path = tmp_path_factory.mktemp("graphml") / "g.graphml"

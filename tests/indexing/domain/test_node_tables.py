@@ -3,6 +3,8 @@
 import pytest
 from tests.indexing.domain.graph_files import edges_of, text_of, type_of, write
 
+from knotwork.errors import IndexingError
+
 PEOPLE = "id,name,age,member\n1,Ada Stone,44,true\n2,Bo Finch,31,false\n3,Cy Moss,,true\n"
 KNOWS = "source,target,since\n1,2,2019\n2,3,2021\n"
 
@@ -180,3 +182,21 @@ def test_a_long_text_goes_on_over_several_lines(opened, tmp_path):
     assert "The Valley summary: Sentence 0 tells" in text_of(kb)
     assert "Sentence 79 tells of the valley and its people." in text_of(kb)
     assert kb.stats().chunks > 2
+
+
+def test_a_table_that_tells_nothing_of_its_columns_is_refused(opened, tmp_path):
+    path = write(tmp_path, "0,2,2021-06-30,good\n0,3,2021-07-01,bad\n", "eKnows.csv")
+    with pytest.raises(IndexingError, match="no header"):
+        opened().import_graph(path)
+    kb = opened()
+    kb.import_graph(path, columns=["source", "target", "since", "mood"])
+    assert "eKnows 0 eKnows 2" not in text_of(kb)
+    assert "(since: 2021-06-30; mood: good)" in text_of(kb)
+
+
+def test_numbers_that_no_float_holds_stay_text(opened, tmp_path):
+    kb = opened()
+    rows = "id,name,big,code,share\n1,Ann,1844674407370955161811111111,007,0.25\n"
+    kb.import_graph(write(tmp_path, rows, "person.csv"))
+    found = kb.store.cypher("MATCH (n) RETURN n.big, n.code, n.share", graph="person")
+    assert found.rows == (("1844674407370955161811111111", "007", 0.25),)

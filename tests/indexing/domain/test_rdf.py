@@ -33,7 +33,7 @@ TRIPLES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     triples=st.lists(TRIPLES, min_size=1, max_size=12),
     kind=st.sampled_from([("turtle", "TURTLE"), ("ntriples", "N_TRIPLES")]),

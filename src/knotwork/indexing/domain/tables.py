@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ _SAMPLE_ROWS = 400
 _FEWEST_ROWS = 8
 _TOLD_EVERY_ROWS = 2_000
 _TUGRAPH = "LABEL="
+_FILE_WORDS = re.compile(r"^(?:edges?|e|rels?|relationships?)[_.\-](?=\w)", re.IGNORECASE)
 
 
 def read_table(path: Path, options: ReadOptions) -> Iterator[Element]:
@@ -80,11 +82,27 @@ def find_layout(path: Path, dialect: Dialect, options: ReadOptions) -> Layout:
     if rows[0][0].startswith(_TUGRAPH):
         return _tugraph_layout(rows)
     found = layout_of_header(rows[0], stem=stem, kind=known)
-    if found is not None and not _repeats(rows):
+    if found is not None and not (found.kind is TableKind.NODES and _repeats(rows)):
         return replace(found, skipped=1)
+    if dialect.width > 2 and not known and not _relates(rows):
+        raise IndexingError(
+            f"What the columns of `{path}` mean cannot be told: it has no header, and the second of"
+            f" {dialect.width} columns names no relations.",
+            fix="Name them with --columns, as id,name,age or source,target,since.",
+        )
     return layout_of_values(
-        dialect.width, stem=stem, kind=known, skipped=int(_has_strange_header(rows))
+        dialect.width,
+        stem=_FILE_WORDS.sub("", stem),
+        kind=known,
+        skipped=int(_has_strange_header(rows)),
     )
+
+
+def _relates(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the second column may name relations: it mostly holds words."""
+    middles = [row[1] for row in rows if len(row) > 2]
+    words = sum(any(c.isalpha() for c in cell) and cell[:1] not in "[{(" for cell in middles)
+    return 2 * words > len(middles)
 
 
 def _repeats(rows: Sequence[Sequence[str]]) -> bool:

@@ -11,6 +11,8 @@ from knotwork.records import PropertyValue
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
+_EXACT_DIGITS = 15
+"""A number with more digits would not come out of a float as it went in: it stays text."""
 _TRUTHS = {"true": True, "false": False}
 _KINDS = {
     "int": "int",
@@ -47,6 +49,8 @@ class KindFinder:
         if text and self._open:
             self._seen = True
             self._open = [kind for kind in self._open if _fits(text, kind)]
+            if sum(map(str.isdigit, text)) > _EXACT_DIGITS and "float" in self._open:
+                self._open.remove("float")
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,121 @@
+"""A graph that was imported and deleted, changed or broken off leaves what a fresh build holds."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.indexing.domain.graph_files import write
+from tests.indexing.snapshots import snapshot
+
+from knotwork.indexing.domain import composing, import_graph_steps
+from knotwork.indexing.embedding import Embedding
+from knotwork.knowledge_base import KnowledgeBase
+from knotwork.stores.memory import MemoryStore
+from knotwork.testing.embedders import HashingEmbedder
+
+PEOPLE = ("Ada Stone", "ada stone", "Bo Finch", "Cy (elder)", "Cy (younger)", "李明", "Room 7")
+FACTS = st.lists(
+    st.tuples(
+        st.sampled_from(PEOPLE), st.sampled_from(["meets", "helps"]), st.sampled_from(PEOPLE)
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(composing, "PART_CHUNKS", 2)
+    monkeypatch.setattr(composing, "CHUNK_TOKENS", 12)
+
+
+def put(store, folder, name, facts):
+    path = folder / f"{name}.tsv"
+    path.write_text("".join("\t".join(fact) + "\n" for fact in facts), "utf-8")
+    *_, last = import_graph_steps(store, [path], embedding=Embedding(HashingEmbedder()))
+    return last.report
+
+
+@settings(max_examples=12, deadline=None)
+@given(first=FACTS, second=FACTS, third=FACTS)
+def test_what_came_and_went_leaves_no_trace(tmp_path_factory, first, second, third):
+    folder = tmp_path_factory.mktemp("graphs")
+    grown, fresh = MemoryStore(), MemoryStore()
+    put(grown, folder, "one", first)
+    put(grown, folder, "two", second)
+    put(grown, folder, "one", third)
+    KnowledgeBase(grown, embedder=HashingEmbedder()).delete("graph:two")
+    put(fresh, folder, "one", third)
+    assert snapshot(grown) == snapshot(fresh)
+    assert grown.property_graphs.names() == ["one"]
+
+
+def test_deleting_a_graph_of_several_documents_empties_the_index(opened, tmp_path):
+    kb = opened()
+    facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
+    report = kb.import_graph(write(tmp_path, facts, "people.tsv"))
+    assert report.documents == 10
+    assert kb.store.property_graphs.names() == ["people"]
+    assert len(kb.delete("graph:people")) == 10
+    assert (kb.stats().documents, kb.store.graph.entity_count()) == (0, 0)
+    assert kb.store.property_graphs.names() == []
+
+
+def test_the_property_graph_stays_while_a_document_does(opened, tmp_path):
+    kb = opened()
+    facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
+    path = write(tmp_path, facts, "people.tsv")
+    kb.import_graph(path)
+    kb.delete("graph:people/2")
+    assert kb.store.property_graphs.names() == ["people"]
+    assert not kb.import_graph(path).unchanged
+    assert len(kb.documents()) == 10
+
+
+def test_a_graph_that_shrank_loses_its_last_documents(opened, tmp_path):
+    kb = opened()
+    lines = [f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20)]
+    kb.import_graph(write(tmp_path, "".join(lines), "people.tsv"))
+    report = kb.import_graph(write(tmp_path, "".join(lines[:2]), "people.tsv"))
+    assert len(report.removed) == 10
+    assert [entry.uri for entry in kb.documents()] == ["graph:people"]
+
+
+def test_an_import_that_was_broken_off_is_finished_by_the_next(tmp_path):
+    facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
+    path = write(tmp_path, facts, "people.tsv")
+    broken, whole = MemoryStore(), MemoryStore()
+    steps = import_graph_steps(broken, [path])
+    for step in steps:
+        if step.stage == "write" and step.done > 4:
+            steps.close()
+            break
+    assert 0 < broken.documents.document_count() < 10
+    for store in (broken, whole):
+        *_, last = import_graph_steps(store, [path])
+        assert not last.report.unchanged
+    assert snapshot(broken) == snapshot(whole)
+    *_, last = import_graph_steps(broken, [path])
+    assert last.report.unchanged
+
+
+def test_a_folder_around_the_file_does_not_take_it_out(opened, tmp_path):
+    kb = opened()
+    folder = tmp_path / "data"
+    folder.mkdir()
+    kb.import_graph(write(folder, "Ada\tmeets\tBo\n", "people.tsv"))
+    (folder / "note.md").write_text("Ada sings.", "utf-8")
+    kb.index(folder)
+    assert "graph:people" in {entry.uri for entry in kb.documents()}
+
+
+def test_the_same_graph_under_two_names_is_there_twice(opened, tmp_path):
+    kb = opened()
+    path = write(tmp_path, "Ada Stone\tmeets\tBo Finch\n", "people.tsv")
+    kb.import_graph(path, name="one")
+    kb.import_graph(path, name="two")
+    assert [entry.uri for entry in kb.documents()] == ["graph:one", "graph:two"]
+    (edge,) = kb.store.graph.edges(types=["RELATES"])
+    assert edge.weight == 2
+    kb.delete("graph:one")
+    (edge,) = kb.store.graph.edges(types=["RELATES"])
+    assert edge.weight == 1
