@@ -19,7 +19,7 @@ from knotwork.config.settings import sections, setting_fields
 
 DOCS = Path(__file__).parents[1] / "docs"
 SUBCOMMANDS = {
-    "graph": ("stats", "names", "join", "part", "export"),
+    "graph": ("stats", "names", "join", "part", "import", "export"),
     "schema": ("propose", "examples", "show"),
     "config": ("show",),
 }
