@@ -111,8 +111,7 @@ def enumerate_patterns(
 
 def promise(pattern: Pattern, wording: Wording) -> float:
     """Return how much of the question the relations of a pattern name, and they of it."""
-    named = wording.named()
-    total = sum(named.values())
+    total = sum(wording.named.values())
     own: dict[object, float] = {}
     for relation in {relation for relation, _ in pattern.all_steps}:
         for place in wording.places(relation):

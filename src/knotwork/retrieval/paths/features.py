@@ -78,8 +78,7 @@ class PatternFeatures:
         self._wording = wording
         self._names = names
         self._seed_count = max(seed_count, 1)
-        self._named = wording.named()
-        self._total = sum(self._named.values())
+        self._total = sum(wording.named.values())
         self._length = max(len(wording.text), 1)
         self._terms = set(content_terms(wording.text))
         self._characters = Counter(c for c in wording.text.lower() if c.isalnum())
@@ -234,7 +233,12 @@ def _distance(one: Span, other: Span) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def edit_likeness(one: str, other: str) -> float:
-    """Return 1 less the edit distance as a share of the longer word (Levenshtein 1966)."""
+    """Return 1 less the edit distance as a share of the longer word (Levenshtein 1966).
+
+    It is 0 for words of which one is more than twice as long as the other.
+    """
+    if max(len(one), len(other)) > 2 * min(len(one), len(other)):
+        return 0.0
     previous = list(range(len(other) + 1))
     for row, a in enumerate(one, start=1):
         current = [row]

@@ -143,6 +143,7 @@ class Wording:
     is_mutual: bool = field(init=False)
     _plain: str = field(init=False)
     _places: dict[str, list[Place]] = field(init=False, default_factory=dict)
+    _named: dict[Span, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         plain = list(simplify(self.text).lower())
@@ -176,6 +177,7 @@ class Wording:
         for relation in new:
             self._places[relation] = self._find(relation)
         self._prefer_longer()
+        self._named = self._find_named()
 
     def places(self, relation: str) -> list[Place]:
         """Return where the question names a relation that was learned, in reading order."""
@@ -193,8 +195,12 @@ class Wording:
                 counts[place.word] += 1
         return max(counts.values(), default=0)
 
-    def named(self) -> dict[Span, float]:
-        """Return the places that name any relation learned, with the strength of the best."""
+    @property
+    def named(self) -> Mapping[Span, float]:
+        """The places that name any relation learned, with the strength of the best."""
+        return self._named
+
+    def _find_named(self) -> dict[Span, float]:
         best: dict[Span, float] = {}
         for places in self._places.values():
             for place in places:
