@@ -20,6 +20,7 @@ from knotwork.config.settings import sections, setting_fields
 DOCS = Path(__file__).parents[1] / "docs"
 SUBCOMMANDS = {
     "graph": ("stats", "names", "join", "part", "import", "export"),
+    "keys": ("add", "list", "remove"),
     "schema": ("propose", "examples", "show"),
     "config": ("show",),
 }

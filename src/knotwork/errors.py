@@ -20,7 +20,18 @@
     │   ├── QuerySyntaxError   a statement of a query language cannot be parsed
     │   ├── QueryRefused       a statement is not supported, or could do more than read
     │   └── QueryTimeout       a statement took longer than it was given
-    └── AnswerError            an answer cannot be composed
+    ├── AnswerError            an answer cannot be composed
+    └── ServiceError           a request to the server cannot be met
+        ├── NotAuthenticated   no key came with it, or a wrong one
+        ├── NotPermitted       its key may not do this
+        ├── NotFound           there is nothing at its address that its key may see
+        ├── NotAllowed         its address does not know its method
+        ├── Conflict           what is there or under way stands against it
+        ├── RequestTooLarge    it, or a part of it, is larger than is allowed
+        ├── InvalidRequest     it is not formed as it must be
+        ├── TooManyRequests    its key asks too often (transient)
+        ├── Overloaded         too many others wait before it (transient)
+        └── RequestTimeout     it took longer than a request may
 
 A message says what is wrong, which value, which values are valid, and what to do. Every class has
 an ``exit_code`` for the command line and an ``http_status`` for the service: the one table.
@@ -223,6 +234,7 @@ class IndexingError(KnotworkError):
     """A document cannot be indexed."""
 
     code = "indexing_error"
+    http_status = 422
 
 
 class LoadError(IndexingError):
@@ -240,6 +252,7 @@ class RetrievalError(KnotworkError):
     """A retriever cannot work on this index."""
 
     code = "retrieval_error"
+    http_status = 409
 
 
 class QuerySyntaxError(RetrievalError):
@@ -269,3 +282,86 @@ class AnswerError(KnotworkError):
     """An answer cannot be composed."""
 
     code = "answer_error"
+
+
+class ServiceError(KnotworkError):
+    """A request to the server cannot be met. ``retry_after_s`` is when to try again, if ever."""
+
+    code = "service_error"
+
+    def __init__(self, message: str, *, fix: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.retry_after_s = retry_after_s
+
+
+class NotAuthenticated(ServiceError):
+    """No key came with the request, or one that is not known."""
+
+    code = "not_authenticated"
+    http_status = 401
+
+
+class NotPermitted(ServiceError):
+    """The key of the request may not do this."""
+
+    code = "not_permitted"
+    http_status = 403
+
+
+class NotFound(ServiceError):
+    """There is nothing at the address of the request that its key may see."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class NotAllowed(ServiceError):
+    """The address of the request does not know its method."""
+
+    code = "method_not_allowed"
+    http_status = 405
+
+
+class Conflict(ServiceError):
+    """What is there, or under way, stands against the request."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class RequestTooLarge(ServiceError):
+    """The request, or a part of it, is larger than is allowed."""
+
+    code = "too_large"
+    http_status = 413
+
+
+class InvalidRequest(ServiceError):
+    """The request is not formed as it must be."""
+
+    code = "invalid_request"
+    http_status = 422
+
+
+class TooManyRequests(ServiceError):
+    """The key of the request asks too often."""
+
+    code = "too_many_requests"
+    exit_code = 3
+    http_status = 429
+
+
+class Overloaded(ServiceError):
+    """Too many requests wait, or the server is stopping."""
+
+    code = "overloaded"
+    exit_code = 3
+    http_status = 503
+
+
+class RequestTimeout(ServiceError):
+    """The request took longer than one may."""
+
+    code = "request_timeout"
+    exit_code = 3
+    http_status = 504

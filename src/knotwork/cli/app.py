@@ -26,6 +26,8 @@ COMMANDS = {
     "documents": ("documents", "List what is in the index, and what was skipped."),
     "delete": ("delete", "Remove documents from the index."),
     "eval": ("evaluate", "Measure retrievers on questions with known passages."),
+    "serve": ("serve", "Answer people and programs over HTTP."),
+    "keys": ("keys", "Say who may ask a server, and for what."),
     "train": ("train", "Train a ranker of paths on questions."),
     "doctor": ("doctor", "Check installation, settings, index and embedder."),
     "config": ("config", "Show the settings in force."),

@@ -10,6 +10,7 @@ from knotwork.config.settings import (
     IndexSettings,
     LlmSettings,
     RetrievalSettings,
+    ServiceSettings,
     Settings,
     StoreSettings,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Loaded",
     "RetrievalSettings",
     "SecretRef",
+    "ServiceSettings",
     "Settings",
     "StoreSettings",
     "fingerprint",

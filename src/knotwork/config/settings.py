@@ -235,6 +235,45 @@ class AnswerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """How `knotwork serve` is reached, and how much one caller may ask of it."""
+
+    host: str = _setting(
+        "127.0.0.1",
+        "the address to listen on; another than this machine's own needs a key",
+        may_be_empty=False,
+    )
+    port: int = _setting(8321, "the port to listen on; 0 is any free one", minimum=0, maximum=65535)
+    keys: str = _setting(
+        "", "the file of keys; empty is `.knotwork-keys.json` beside the indexes", is_path=True
+    )
+    cors_origins: tuple[str, ...] = _setting(
+        (), "web pages of other origins that may ask, as https://example.org; none by default"
+    )
+    max_upload_mb: float = _setting(
+        200.0, "the largest upload, all its files together", minimum=0.001, maximum=100_000
+    )
+    question_chars: int = _setting(
+        8_000, "characters in a question, at most", minimum=1, maximum=1_000_000
+    )
+    question_budget: str = _setting(
+        "", 'a ceiling on what one question may spend: tokens, as "20k", or money, as "0.05 EUR"'
+    )
+    requests_per_minute: int = _setting(
+        600, "requests of one key in a minute, at most; 0 is no limit", minimum=0, maximum=1_000_000
+    )
+    timeout_s: float = _setting(120.0, "seconds that a request may take", minimum=1, maximum=3_600)
+    threads: int = _setting(8, "requests that are worked on at a time", minimum=1, maximum=256)
+    waiting: int = _setting(
+        256, "requests that wait for their turn; more are sent away", minimum=0, maximum=100_000
+    )
+    jobs: int = _setting(1, "indexing jobs that run at a time", minimum=1, maximum=16)
+    telemetry: bool = _setting(
+        False, "whether to send OpenTelemetry traces, as the OTEL_ variables say (extra telemetry)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Every setting of Knotwork; a section of `knotwork.toml` is a field here."""
 
@@ -245,6 +284,7 @@ class Settings:
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
+    service: ServiceSettings = field(default_factory=ServiceSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,37 @@
+"""The server: an HTTP interface to knowledge bases, and one that OpenAI's clients know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knotwork.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from knotwork.service.serving import Place
+
+__all__ = ["make_app", "require_extra"]
+
+
+def require_extra() -> None:
+    """Raise MissingExtra when the libraries of the extra `serve` are not installed."""
+    try:
+        import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import python_multipart  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("The HTTP server", "serve") from error
+
+
+def make_app(place: Place) -> FastAPI:
+    """Return the ASGI application that serves the knowledge bases of a place.
+
+    It opens nothing before it is started. Raises MissingExtra without the extra `serve`, or without
+    `telemetry` where traces are wanted.
+    """
+    require_extra()
+    from knotwork.service.app import build_app
+
+    return build_app(place)

@@ -1,0 +1,119 @@
+"""The application: its routes, what is around them, and how it starts and ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.routing import APIRoute
+
+import knotwork
+from knotwork.errors import KnotworkError
+from knotwork.indexing.loaders.base import MEGABYTE
+from knotwork.service.envelopes import ErrorEnvelope, handle_errors
+from knotwork.service.framing import REQUEST_ID_HEADER, Framing
+from knotwork.service.meters import Meters
+from knotwork.service.openai import chat, embeddings, models
+from knotwork.service.openai.shapes import OpenAIError
+from knotwork.service.pages import add_pages
+from knotwork.service.routes import asking, documents, graph, jobs, operations, workspaces
+from knotwork.service.serving import Place, Service
+from knotwork.service.telemetry import require_telemetry
+
+API = "/api/v1"
+Responses = dict[int | str, dict[str, Any]]
+_MOST_BODY_BYTES = 1 * MEGABYTE
+_MOST_CHAT_BYTES = 8 * MEGABYTE
+"""Clients send whole conversations, of which the last question is read."""
+
+_MOST_FILES = 1_000
+_FORM_OVERHEAD_BYTES = 64 * 1024
+_DESCRIPTION = (
+    "Answers with citations from your own documents. Every response is `{data, request_id}` or "
+    "`{error: {code, message, fix}, request_id}`; below `/v1` requests and responses are those of "
+    "OpenAI. Spans are offsets in characters (Unicode code points)."
+)
+
+
+def build_app(place: Place) -> FastAPI:
+    """Return the application that serves a place; it opens nothing before it is started."""
+    limits = place.settings.service
+    if limits.telemetry:
+        require_telemetry()
+    meters = Meters()
+
+    @asynccontextmanager
+    async def run(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            service = Service(place, meters)
+        except KnotworkError as error:
+            app.state.failure = error  # for whoever runs the server to tell
+            raise
+        app.state.service = service
+        await asyncio.to_thread(service.start)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(service.close)
+
+    app = FastAPI(
+        title="Knotwork",
+        version=knotwork.__version__,
+        description=_DESCRIPTION,
+        lifespan=run,
+        openapi_url=f"{API}/openapi.json",
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=_operation_name,
+        telemetry={
+            "tracing": limits.telemetry,
+            "metrics": limits.telemetry,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": limits.telemetry,
+        },
+    )
+    handle_errors(app)
+    _add_routes(app, int(limits.max_upload_mb * MEGABYTE))
+    add_pages(app)
+    if limits.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(limits.cors_origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+            expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
+        )
+    app.add_middleware(Framing, meters=meters)
+    return app
+
+
+def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
+    failed: Responses = {"default": {"model": ErrorEnvelope, "description": "What went wrong."}}
+    for part in (workspaces, documents, jobs, asking, graph):
+        app.include_router(
+            part.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
+        )
+    app.include_router(
+        documents.uploads,
+        prefix=API,
+        responses=failed,
+        max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
+        form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
+    )
+    app.include_router(operations.router, responses=failed)
+    refused: Responses = {"default": {"model": OpenAIError, "description": "What went wrong."}}
+    for room in (chat, embeddings, models):
+        app.include_router(
+            room.router, prefix="/v1", responses=refused, max_body_size=_MOST_CHAT_BYTES
+        )
+
+
+def _operation_name(route: APIRoute) -> str:
+    """Return the name of a route as programs that are generated from the document call it."""
+    return route.name

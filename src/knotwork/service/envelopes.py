@@ -1,0 +1,146 @@
+"""What every response has around it: data or an error, and the id of the request."""
+
+from __future__ import annotations
+
+import logging
+from contextvars import ContextVar
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from knotwork.errors import (
+    InvalidRequest,
+    KnotworkError,
+    ModelUnavailable,
+    NotAllowed,
+    NotFound,
+    RequestTooLarge,
+    ServiceError,
+)
+
+T = TypeVar("T")
+
+OPENAI_PREFIX = "/v1/"
+"""Below it, errors have the shape that OpenAI's clients read."""
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+_STATUS_ERRORS: dict[int, type[ServiceError]] = {
+    404: NotFound,
+    405: NotAllowed,
+    413: RequestTooLarge,
+}
+_OPENAI_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+_log = logging.getLogger("knotwork.service")
+
+
+class ErrorBody(BaseModel):
+    """What went wrong, and what to do about it."""
+
+    code: str
+    message: str
+    fix: str
+
+
+class ErrorEnvelope(BaseModel):
+    """The response to a request that could not be met."""
+
+    error: ErrorBody
+    request_id: str
+
+
+class Envelope(BaseModel, Generic[T]):
+    """The response to a request that was met."""
+
+    data: T
+    request_id: str
+
+
+def wrap(data: T) -> Envelope[T]:
+    """Return data in its envelope."""
+    return Envelope(data=data, request_id=request_id.get())
+
+
+def describe_error(error: KnotworkError) -> dict[str, str]:
+    """Return an error as JSON tells it."""
+    return {"code": error.code, "message": error.message, "fix": error.fix}
+
+
+def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
+    """Return an error as OpenAI's clients read it."""
+    kind = "server_error" if error.http_status >= 500 else "invalid_request_error"
+    return {
+        "message": str(error),
+        "type": _OPENAI_TYPES.get(error.http_status, kind),
+        "param": None,
+        "code": error.code,
+    }
+
+
+def respond(request: Request, error: KnotworkError) -> JSONResponse:
+    """Return the response that tells an error, in the shape of the interface it came by."""
+    headers = {"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else {}
+    retry_after_s = None
+    if isinstance(error, ServiceError | ModelUnavailable):
+        retry_after_s = error.retry_after_s
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, round(retry_after_s + 0.5)))
+    content: dict[str, Any]
+    if request.url.path.startswith(OPENAI_PREFIX):
+        content = {"error": describe_openai_error(error)}
+    else:
+        content = {"error": describe_error(error), "request_id": request_id.get()}
+    return JSONResponse(content, status_code=error.http_status, headers=headers)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Have every error of an application told in an envelope."""
+
+    @app.exception_handler(KnotworkError)
+    async def known(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, KnotworkError)
+        if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            _log.warning("request %s: %s: %s", request_id.get(), error.code, error.message)
+        return respond(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        return respond(request, _explain(error))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
+        response = respond(request, kind(f"{error.detail}.".replace("..", ".")))
+        response.headers.update(error.headers or {})
+        return response
+
+    @app.exception_handler(Exception)
+    async def unknown(request: Request, error: Exception) -> JSONResponse:
+        _log.error("request %s failed", request_id.get(), exc_info=error)
+        # What it says may quote a document or a path; the log has it.
+        fault = KnotworkError(
+            "The server failed.", fix="Look for the request's id in the log of the server."
+        )
+        return respond(request, fault)
+
+
+def _explain(error: RequestValidationError) -> InvalidRequest:
+    """Return what is wrong with a request, without its values: one may be a secret."""
+    parts = []
+    for item in error.errors()[:5]:
+        place = ".".join(str(part) for part in item["loc"])
+        parts.append(f"`{place}`: {item['msg']}")
+    return InvalidRequest("; ".join(parts) + ".", fix="See /api/v1/openapi.json")

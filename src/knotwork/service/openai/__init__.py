@@ -1,0 +1,1 @@
+"""The interface that OpenAI's clients know, below /v1: chat, embeddings and models."""

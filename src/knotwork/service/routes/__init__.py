@@ -1,0 +1,1 @@
+"""The routes below /api/v1, a file for each of the things they are about."""

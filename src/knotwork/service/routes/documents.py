@@ -1,0 +1,226 @@
+"""Routes of documents: sent, listed, shown, removed."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, Header, Path, Query, UploadFile
+
+from knotwork.errors import Conflict, InvalidRequest, LoadError, NotFound
+from knotwork.records import Document
+from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork.service.envelopes import Envelope, wrap
+from knotwork.service.jobs.work import is_upload, known_entries
+from knotwork.service.serving import Service
+from knotwork.service.shapes.library import (
+    DeleteRequest,
+    DocumentDetails,
+    DocumentList,
+    DocumentShape,
+    JobShape,
+    RefusedFile,
+    ReindexRequest,
+    Tier,
+    Upload,
+    UploadedFile,
+)
+from knotwork.service.uploads import Spooled, check_content, keep_file, read_name
+from knotwork.service.workspaces import Workspace
+from knotwork.stores.base import LedgerEntry
+
+router = APIRouter(tags=["documents"])
+uploads = APIRouter(tags=["documents"])
+"""Apart, since what is sent may be larger here."""
+
+DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        description="Sent again with the same files, within a day, an upload is answered as it was "
+        "the first time, and not done twice.",
+    ),
+]
+
+
+@uploads.post("/workspaces/{workspace}/documents", status_code=202)
+async def upload_documents(
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    files: Annotated[list[UploadFile], File(description="Files; a name may have folders.")],
+    idempotency_key: IdempotencyKey = None,
+    tier: Annotated[Tier | None, Form()] = None,
+    budget: Annotated[str, Form(max_length=40)] = "",
+) -> Envelope[Upload]:
+    """Send files, and have a job index them. A file of a name that is there replaces it."""
+    server.jobs.check()
+    spooled = [Spooled(file.filename or "", file.file) for file in files]
+    options = {"tier": tier, "budget": budget, "retry": False}
+    if idempotency_key is None:
+        return wrap(await server.threads.run(_keep, server, workspace, spooled, options))
+    mark = (key.id, workspace.name, idempotency_key)
+    if mark in server.uploading:
+        raise Conflict("This upload is under way.", fix="Wait for its response.")
+    server.uploading.add(mark)
+    try:
+        return wrap(await server.threads.run(_keep_once, server, workspace, spooled, options, mark))
+    finally:
+        server.uploading.discard(mark)
+
+
+def _keep_once(
+    server: Service,
+    workspace: Workspace,
+    spooled: list[Spooled],
+    options: dict[str, Any],
+    mark: tuple[str, str, str],
+) -> Upload:
+    """Answer an upload as before, if it came before."""
+    asked = repr((sorted(options.items()), [file.digest for file in spooled]))
+    fingerprint = sha256(asked.encode()).hexdigest()
+    before = server.records.answered(*mark)
+    if before is not None:
+        if before[0] != fingerprint:
+            raise InvalidRequest(
+                "This Idempotency-Key came with other files before.", fix="Use a new one."
+            )
+        return Upload.model_validate(before[1])
+    upload = _keep(server, workspace, spooled, options)
+    server.records.keep_answer(*mark, fingerprint, upload.model_dump(mode="json"))
+    return upload
+
+
+def _keep(
+    server: Service, workspace: Workspace, spooled: list[Spooled], options: dict[str, Any]
+) -> Upload:
+    """Keep those files that can be documents, and have them indexed."""
+    kept: list[UploadedFile] = []
+    refused: list[RefusedFile] = []
+    max_file_mb = workspace.base.settings.index.max_file_mb
+    for file in spooled:
+        try:
+            place = read_name(file.name)
+            check_content(file, max_file_mb=max_file_mb)
+            uri = keep_file(file, place, workspace)
+        except LoadError as error:
+            name = file.name.encode("utf-8", "replace").decode()[:500]
+            refused.append(
+                RefusedFile(name=name, reason=error.reason, message=error.message, fix=error.fix)
+            )
+            continue
+        identifier = Document(uri, "").id
+        kept.append(UploadedFile(name=file.name, uri=uri, document_id=identifier, size=file.size))
+    if not kept:
+        told = " ".join(file.message for file in refused[:5]) or "There is no file in it."
+        raise InvalidRequest(
+            f"Nothing of the upload can be kept. {told}", fix=refused[0].fix if refused else ""
+        )
+    job = server.jobs.submit(workspace.name, "index", options)
+    return Upload(files=kept, refused=refused, job=JobShape.of(job))
+
+
+@router.get("/workspaces/{workspace}/documents")
+async def list_documents(
+    server: Server,
+    workspace: ReadWorkspace,
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    failed: Annotated[bool | None, Query(description="Only those that failed, or not.")] = None,
+    prefix: Annotated[str, Query(max_length=1_000, description="What uris begin with.")] = "",
+) -> Envelope[DocumentList]:
+    """List documents by uri, and the files that could not be read, with the reason."""
+
+    def read() -> DocumentList:
+        entries = [
+            entry
+            for entry in workspace.base.documents()
+            if entry.uri.startswith(prefix) and (failed is None or failed == bool(entry.error))
+        ]
+        page = entries[start : start + limit]
+        end = start + len(page)
+        return DocumentList(
+            documents=_describe(workspace, page),
+            total=len(entries),
+            next=end if end < len(entries) else None,
+        )
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/documents/{document}")
+async def show_document(
+    server: Server, workspace: ReadWorkspace, document: DocumentId
+) -> Envelope[DocumentDetails]:
+    """Return a document with its text, its sections and the boundaries of its chunks."""
+
+    def read() -> DocumentDetails:
+        store = workspace.base.store.documents
+        found = store.documents([document])
+        if document not in found:
+            raise _no_document(document)
+        chunks = store.chunks(store.chunk_ids(document))
+        ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
+        return DocumentDetails.of(found[document], store.sections(document), ordered)
+
+    return wrap(await server.threads.run(read))
+
+
+@router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)
+async def delete_document(
+    server: Server, workspace: WriteWorkspace, document: DocumentId
+) -> Envelope[JobShape]:
+    """Have a job remove a document, with its file if it was uploaded."""
+
+    def submit() -> JobShape:
+        for entry in workspace.base.documents():
+            if Document(entry.uri, "").id == document:
+                arguments = {"documents": [entry.uri]}
+                return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
+        raise _no_document(document)
+
+    return wrap(await server.threads.run(submit))
+
+
+@router.post("/workspaces/{workspace}/documents/delete", status_code=202)
+async def delete_documents(
+    server: Server, workspace: WriteWorkspace, asked: DeleteRequest
+) -> Envelope[JobShape]:
+    """Have a job remove several documents."""
+
+    def submit() -> JobShape:
+        uris = [entry.uri for entry in known_entries(workspace, asked.documents)]
+        return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
+
+    return wrap(await server.threads.run(submit))
+
+
+@router.post("/workspaces/{workspace}/documents/reindex", status_code=202)
+async def reindex_documents(
+    server: Server, workspace: WriteWorkspace, asked: ReindexRequest
+) -> Envelope[JobShape]:
+    """Have a job look again at documents, or at all that the index was made from."""
+
+    def submit() -> JobShape:
+        known_entries(workspace, asked.documents)
+        return JobShape.of(server.jobs.submit(workspace.name, "reindex", asked.model_dump()))
+
+    return wrap(await server.threads.run(submit))
+
+
+def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[DocumentShape]:
+    ids = {entry.document_id for entry in entries if entry.document_id}
+    found = workspace.base.store.documents.documents(ids)
+    titles = {identifier: document.title for identifier, document in found.items()}
+    return [
+        DocumentShape.of(
+            entry, titles.get(entry.document_id, ""), uploaded=is_upload(workspace, entry)
+        )
+        for entry in entries
+    ]
+
+
+def _no_document(identifier: str) -> NotFound:
+    return NotFound(f"There is no document `{identifier}`.", fix="List them: GET …/documents")

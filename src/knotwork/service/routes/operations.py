@@ -1,0 +1,39 @@
+"""Routes for those who run the server: is it there, is it well, what has it done."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from knotwork.errors import NotPermitted, Overloaded
+from knotwork.service.access import Caller, Server, require
+from knotwork.service.envelopes import Envelope, wrap
+from knotwork.service.keys import KeyRole
+from knotwork.service.meters import METRICS_TYPE
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/health/live")
+async def tell_alive() -> Envelope[dict[str, str]]:
+    """Tell that the server answers."""
+    return wrap({"status": "alive"})
+
+
+@router.get("/health/ready")
+async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
+    """Tell whether the server takes work; 503 while it stops or has too much."""
+    if server.closing:
+        raise Overloaded("The server is stopping.", retry_after_s=5.0)
+    return wrap({"status": "ready"})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def tell_metrics(key: Caller, server: Server) -> Response:
+    """Return what the server counts, for Prometheus. The key must be an administrator's of all."""
+    require(key, KeyRole.ADMIN)
+    if not key.sees_all:
+        raise NotPermitted("The counts are of all workspaces.", fix="Use a key of all workspaces.")
+    server.meters.opened.set(server.workspaces.opened())
+    for state, count in server.records.counts().items():
+        server.meters.jobs.labels(state).set(count)
+    return Response(server.meters.render(), media_type=METRICS_TYPE)

@@ -1,0 +1,308 @@
+"""Questions, what is found for them, and answers, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from knotwork.records import (
+    Answer,
+    Citation,
+    Document,
+    Evidence,
+    GraphPath,
+    Hit,
+    QueryResult,
+    Usage,
+)
+
+Titles = Mapping[str, Document]
+"""Documents by id."""
+
+MOST_PASSAGES = 200
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Number = Annotated[int, Field(ge=0)]
+Offsets = Annotated[
+    list[int],
+    Field(min_length=2, max_length=2, description="From and to, in characters (code points)."),
+]
+
+
+class Asked(BaseModel):
+    """What every request with a body has: no fields but those that are known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchRequest(Asked):
+    """Find passages."""
+
+    question: Text
+    retriever: Annotated[str, Field(max_length=500)] | None = Field(
+        None, description="A name of GET /api/v1/retrievers, or several composed."
+    )
+    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
+
+
+class AskRequest(SearchRequest):
+    """Answer a question."""
+
+    mode: str = Field("auto", max_length=40, description="auto, basic, local, global …")
+    expand: bool = Field(default=False, description="Search by the model's keywords too.")
+    use_llm: bool = Field(default=True, description="Whether a language model takes part.")
+    budget: str = Field(
+        "", max_length=40, description='The most to spend: tokens, as "3k", or money.'
+    )
+
+
+class CitationShape(BaseModel):
+    """Where a statement of an answer stands: ``text[span]`` of the document is ``quote``."""
+
+    number: int
+    document: str
+    document_id: str
+    title: str
+    section: str
+    page: str
+    span: Offsets
+    quote: str
+    chunk_id: str
+    score: float
+
+    @classmethod
+    def of(cls, citation: Citation) -> Self:
+        """Return a citation as JSON."""
+        return cls(
+            number=citation.number,
+            document=citation.document,
+            document_id=Document(citation.document, "").id,
+            title=citation.title,
+            section=citation.section,
+            page=citation.page,
+            span=list(citation.span),
+            quote=citation.quote,
+            chunk_id=citation.chunk_id,
+            score=round(citation.score, 4),
+        )
+
+
+class UsageShape(BaseModel):
+    """What an operation cost. Money is text: a float would not be exact."""
+
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    reused_calls: int
+    seconds: float
+    money: str | None
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        """Return what was used as JSON."""
+        return cls(
+            model_calls=usage.model_calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            reused_calls=usage.reused_calls,
+            seconds=round(usage.seconds, 4),
+            money=None if usage.money is None else str(usage.money),
+        )
+
+
+class AnswerShape(BaseModel):
+    """An answer; when ``answered`` is false, its citations are the nearest passages."""
+
+    question: str
+    answer: str
+    answered: bool
+    reason: str
+    confidence: float
+    retriever: str
+    mode: str
+    model: str
+    notes: list[str]
+    citations: list[CitationShape]
+    usage: UsageShape
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """Return an answer as JSON."""
+        return cls(
+            question=answer.question,
+            answer=answer.text,
+            answered=answer.answered,
+            reason=answer.reason,
+            confidence=round(answer.confidence, 4),
+            retriever=answer.retriever,
+            mode=answer.mode,
+            model=answer.model,
+            notes=list(answer.notes),
+            citations=[CitationShape.of(citation) for citation in answer.citations],
+            usage=UsageShape.of(answer.usage),
+        )
+
+
+class StepShape(BaseModel):
+    """A sentence that leads from one passage over an entity to the next."""
+
+    chunk_id: str
+    sentence: Offsets
+    sentence_text: str
+    entity_id: str
+    entity_name: str
+    score: float
+
+
+class SentenceShape(BaseModel):
+    """A sentence of a passage that bears on the question."""
+
+    span: Offsets
+    relevance: float
+
+
+class HitShape(BaseModel):
+    """A passage and why it is here; spans are offsets in the document."""
+
+    rank: int
+    chunk_id: str
+    document: str
+    document_id: str
+    title: str
+    section: str
+    span: Offsets
+    text: str
+    score: float
+    scores: dict[str, float]
+    seeds: list[str]
+    path: list[StepShape]
+    sentences: list[SentenceShape]
+
+    @classmethod
+    def of(cls, rank: int, hit: Hit, documents: Titles) -> Self:
+        """Return a hit as JSON."""
+        document = documents.get(hit.chunk.document_id)
+        return cls(
+            rank=rank,
+            chunk_id=hit.chunk.id,
+            document=document.uri if document else "",
+            document_id=hit.chunk.document_id,
+            title=hit.chunk.document_title,
+            section=" > ".join(hit.chunk.headings),
+            span=list(hit.chunk.span),
+            text=hit.chunk.text,
+            score=hit.score,
+            scores=dict(hit.scores),
+            seeds=list(hit.seeds),
+            path=[
+                StepShape(
+                    chunk_id=step.chunk_id,
+                    sentence=list(step.sentence),
+                    sentence_text=step.sentence_text,
+                    entity_id=step.entity_id,
+                    entity_name=step.entity_name,
+                    score=step.score,
+                )
+                for step in hit.path
+            ],
+            sentences=[
+                SentenceShape(span=list(span), relevance=relevance)
+                for span, relevance in hit.sentences
+            ],
+        )
+
+
+class HopShape(BaseModel):
+    """One relation of a path, and the passage that states it."""
+
+    source: str
+    source_name: str
+    relation: str
+    target: str
+    target_name: str
+    forward: bool
+    chunk_id: str
+    span: Offsets | None
+    weight: float
+
+
+class PathShape(BaseModel):
+    """A path in the graph."""
+
+    text: str
+    score: float
+    scores: dict[str, float]
+    hops: list[HopShape]
+
+    @classmethod
+    def of(cls, path: GraphPath) -> Self:
+        """Return a path as JSON."""
+        hops = [
+            HopShape(
+                source=hop.source,
+                source_name=hop.source_name,
+                relation=hop.relation,
+                target=hop.target,
+                target_name=hop.target_name,
+                forward=hop.forward,
+                chunk_id=hop.chunk_id,
+                span=None if hop.span is None else list(hop.span),
+                weight=hop.weight,
+            )
+            for hop in path.hops
+        ]
+        return cls(text=path.text, score=path.score, scores=dict(path.scores), hops=hops)
+
+
+class ResultShape(BaseModel):
+    """The rows of a statement."""
+
+    language: str
+    statement: str
+    parameters: dict[str, Any]
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+    seconds: float
+
+    @classmethod
+    def of(cls, result: QueryResult) -> Self:
+        """Return rows as JSON."""
+        return cls(
+            language=result.language,
+            statement=result.statement,
+            parameters=dict(result.parameters),
+            columns=list(result.columns),
+            rows=[list(row) for row in result.rows],
+            truncated=result.truncated,
+            seconds=round(result.seconds, 4),
+        )
+
+
+class EvidenceShape(BaseModel):
+    """What a retriever found, best first."""
+
+    question: str
+    retriever: str
+    confidence: float
+    hits: list[HitShape]
+    paths: list[PathShape]
+    results: list[ResultShape]
+    trace: list[str]
+    notes: list[str]
+
+    @classmethod
+    def of(cls, evidence: Evidence, documents: Titles) -> Self:
+        """Return evidence as JSON; ``documents`` are those of the hits."""
+        return cls(
+            question=evidence.query.text,
+            retriever=evidence.retriever,
+            confidence=round(evidence.confidence, 4),
+            hits=[HitShape.of(n, hit, documents) for n, hit in enumerate(evidence.hits, start=1)],
+            paths=[PathShape.of(path) for path in evidence.paths],
+            results=[ResultShape.of(result) for result in evidence.results],
+            trace=list(evidence.trace),
+            notes=list(evidence.notes),
+        )

@@ -1,0 +1,250 @@
+"""Workspaces, documents and jobs as JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, Field
+
+from knotwork.records import Chunk, Document, Section
+from knotwork.service.jobs.records import Job
+from knotwork.service.shapes.answers import Asked, Offsets
+from knotwork.stores.base import LedgerEntry
+
+Tier = Literal["none", "lean", "full"]
+Budget = Field("", max_length=40, description='The most to spend: tokens, as "200k", or money.')
+MOST_NAMED = 1_000
+
+
+class NewWorkspace(Asked):
+    """Make a workspace."""
+
+    name: str = Field(max_length=64)
+
+
+class WorkspaceShape(BaseModel):
+    """A workspace, and what the key may do in it."""
+
+    name: str
+    role: str
+
+
+class WorkspaceDetails(WorkspaceShape):
+    """A workspace with what it holds, in numbers."""
+
+    documents: int
+    chunks: int
+    entities: int
+    failed: int
+    embedder: str
+    labels: dict[str, int]
+    edge_types: dict[str, int]
+    relations: dict[str, int]
+    has_communities: bool
+    is_busy: bool
+
+
+class DocumentShape(BaseModel):
+    """A document of an index, or a file that could not be read."""
+
+    id: str
+    uri: str
+    title: str
+    chunks: int
+    size: int
+    uploaded: bool
+    error_reason: str
+    error: str
+
+    @classmethod
+    def of(cls, entry: LedgerEntry, title: str, *, uploaded: bool) -> Self:
+        """Return what is known of a source as JSON."""
+        return cls(
+            id=Document(entry.uri, "").id,
+            uri=entry.uri,
+            title=title,
+            chunks=entry.chunks,
+            size=max(entry.size, 0),
+            uploaded=uploaded,
+            error_reason=entry.error_reason,
+            error=entry.error,
+        )
+
+
+class DocumentList(BaseModel):
+    """A page of documents; ``next`` is where the next one begins, null at the end."""
+
+    documents: list[DocumentShape]
+    total: int
+    next: int | None
+
+
+class SectionShape(BaseModel):
+    """A part of a document under a heading; the root is of level 0."""
+
+    id: str
+    parent: str | None
+    level: int
+    title: str
+    span: Offsets
+
+    @classmethod
+    def of(cls, section: Section) -> Self:
+        """Return a section as JSON."""
+        return cls(
+            id=section.id,
+            parent=section.parent_id,
+            level=section.level,
+            title=section.title,
+            span=list(section.span),
+        )
+
+
+class ChunkShape(BaseModel):
+    """Where a passage begins and ends, and its sentences."""
+
+    id: str
+    section: str
+    ordinal: int
+    span: Offsets
+    is_parent: bool
+    parent: str | None
+    sentences: list[Offsets]
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Self:
+        """Return the boundaries of a chunk as JSON."""
+        return cls(
+            id=chunk.id,
+            section=chunk.section_id,
+            ordinal=chunk.ordinal,
+            span=list(chunk.span),
+            is_parent=chunk.is_parent,
+            parent=chunk.parent_id,
+            sentences=[list(span) for span in chunk.sentences],
+        )
+
+
+class PageShape(BaseModel):
+    """Where a page begins."""
+
+    label: str
+    start: int
+
+
+class DocumentDetails(BaseModel):
+    """A document with its text, its parts and its passages; all spans are offsets in ``text``."""
+
+    id: str
+    uri: str
+    title: str
+    media_type: str
+    language: str
+    metadata: dict[str, str]
+    text: str
+    pages: list[PageShape]
+    sections: list[SectionShape]
+    chunks: list[ChunkShape]
+
+    @classmethod
+    def of(cls, document: Document, sections: list[Section], chunks: list[Chunk]) -> Self:
+        """Return a document as JSON."""
+        return cls(
+            id=document.id,
+            uri=document.uri,
+            title=document.title,
+            media_type=document.media_type,
+            language=document.language,
+            metadata=dict(document.metadata),
+            text=document.text,
+            pages=[PageShape(label=page.label, start=page.start) for page in document.pages],
+            sections=[SectionShape.of(section) for section in sections],
+            chunks=[ChunkShape.of(chunk) for chunk in chunks],
+        )
+
+
+class JobShape(BaseModel):
+    """A job: ``state`` is queued, running, finished, failed or cancelled."""
+
+    id: str
+    kind: str
+    state: str
+    arguments: dict[str, Any]
+    created: str
+    started: str
+    finished: str
+    progress: dict[str, Any]
+    report: dict[str, Any]
+    error: dict[str, Any]
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Return a job as JSON."""
+        return cls(
+            id=job.id,
+            kind=job.kind,
+            state=job.state,
+            arguments=dict(job.arguments),
+            created=job.created,
+            started=job.started,
+            finished=job.finished,
+            progress=dict(job.progress),
+            report=dict(job.report),
+            error=dict(job.error),
+        )
+
+
+class UploadedFile(BaseModel):
+    """A file of an upload that was taken; ``uri`` is what its document will be called."""
+
+    name: str
+    uri: str
+    document_id: str
+    size: int
+
+
+class RefusedFile(BaseModel):
+    """A file of an upload that was not taken, and why."""
+
+    name: str
+    reason: str
+    message: str
+    fix: str
+
+
+class Upload(BaseModel):
+    """What became of an upload; the job indexes the files."""
+
+    files: list[UploadedFile]
+    refused: list[RefusedFile]
+    job: JobShape
+
+
+class IndexRequest(Asked):
+    """Index what was uploaded, as far as it changed."""
+
+    tier: Tier | None = None
+    budget: str = Budget
+    retry: bool = Field(default=False, description="Read again what could not be read before.")
+
+
+class ReindexRequest(Asked):
+    """Look again at documents, or at all; what changed is indexed again, failures are retried."""
+
+    documents: list[str] = Field(
+        default=[], max_length=MOST_NAMED, description="Uris; none is all."
+    )
+    tier: Tier | None = None
+    budget: str = Budget
+
+
+class DeleteRequest(Asked):
+    """Remove documents."""
+
+    documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="Uris.")
+
+
+class CommunitiesRequest(Asked):
+    """Bring communities up to date."""
+
+    rebuild: bool = Field(default=False, description="Find them anew, keeping none of before.")

@@ -1,0 +1,208 @@
+"""Workspaces: knowledge bases by name, opened when they are first asked for."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from knotwork import knowledge_base
+from knotwork.config import Settings
+from knotwork.errors import Conflict, InvalidRequest, NotFound
+from knotwork.inference.base import Embedder
+from knotwork.knowledge_base import KnowledgeBase
+from knotwork.service.names import NAME_RULE, is_name
+
+DEFAULT_WORKSPACE = "default"
+"""The name of the one workspace of a server of one index."""
+
+SUFFIX = ".knot"
+FILES_SUFFIX = ".files"
+UPLOADS = "uploads"
+_COMPANIONS = ("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm")
+
+
+class Workspace:
+    """One index with the files that were uploaded to it."""
+
+    def __init__(self, name: str, path: Path, opener: _Opener) -> None:
+        self.name = name
+        self.path = path
+        self.files = path.with_name(path.stem + FILES_SUFFIX)
+        self.writing = threading.Lock()
+        """Held by whoever changes the index or the uploaded files."""
+        self._opener = opener
+        self._opened: KnowledgeBase | None = None
+        self._lock = threading.Lock()
+        self.leases = 0
+
+    @property
+    def uploads(self) -> Path:
+        """The folder of the uploaded files, as it is or would be."""
+        return self.files / UPLOADS
+
+    @property
+    def base(self) -> KnowledgeBase:
+        """The knowledge base, opened on first use; raises as `knotwork.open`."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._opener.open(self.path)
+            return self._opened
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the index was opened."""
+        return self._opened is not None
+
+    def close(self) -> None:
+        """Close the index, if it was opened."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    def remove_files(self) -> None:
+        """Remove the index and all that belongs to it; it must be closed."""
+        for ending in _COMPANIONS[::-1]:
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        if self.files.is_dir():
+            shutil.rmtree(self.files)
+
+
+class Workspaces:
+    """All workspaces of a server: the index files of a folder, or one index. For many threads."""
+
+    def __init__(self, path: Path, settings: Settings, *, read_only: bool = False) -> None:
+        self.path = path
+        self.is_folder = path.is_dir()
+        self.read_only = read_only
+        self._opener = _Opener(settings, read_only=read_only)
+        self._known: dict[str, Workspace] = {}
+        self._leaving: set[str] = set()
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """Return the names of all workspaces, ascending."""
+        if not self.is_folder:
+            return [DEFAULT_WORKSPACE]
+        found = (file.stem for file in self.path.glob(f"*{SUFFIX}") if file.is_file())
+        with self._lock:
+            return sorted(name for name in found if is_name(name) and name not in self._leaving)
+
+    def find(self, name: str) -> Workspace:
+        """Return a workspace, unopened. Raises NotFound."""
+        with self._lock:
+            return self._find(name)
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[Workspace]:
+        """Keep a workspace from being removed. Raises NotFound."""
+        with self._lock:
+            workspace = self._find(name)
+            workspace.leases += 1
+        try:
+            yield workspace
+        finally:
+            with self._lock:
+                workspace.leases -= 1
+
+    def create(self, name: str) -> Workspace:
+        """Make an empty workspace. Raises InvalidRequest for what is no name, Conflict where there
+        is one already, or where a server of one index has no room for others.
+        """
+        self._check_change("made")
+        if not is_name(name):
+            raise InvalidRequest(f"`{name}` is no name for a workspace.", fix=NAME_RULE)
+        with self._lock:
+            path = self.path / f"{name}{SUFFIX}"
+            if path.exists() or name in self._leaving:
+                raise Conflict(
+                    f"There is a workspace `{name}` already.", fix="Choose another name."
+                )
+            workspace = self._known[name] = Workspace(name, path, self._opener)
+        _ = workspace.base
+        return workspace
+
+    def remove(self, name: str) -> None:
+        """Remove a workspace with all its files. Raises NotFound, Conflict while it is used."""
+        self._check_change("removed")
+        with self._lock:
+            workspace = self._find(name)
+            if workspace.leases or not workspace.writing.acquire(blocking=False):
+                raise Conflict(
+                    f"The workspace `{name}` is being used.",
+                    fix="Cancel its jobs, and try again when its requests are done.",
+                )
+            self._leaving.add(name)
+        try:
+            workspace.close()
+            workspace.remove_files()
+        finally:
+            workspace.writing.release()
+            with self._lock:
+                self._known.pop(name, None)
+                self._leaving.discard(name)
+
+    def opened(self) -> int:
+        """Return how many are open."""
+        with self._lock:
+            return sum(workspace.is_open for workspace in self._known.values())
+
+    def close(self) -> None:
+        """Close all indexes."""
+        with self._lock:
+            known, self._known = list(self._known.values()), {}
+        for workspace in known:
+            workspace.close()
+
+    def _find(self, name: str) -> Workspace:
+        if name in self._known and name not in self._leaving:
+            return self._known[name]
+        if self.is_folder:
+            path = self.path / f"{name}{SUFFIX}"
+            exists = is_name(name) and name not in self._leaving and path.is_file()
+        else:
+            path, exists = self.path, name == DEFAULT_WORKSPACE
+        if not exists:
+            raise no_workspace(name)
+        return self._known.setdefault(name, Workspace(name, path, self._opener))
+
+    def _check_change(self, how: str) -> None:
+        if self.read_only:
+            raise Conflict("This server only reads.", fix="Start it without --read-only.")
+        if not self.is_folder:
+            raise Conflict(
+                f"This server has one index, and workspaces cannot be {how}.",
+                fix="Serve a folder: knotwork serve FOLDER",
+            )
+
+
+class _Opener:
+    """Opens indexes that share one embedder, since a model fills much memory."""
+
+    def __init__(self, settings: Settings, *, read_only: bool) -> None:
+        self._settings = settings
+        self._read_only = read_only
+        self._embedder: Embedder | None = None
+        self._lock = threading.Lock()
+
+    def open(self, path: Path) -> KnowledgeBase:
+        with self._lock:
+            opened = knowledge_base.open(
+                path,
+                settings=self._settings,
+                read_only=self._read_only,
+                embedder=self._embedder,
+            )
+            self._embedder = opened.embedder
+            return opened
+
+
+def no_workspace(name: str) -> NotFound:
+    """Return the error of a workspace that is not there, or not for this key: the same for both."""
+    return NotFound(
+        f"There is no workspace `{name}`, or it is not for this key.",
+        fix="List those there are: GET /api/v1/workspaces",
+    )
