@@ -23,14 +23,18 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 import numpy as np
-from sets import MULTI_HOP, SETS  # type: ignore[import-not-found]
+from measures import measure_budget
+from sets import MULTI_HOP, SETS, BenchmarkSet
 from table import fill_table
 
 from knotwork.evaluation.datasets import Dataset, load_dataset
 from knotwork.evaluation.metrics import METRICS
 from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
+from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.questions import QUESTIONS, QuestionWriter, put_questions
 from knotwork.inference import open_embedder
 from knotwork.inference.base import Embedder, FloatMatrix
+from knotwork.records import Extraction
 from knotwork.stores.base import Store
 from knotwork.stores.registry import open_store
 from knotwork.transform.registry import make_extractor
@@ -136,30 +140,52 @@ def measure_set(
             known = entry.get(pattern.strip())
             if known and len(known["all_gold@5"]) == len(dataset.cases) and not options.again:
                 continue
-            entry[pattern.strip()] = measure_pattern(pattern.strip(), dataset, store, embedder)
+            if "questions" in pattern:
+                add_questions(store, embedder)
+            entry[pattern.strip()] = measure_pattern(
+                pattern.strip(), measured, dataset, store, embedder
+            )
             options.output.write_text(json.dumps(results), "utf-8")
             report(name, pattern.strip(), entry[pattern.strip()])
     finally:
         store.close()
 
 
+def add_questions(store: Store, embedder: KnownVectors) -> None:
+    """Write the questions of all chunks into an index that has none; other patterns see nothing."""
+    if store.texts(QUESTIONS).count():
+        return
+    writer, embedding = QuestionWriter(), Embedding(embedder)
+    for document_id in store.documents.document_ids():
+        chunks = list(store.documents.chunks(store.documents.chunk_ids(document_id)).values())
+        mentions = store.graph.mentions([chunk.id for chunk in chunks])
+        found = [Extraction(chunk.id, tuple(mentions.get(chunk.id, ()))) for chunk in chunks]
+        questions = writer.write([chunk for chunk in chunks if not chunk.is_parent], found)
+        with store.transaction():
+            put_questions(store, questions, embedding)
+
+
 def measure_pattern(
-    pattern: str, dataset: Dataset, store: Store, embedder: KnownVectors
+    pattern: str, measured: BenchmarkSet, dataset: Dataset, store: Store, embedder: KnownVectors
 ) -> dict[str, Any]:
     """Return the measures of every question, and the milliseconds without embedding."""
     run = EvaluationRun(dataset.name, len(dataset.cases))
     spent, before = [], embedder.seconds
+    budgets: dict[str, list[float]] = {}
     for asked in evaluate(dataset, [pattern], store=store, embedder=embedder, run=run):
         seconds = run.runs[asked.retriever].seconds[-1]
         spent.append(1_000 * (seconds - (embedder.seconds - before)))
         before = embedder.seconds
+        for measure, value in measure_budget(measured, asked.case, asked.evidence).items():
+            budgets.setdefault(measure, []).append(round(value, 4))
     values = run.runs[pattern].values
     found: dict[str, Any] = {m: [round(v, 4) for v in values[m]] for m in METRICS if m in KEPT}
-    return found | {"ms": round(median(spent), 1)}
+    return found | budgets | {"ms": round(median(spent), 1)}
 
 
 def report(name: str, pattern: str, found: dict[str, Any]) -> None:
-    numbers = "  ".join(f"{metric} {100 * fmean(found[metric]):.1f}" for metric in KEPT)
+    means = {name: 100 * fmean(values) for name, values in found.items() if name != "ms"}
+    numbers = "  ".join(f"{name} {value:.1f}" for name, value in means.items() if value)
     print(f"{name:18} {pattern:28} {numbers}  {found['ms']:.0f} ms", flush=True)
 
 
