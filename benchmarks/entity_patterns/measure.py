@@ -140,9 +140,9 @@ def show_tables(results: dict[str, Any]) -> Iterator[str]:
     """Yield the table of all patterns: means in percent, and paired differences in recall@5."""
     yield "| set | pattern | R@2 | R@5 | R@10 | all@5 | − hybrid (won/lost) p | − graph (won/lost) p | own ms |"  # noqa: E501
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
-    for name in (name for name in USUAL_SETS if name in results):
+    for name in (name for name in USUAL_SETS if "hybrid" in results.get(name, {})):
         rows = results[name]
-        shown = name
+        shown = f"{name} ({len(rows['hybrid']['values']['R@5'])})"
         for row in (row for row in ROWS if row in rows):
             values = rows[row]["values"]
             means = " | ".join(f"{100 * fmean(values[metric]):.1f}" for metric in METRICS)
@@ -168,6 +168,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the results file, in JSON")
     parser.add_argument("--sets", default=",".join(USUAL_SETS))
     parser.add_argument("--rows", default=";".join(ROWS), help="names, semicolons between")
+    parser.add_argument("--limit", type=int, help="only the first questions of each set")
     parser.add_argument("--again", action="store_true", help="repeat what is in the results")
     parser.add_argument("--tables", action="store_true", help="print the tables")
     options = parser.parse_args()
@@ -178,7 +179,11 @@ def main() -> None:
         known = KnownVectors(embedder)
         for name in options.sets.split(","):
             measured = SETS[name]
-            dataset = load_dataset(options.data / measured.folder, hide_titles=measured.hide_titles)
+            dataset = load_dataset(
+                options.data / measured.folder,
+                hide_titles=measured.hide_titles,
+                limit=options.limit,
+            )
             source = index_path(dataset, embedder=embedder, folder=options.source)
             store = open_copy(source, options.cache, embedder)
             found = results.setdefault(name, {})

@@ -56,19 +56,25 @@ class TrailReader:
         grounds = ground_passages(
             trail, features, self.store, self.weights, settings=self.settings, origins=origins or {}
         )
-        candidates = list(dict.fromkeys([*pool, *grounds]))
-        known = self.store.documents.chunks(candidates)
         scores, parts = {}, {}
-        for chunk_id in candidates:
-            if chunk_id not in known:
-                continue  # an imported graph may cite what is no passage of this index
+        for chunk_id in dict.fromkeys([*pool, *grounds]):
             ground = grounds[chunk_id].score if chunk_id in grounds else 0.0
             parts[chunk_id] = {"text": features[chunk_id].base, "graph": ground}
             scores[chunk_id] = sum(parts[chunk_id].values())
-        ranked = rank(scores, query.k)
+        ranked = self._stored(rank(scores, query.k), scores, query.k)
         seeds = {i: (_seed_name(ground, trail),) for i, ground in grounds.items()}
         evidence = make_evidence(query, self.name, ranked, parts, features, self.store, seeds=seeds)
         return replace(evidence, paths=self._paths(ranked, grounds, trail))
+
+    def _stored(
+        self, ranked: Sequence[Scored], scores: Mapping[str, float], k: int
+    ) -> Sequence[Scored]:
+        """Return the best that are passages of the index: a graph may cite what is none."""
+        known = self.store.documents.chunks([item.id for item in ranked])
+        if len(known) == len(ranked):
+            return ranked
+        stored = self.store.documents.chunks(list(scores))
+        return rank({i: score for i, score in scores.items() if i in stored}, k)
 
     def _paths(
         self, ranked: Sequence[Scored], grounds: Mapping[str, Ground], trail: Trail
