@@ -29,6 +29,7 @@ COMMANDS = {
     "serve": ("serve", "Answer people and programs over HTTP."),
     "keys": ("keys", "Say who may ask a server, and for what."),
     "train": ("train", "Train a ranker of paths on questions."),
+    "mcp": ("mcp", "Serve the index to assistants (MCP)."),
     "doctor": ("doctor", "Check installation, settings, index and embedder."),
     "config": ("config", "Show the settings in force."),
     "completion": ("completion", "Complete commands and options in your shell."),

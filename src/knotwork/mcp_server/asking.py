@@ -1,0 +1,99 @@
+"""The tools that find passages and answer questions."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Annotated
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from knotwork.mcp_server import describing, shapes, wording
+from knotwork.mcp_server.errors import as_tool
+from knotwork.mcp_server.results import result
+from knotwork.synthesis.asking import AskOptions
+from knotwork.synthesis.events import AskEvent, AskEventKind
+
+if TYPE_CHECKING:
+    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase
+    from knotwork.mcp_server.permissions import Permissions
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+MOST_PASSAGES = 50
+
+Question = Annotated[str, Field(min_length=1, max_length=4_000, description="In any language")]
+Retriever = Annotated[
+    str, Field(description="How passages are found, as auto, bm25 or graph; empty: by the settings")
+]
+Count = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="Passages, at most")]
+
+
+def add_asking(
+    server: MCPServer, knowledge_base: AsyncKnowledgeBase, permissions: Permissions
+) -> None:
+    """Give a server the tools `search`, `paths` and `ask`."""
+    base = knowledge_base.knowledge_base
+
+    def find(question: str, retriever: str | None, k: int) -> shapes.Passages:
+        evidence = base.search(question, retriever=retriever, k=k)
+        return describing.describe_evidence(evidence, base.store)
+
+    @server.tool(title="Find passages", annotations=READS)
+    @as_tool
+    async def search(
+        question: Question,
+        k: Count = 8,
+        retriever: Retriever = "",
+    ) -> Annotated[CallToolResult, shapes.Passages]:
+        """Find the passages of the documents that bear on a question, best first."""
+        found = await knowledge_base.call(find, question, retriever or None, k)
+        return result(found, wording.word_passages(found))
+
+    @server.tool(title="Find paths", annotations=READS)
+    @as_tool
+    async def paths(question: Question, k: Count = 8) -> Annotated[CallToolResult, shapes.Passages]:
+        """Find the paths in the knowledge graph that lead from what a question names to what it
+        asks for, as between two names, each relation with the passage that states it.
+        """
+        found = await knowledge_base.call(find, question, "paths", k)
+        return result(found, wording.word_passages(found))
+
+    @server.tool(title="Answer a question", annotations=READS)
+    @as_tool
+    async def ask(
+        question: Question,
+        ctx: Context,
+        retriever: Retriever = "",
+        mode: Annotated[
+            str, Field(description="auto, basic, local, global, map-reduce, hybrid or drift")
+        ] = "auto",
+    ) -> Annotated[CallToolResult, shapes.Reply]:
+        """Answer a question from the documents. The text marks its sources as [1], [2], …, and each
+        source gives the exact characters of its document. It says so when the documents hold no
+        answer.
+        """
+        options = AskOptions(mode=mode, use_llm=permissions.use_llm)
+        answer = None
+        run = knowledge_base.ask_events(question, retriever=retriever or None, **options)
+        async with aclosing(run) as events:
+            step = 0
+            async for event in events:
+                answer = event.answer or answer
+                if event.kind is not AskEventKind.TEXT:
+                    step += 1
+                    await ctx.report_progress(step, None, _tell(event))
+        assert answer is not None, "the last event has the answer"
+        reply = describing.describe_answer(answer)
+        return result(reply, wording.word_reply(reply))
+
+
+def _tell(event: AskEvent) -> str:
+    """Return what a step is, in words."""
+    if event.evidence is not None:
+        return f"{len(event.evidence.hits)} passages found"
+    if event.kind is AskEventKind.ASKED:
+        return f"{event.text} is writing"
+    if event.kind is AskEventKind.STEP:
+        return f"{event.text}: {event.done} of {event.total}"
+    return event.text or str(event.kind)

@@ -1,0 +1,113 @@
+"""The same in words: what a model reads that is not shown the objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from knotwork.mcp_server import shapes
+
+PASSAGE_CHARACTERS = 700
+MOST_LINES = 60
+
+
+def word_passages(found: shapes.Passages) -> str:
+    """Return the passages, numbered, each with its place."""
+    if not (found.passages or found.paths or found.results):
+        return "\n".join(["Nothing was found.", *found.notes])
+    parts = [
+        f"[{number}] {_place(item.document, item.section)}, characters {item.start}-{item.end}\n"
+        f"{_shorten(item.text)}"
+        for number, item in enumerate(found.passages, start=1)
+    ]
+    parts += [f"Path: {path.text}" for path in found.paths]
+    parts += [word_rows(rows) for rows in found.results]
+    return "\n\n".join([*parts, *found.notes])
+
+
+def word_reply(reply: shapes.Reply) -> str:
+    """Return the answer and its sources."""
+    lines = [reply.text]
+    if not reply.answered and reply.reason:
+        lines.append(f"Why: {reply.reason}")
+    if reply.sources:
+        lines.append("Sources:" if reply.answered else "The nearest passages:")
+    lines += [
+        f"[{source.number}] {_place(source.document, source.section)}, characters "
+        f"{source.start}-{source.end}: “{_shorten(source.quote, 200)}”"
+        for source in reply.sources
+    ]
+    return "\n".join([*lines, *reply.notes])
+
+
+def word_neighbourhood(found: shapes.Neighbourhood) -> str:
+    """Return one line for each relation."""
+    if not found.relations:
+        names = ", ".join(thing.name for thing in found.things)
+        return f"No relations. Names: {names}" if names else "The index has none of these names."
+    return _lines(
+        f"{item.source} -{item.relation}→ {item.target} ({item.weight:g})"
+        for item in found.relations
+    )
+
+
+def word_reports(found: shapes.Reports) -> str:
+    """Return the title and the findings of each report."""
+    if not found.communities:
+        return "No community fits."
+    parts = [
+        "\n".join([
+            f"{item.title} (level {item.level}, {item.size} names, {item.resource})",
+            *(f"• {finding.text}" for finding in item.findings),
+        ])
+        for item in found.communities
+    ]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def word_names(names: shapes.Names) -> str:
+    """Return which names are one, which are held apart, and which mean several things."""
+    lines = [" = ".join(thing.names) for thing in names.things]
+    lines += [f"{pair.first} ≠ {pair.second}: {pair.reason}" for pair in names.apart]
+    lines += [
+        f"{item.name} means {len(item.documents)} things, in "
+        + "; in ".join(", ".join(documents) for documents in item.documents)
+        for item in names.homonyms
+    ]
+    nothing = "Every name is one thing." if names.compared else "Names were never compared."
+    return _lines(lines) if lines else nothing
+
+
+def word_rows(found: shapes.Rows) -> str:
+    """Return a line for each row, its values set apart by bars."""
+    lines = [" | ".join(found.columns)]
+    lines += [" | ".join(_shorten(str(value), 200) for value in row) for row in found.rows]
+    if found.truncated:
+        lines.append("There are more rows.")
+    return _lines(lines) if found.rows else "No rows."
+
+
+def word_indexed(done: shapes.Indexed) -> str:
+    """Return what was done, and which files could not be read."""
+    counts = (
+        f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged, "
+        f"{len(done.removed)} removed. The index has {done.documents} documents."
+    )
+    unread = (f"Not read: {item.uri}: {item.message}" for item in done.unread)
+    return _lines([counts, *unread, *done.notes])
+
+
+def _place(document: str, section: str) -> str:
+    return f"{document}, {section}" if section else document
+
+
+def _shorten(text: str, most: int = PASSAGE_CHARACTERS) -> str:
+    """Return a text in one line, cut at a number of characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def _lines(lines: Iterable[str]) -> str:
+    """Return lines as one text, and tell how many are left out."""
+    given = list(lines)
+    rest = len(given) - MOST_LINES
+    return "\n".join([*given[:MOST_LINES], f"… and {rest} more."] if rest > 0 else given)

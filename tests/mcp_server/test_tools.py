@@ -1,0 +1,161 @@
+"""What each tool returns: the same as the knowledge base, typed, in words, and safe to be wrong."""
+
+import json
+
+import jsonschema
+import pytest
+from mcp import Client
+
+import knotwork
+from knotwork.mcp_server import build_server
+
+QUESTION = "Who approves trips abroad?"
+CALLS = {
+    "search": {"question": QUESTION, "k": 3},
+    "paths": {"question": "How is Oriane Keld related to Skarrow Station?"},
+    "ask": {"question": QUESTION},
+    "explore": {"names": ["Oriane Keld"]},
+    "communities": {"limit": 2},
+    "names": {},
+    "cypher": {"statement": "MATCH (e:Entity) RETURN e.name AS name ORDER BY name", "limit": 3},
+}
+
+
+def use(path, action, permissions=None, **options):
+    """Return what an action does with a client of a server in this process."""
+
+    async def run():
+        async with (
+            knotwork.open_async(path, **options) as kb,
+            Client(build_server(kb, permissions)) as client,
+        ):
+            return await action(client, kb)
+
+    return run()
+
+
+def call(path, tool, **arguments):
+    async def action(client, _kb):
+        return await client.call_tool(tool, arguments)
+
+    return use(path, action, read_only=True)
+
+
+def test_the_tools_only_read_and_say_so(sample_index, talk):
+    async def action(client, _kb):
+        return (await client.list_tools()).tools
+
+    tools = talk(use(sample_index, action, read_only=True))
+    assert {tool.name for tool in tools} == set(CALLS)
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    assert all(tool.title and tool.description and tool.output_schema for tool in tools)
+
+
+@pytest.mark.parametrize("tool", sorted(CALLS))
+def test_a_result_has_the_shape_that_the_tool_promises_and_words_beside_it(
+    tool, sample_index, talk
+):
+    async def action(client, _kb):
+        (found,) = [t for t in (await client.list_tools()).tools if t.name == tool]
+        return found, await client.call_tool(tool, CALLS[tool])
+
+    found, result = talk(use(sample_index, action, read_only=True))
+    assert not result.is_error, result.content
+    jsonschema.validate(result.structured_content, found.output_schema)
+    (words,) = result.content
+    assert 0 < len(words.text) < 8_000
+
+
+def test_search_gives_the_passages_of_the_knowledge_base(sample_index, talk):
+    result = talk(call(sample_index, "search", question=QUESTION, k=3, retriever="bm25"))
+    with knotwork.open(sample_index, read_only=True) as kb:
+        evidence = kb.search(QUESTION, k=3, retriever="bm25")
+        ids = [hit.chunk.id for hit in evidence.hits]
+        documents = kb.store.documents.documents({h.chunk.document_id for h in evidence.hits})
+    passages = result.structured_content["passages"]
+    assert [passage["chunk_id"] for passage in passages] == ids
+    texts = {document.uri: document.text for document in documents.values()}
+    for passage in passages:
+        part = texts[passage["document"]][passage["start"] : passage["end"]]
+        assert part == passage["text"]
+        assert " ".join(part.split())[:40] in result.content[0].text
+
+
+def test_sources_of_an_answer_lead_to_their_exact_words(sample_index, talk):
+    async def action(client, kb):
+        result = await client.call_tool("ask", {"question": "海外出差由谁审批？"})
+        texts = [
+            (await client.read_resource(source["resource"])).contents[0].text
+            for source in result.structured_content["sources"]
+        ]
+        return result.structured_content, texts, await kb.ask("海外出差由谁审批？")
+
+    reply, texts, answer = talk(use(sample_index, action, read_only=True))
+    assert reply["text"] == answer.text
+    assert texts == [source["quote"] for source in reply["sources"]]
+    assert texts == [citation.quote for citation in answer.citations] != []
+
+
+def test_an_unanswerable_question_is_no_error(sample_index, talk):
+    result = talk(call(sample_index, "ask", question="What is the price of tea in Lima?"))
+    assert not result.is_error
+    assert result.structured_content["answered"] is False
+    assert result.structured_content["reason"] in result.content[0].text
+
+
+def test_asking_tells_its_steps(sample_index, talk):
+    steps = []
+
+    async def note(progress, total, message):
+        steps.append((progress, total, message))
+
+    async def action(client, _kb):
+        await client.call_tool("ask", {"question": QUESTION}, progress_callback=note)
+
+    talk(use(sample_index, action, read_only=True))
+    assert steps[0][0] == 1
+    assert "passages found" in steps[0][2]
+    assert [step[0] for step in steps] == sorted({step[0] for step in steps})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("explore", {"names": ["Oriane Kelt"]}, "Did you mean `Oriane Keld`?"),
+        ("search", {"question": QUESTION, "retriever": "bm26"}, "Did you mean `bm25`?"),
+        ("ask", {"question": QUESTION, "mode": "loca"}, "Did you mean `local`?"),
+        ("communities", {"level": 99}, "The levels are 0"),
+        ("search", {"question": QUESTION, "k": 0}, "greater than or equal to 1"),
+        ("search", {}, "question"),
+        ("explore", {"names": []}, "at least 1 item"),
+        ("cypher", {"statement": "MATCH (e DELETE e"}, "query_"),
+        ("cypher", {"statement": "CREATE (e:Entity)"}, "query_"),
+        ("index", {}, "Unknown tool"),
+    ],
+)
+def test_a_mistake_is_told_so_that_it_can_be_mended(tool, arguments, told, sample_index, talk):
+    async def action(client, _kb):
+        return await client.call_tool(tool, arguments)
+
+    result = talk(use(sample_index, action, read_only=True))
+    assert result.is_error
+    assert told in result.content[0].text
+
+
+def test_a_fault_of_ours_keeps_its_words_to_itself(sample_index, talk, monkeypatch, caplog):
+    def fail(*_arguments, **_options):
+        raise RuntimeError("a secret of the machine")
+
+    monkeypatch.setattr(knotwork.KnowledgeBase, "search", fail)
+    result = talk(call(sample_index, "search", question=QUESTION))
+    assert result.is_error
+    assert "secret" not in json.dumps([item.model_dump() for item in result.content])
+    assert "a secret of the machine" in caplog.text
+
+
+def test_communities_that_are_not_there_are_told_to_a_reader(tmp_path, talk):
+    with knotwork.open(tmp_path / "new.knot") as kb:
+        kb.index_documents([knotwork.Document("note", "Ada Lovelace met Charles Babbage.")])
+    result = talk(call(tmp_path / "new.knot", "communities"))
+    assert result.is_error
+    assert "store_read_only" in result.content[0].text
