@@ -146,6 +146,7 @@ class Percentile(Collect):
 
     def ordered(self) -> list[float]:
         """Return the values, ascending."""
+        self.runtime.budget.sort(len(self.values))
         return sorted(self.values)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from knotwork.errors import QueryRefused, QueryTimeout
 
 _STEPS_BETWEEN_LOOKS = 512
+_SORTING_S = 1e-7
+"""What one comparison takes, more or less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,15 @@ class Budget:
                 f"The statement needs more than {self.limits.held:,} values at a time.",
                 fix="Narrow its patterns, or put a LIMIT before what it collects or sorts.",
             )
+
+    def sort(self, count: int) -> None:
+        """Make sure that there is time to sort so many values, which cannot be broken off.
+
+        Raises QueryTimeout when there is not.
+        """
+        if count * count.bit_length() * _SORTING_S > self.deadline - time.monotonic():
+            self.deadline = 0.0
+        self.look()
 
     def items(self, count: int) -> int:
         """Return the length of a list to be. Raises QueryRefused when it is too long."""

@@ -15,6 +15,7 @@ from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _LONGEST_PATTERN = 1_000
+_COUNTS = regex.compile(r"\{\s*(\d*)\s*,?\s*(\d*)")
 
 Operator = Callable[[Value, Value], Value]
 
@@ -133,11 +134,11 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """Compile a regular expression. Raises QuerySyntaxError for one that is none."""
     if len(pattern) > _LONGEST_PATTERN:
         raise QueryRefused(f"A regular expression has at most {_LONGEST_PATTERN} letters.")
-    counts = [int(n) for n in regex.findall(r"\{[0-9]*,?([0-9]{1,9})", pattern)]
-    if math.prod(max(n, 1) for n in counts) > _LONGEST_PATTERN or regex.search(
-        r"\{[0-9,]{8,}", pattern
-    ):
-        raise QueryRefused("A regular expression repeats too often.")
+    repeats = 1
+    for counts in _COUNTS.findall(pattern):
+        repeats *= max(1, *(int(count) for count in counts if count))
+        if repeats > _LONGEST_PATTERN:
+            raise QueryRefused("A regular expression repeats too often.")
     try:
         return regex.compile(pattern, regex.VERSION0)
     except (regex.error, RecursionError, OverflowError) as error:

@@ -28,6 +28,7 @@ from knotwork.cypher.syntax import (
 )
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
+_MOST_PARTS = 120
 _numbers = count()
 
 
@@ -116,6 +117,9 @@ class PatternReader:
 
     def read(self, pattern: PathPattern) -> None:
         """Add one pattern. Raises QuerySyntaxError for names that are something else already."""
+        known = len(self.parts.nodes) + len(self.parts.relationships)
+        if known + len(pattern.nodes) + len(pattern.relationships) > _MOST_PARTS:
+            raise QueryRefused(f"The patterns of a MATCH have at most {_MOST_PARTS} parts.")
         nodes = [self._node(node) for node in pattern.nodes]
         names = [
             self._relationship(relationship, left, right, pattern.shortest)

@@ -72,6 +72,7 @@ class Planner:
                 waiting -= {relationship.left, relationship.right}
                 del left[relationship.name]
         while waiting or left:
+            self.runtime.budget.look()
             chosen = self._best_expansion(left, waiting)
             if chosen is not None:
                 self._take(chosen, chosen.far)

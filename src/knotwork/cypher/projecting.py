@@ -6,16 +6,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest, nsmallest
 from itertools import islice
+from sys import maxsize
 from typing import Any
 
 from knotwork.cypher.graph import Value
 from knotwork.cypher.grouping import Grouping
+from knotwork.cypher.limits import Budget
 from knotwork.cypher.names import aggregates_in, names_in
 from knotwork.cypher.scopes import Kind, Scope
 from knotwork.cypher.steps import Evaluate, Pipe, Row, Rows
 from knotwork.cypher.syntax import Expression, ProjectedItem, Projection, SortItem, Variable
 from knotwork.cypher.values import group_key, order_key, truth
 from knotwork.errors import QuerySyntaxError
+
+_FEW = 10_000
+"""As many rows as are kept in a heap; more are sorted all at once."""
 
 _Sorted = tuple[tuple[Any, ...], bool, list[Value]]
 """What a row is sorted by, whether it passes WHERE, and the values of its columns."""
@@ -101,7 +106,7 @@ class Projecting(Grouping):
         skip = self._count(clause.skip, "SKIP") or 0
         limit = self._count(clause.limit, "LIMIT")
         where = self._where(clause.condition, inner)
-        layout, hold = after.layout, self.runtime.budget.hold
+        layout = after.layout
         directions = [item.descending for item in clause.order]
 
         def projected(rows: Rows) -> Iterator[_Sorted]:
@@ -113,12 +118,12 @@ class Projecting(Grouping):
         def run(rows: Rows) -> Rows:
             if limit == 0:
                 return
-            wanted = None if limit is None else skip + limit
+            wanted = None if limit is None else min(skip + limit, maxsize)
             found = projected(rows)
             if keys:
-                found = iter(_ordered(found, directions, wanted, hold))
+                found = iter(_ordered(found, directions, wanted, self.runtime.budget))
             size = layout.size
-            for _, passes, values in islice(found, skip, wanted):
+            for _, passes, values in islice(found, min(skip, maxsize), wanted):
                 if passes:
                     yield values + [None] * (size - len(values))
 
@@ -191,22 +196,23 @@ def _ordered(
     rows: Iterator[_Sorted],
     directions: list[bool],
     wanted: int | None,
-    hold: Callable[[int], None],
+    budget: Budget,
 ) -> list[_Sorted]:
     """Return rows in order, equal ones as they came; at most ``wanted``."""
 
     def counted() -> Iterator[_Sorted]:
         for row in rows:
-            hold(1)
+            budget.hold()
             yield row
 
     def key(row: _Sorted) -> Any:  # noqa: ANN401
         return row[0]
 
-    if wanted is not None and len(set(directions)) == 1:
+    if wanted is not None and wanted <= _FEW and len(set(directions)) == 1:
         choose = nlargest if directions[0] else nsmallest
         return choose(wanted, counted(), key=key)
     found = list(counted())
+    budget.sort(len(found) * len(directions))
     for place in reversed(range(len(directions))):
         found.sort(key=lambda row: row[0][place], reverse=directions[place])
     return found

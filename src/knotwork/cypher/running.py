@@ -73,6 +73,7 @@ def check_statement(
 
 def _compile(statement: str, runtime: Runtime) -> CompiledQuery:
     query = parse_statement(statement, runtime.budget.limits)
+    runtime.budget.look()
     return Clauses(runtime).compile_query(query, [], Scope())
 
 

@@ -50,7 +50,10 @@ def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[
 def _sorted(runtime: Runtime, value: Value) -> list[Value]:
     found = items("sort", value)
     runtime.budget.items(len(found))
-    return sorted(found, key=lambda item: order_key(item, runtime.budget.step))
+    runtime.budget.sort(len(found))
+    step = runtime.budget.step
+    keys = [(step(), order_key(item, step))[1] for item in found]
+    return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__)]
 
 
 def _is_empty(value: Value) -> bool:
