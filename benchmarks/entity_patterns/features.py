@@ -20,6 +20,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 import numpy as np
+from graph_facts import KINDS, read_graph_facts
+from local_graph import read_local_graph
 from measure import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
@@ -33,8 +35,6 @@ from knotwork.inference import open_embedder
 from knotwork.inference.base import Embedder
 from knotwork.records import Evidence, Query
 from knotwork.retrieval.entities import Fact, read_surroundings
-from knotwork.retrieval.entity.graph_facts import KINDS, read_graph_facts
-from knotwork.retrieval.entity.local_graph import read_local_graph
 from knotwork.retrieval.question import read_question
 from knotwork.retrieval.registry import build_retriever
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
