@@ -1,6 +1,6 @@
 """Measure agents without a model against the retrievers that they are made of.
 
-    python benchmarks/queries/agents.py --data ../shared/bench/qa --cache FOLDER --output agents.json
+    python benchmarks/queries/agents.py --data ../shared/bench/qa --cache FOLDER --output a.json
 
 Every agent gets the same questions as `graph` and `hybrid`. Differences are tested in pairs, and
 what was lost is printed beside what was won. Questions without an answer, where a set has such,
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help="where indexes are kept")
     parser.add_argument("--sets", default="musique_train100,hotpot_train100,multihoprag_lite")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--agents", default="agent,corrective")
     parser.add_argument("--embedder", default="local:all-MiniLM-L6-v2")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -50,7 +51,7 @@ def main() -> None:
         dataset = load_dataset(options.data / name, limit=options.limit)
         with tempfile.TemporaryDirectory() as folder:
             store = open_index(dataset, embedder, options.cache, Path(folder))
-            results[name] = measure(dataset, store, embedder)
+            results[name] = measure(dataset, store, embedder, options.agents.split(","))
             store.close()
         options.output.write_text(json.dumps(results), "utf-8")
 
@@ -67,11 +68,13 @@ def open_index(dataset: Dataset, embedder: Embedder | None, cache: Path, folder:
     return store
 
 
-def measure(dataset: Dataset, store: Store, embedder: Embedder | None) -> dict[str, Any]:
+def measure(
+    dataset: Dataset, store: Store, embedder: Embedder | None, agents: list[str]
+) -> dict[str, Any]:
     tools = make_tools(("graph", "hybrid"), store=store, embedder=embedder)
     asked: dict[str, Any] = {name: tool.retriever for name, tool in tools.items()}
-    asked["agent"] = Agent(IterativePlanner(store), tools, store, name="agent")
-    asked["corrective"] = Agent(CorrectivePlanner(store), tools, store, name="corrective")
+    planners = {"agent": IterativePlanner(store), "corrective": CorrectivePlanner(store)}
+    asked |= {name: Agent(planners[name], tools, store, name=name) for name in agents}
     found: dict[str, Any] = {"questions": len(dataset.cases)}
     for name, retriever in asked.items():
         rows = []
@@ -88,6 +91,7 @@ def measure(dataset: Dataset, store: Store, embedder: Embedder | None) -> dict[s
                     "ms": 1000 * seconds,
                     "steps": steps_of(evidence),
                     "confidence": evidence.confidence,
+                    "trace": list(evidence.trace),
                     "abstains": any("poor" in note for note in evidence.notes),
                 }
             )

@@ -108,6 +108,26 @@ RETRIEVERS: Mapping[str, Pattern] = {
         "knotwork.retrieval.entity.community_reports:CommunityReportRetriever",
         "passages that the nearest reports of communities cite, by level",
     ),
+    "cypher_templates": Pattern(
+        "knotwork.retrieval.queries.cypher_templates:CypherTemplatesRetriever",
+        "rows of a graph by one of a person's queries, chosen and filled",
+        takes_model=True,
+    ),
+    "dynamic_cypher": Pattern(
+        "knotwork.retrieval.queries.dynamic_cypher:DynamicCypherRetriever",
+        "rows of a graph by a query assembled from the question",
+        takes_model=True,
+    ),
+    "text_to_cypher": Pattern(
+        "knotwork.retrieval.queries.text_to_cypher:TextToCypherRetriever",
+        "rows of a graph by a query that a model writes and repairs",
+        takes_model=True,
+    ),
+    "text_to_sql": Pattern(
+        "knotwork.retrieval.queries.text_to_sql:TextToSqlRetriever",
+        "rows of the tables beside the index, by SQL",
+        takes_model=True,
+    ),
 }
 
 AUTO = "auto"

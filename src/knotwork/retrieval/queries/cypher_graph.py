@@ -65,12 +65,8 @@ class CypherGraph:
         words: Mapping[str, tuple[str, ...]] | None = None,
         timeout_s: float = RUN_TIMEOUT_S,
     ) -> None:
-        if not isinstance(store, RunsCypher):
-            raise RetrievalError(
-                f"The store {store.url} runs no Cypher.", fix="Use an index in a file."
-            )
         self._store = store
-        self._cypher: RunsCypher = store
+        self._cypher = require_cypher(store)
         self._graph = graph
         self._words = dict(words or {})
         self._timeout_s = timeout_s
@@ -191,6 +187,15 @@ class CypherGraph:
         return self._cypher.cypher(
             statement, graph=self._graph, row_limit=MOST_VALUES, timeout_s=SCHEMA_TIMEOUT_S
         ).rows
+
+
+def require_cypher(store: Store) -> RunsCypher:
+    """Return a store as one that runs Cypher. Raises RetrievalError for one that does not."""
+    if not isinstance(store, RunsCypher):
+        raise RetrievalError(
+            f"The store {store.url} runs no Cypher.", fix="Use an index in a file."
+        )
+    return store
 
 
 def choose_graph(store: Store, wanted: str | None) -> str:

@@ -25,7 +25,7 @@ from knotwork.retrieval.queries.statements import (
 )
 from knotwork.retrieval.queries.templates import Template, read_templates
 from knotwork.retrieval.queries.values import StoredValues, find_mentions
-from knotwork.stores.base import Capability, Store
+from knotwork.stores.base import Store
 from knotwork.text.languages import detect_language
 
 STAGE = "template"
@@ -153,7 +153,6 @@ class CypherTemplatesRetriever(StatementRetriever):
     """
 
     name = "cypher_templates"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH, Capability.CYPHER})
 
     def __init__(
         self,

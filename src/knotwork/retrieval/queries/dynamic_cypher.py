@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.retrieval.queries.assembling import assemble_plans
-from knotwork.retrieval.queries.cypher_graph import CypherGraph, choose_graph
+from knotwork.retrieval.queries.cypher_graph import CypherGraph, choose_graph, require_cypher
 from knotwork.retrieval.queries.fragment_lines import FragmentTranslator
 from knotwork.retrieval.queries.linking import SchemaLinker
 from knotwork.retrieval.queries.plans import QueryPlan, Returned
@@ -21,7 +21,7 @@ from knotwork.retrieval.queries.statements import (
     Statement,
     Translator,
 )
-from knotwork.stores.base import Capability, Store
+from knotwork.stores.base import Store
 
 SUREST = 0.9
 SURENESS_BY_COST = 0.12
@@ -68,7 +68,6 @@ class DynamicCypherRetriever(StatementRetriever):
     """
 
     name = "dynamic_cypher"
-    requires = frozenset({Capability.TEXT, Capability.GRAPH, Capability.CYPHER})
 
     def __init__(
         self,
@@ -81,6 +80,7 @@ class DynamicCypherRetriever(StatementRetriever):
         rounds: int = ROUNDS,
     ) -> None:
         super().__init__(store=store, embedder=embedder, rounds=rounds)
+        require_cypher(store)
         self._graph = graph
         self._words = words
         self._model = model
