@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
+from knotwork.cypher.counting import known_count
 from knotwork.cypher.graph import Value
 from knotwork.cypher.projecting import Projecting
 from knotwork.cypher.scopes import Scope
@@ -66,6 +67,10 @@ class Clauses(Projecting):
         return distinct
 
     def _single(self, query: SingleQuery, imports: list[str], outer: Scope) -> CompiledQuery:
+        known = None if imports else known_count(query, self.runtime.graph)
+        if known is not None:
+            column, count = known
+            return CompiledQuery(lambda _: iter(([count],)), (column,))
         scope = Scope()
         for name in imports:
             scope.declare(name, outer.find(name).kind)

@@ -136,6 +136,7 @@ class PropertyGraph:
         self._adjacent: dict[tuple[str | None, str], _Adjacency] = {}
         self._known: dict[int, GraphRelationship] = {}
         self._indexes: dict[tuple[str | None, str], dict[Value, list[int]]] = {}
+        self._means: dict[tuple[str | None, str], float] = {}
         self._by_id: dict[str, int] | None = None
 
     def labelled(self, label: str | None) -> Sequence[int]:
@@ -200,6 +201,15 @@ class PropertyGraph:
                 if isinstance(value, str | int | float):
                     grouped[index_key(value)].append(index)
             found = self._indexes[label, key] = dict(grouped)
+        return found
+
+    def mean_found(self, label: str | None, key: str, step: Callable[[], None]) -> float:
+        """Return how many nodes `seek` finds on average; less than one where it finds none."""
+        found = self._means.get((label, key))
+        if found is None:
+            index = self.index(label, key, step)
+            found = sum(map(len, index.values())) / len(index) if index else 0.25
+            self._means[label, key] = found
         return found
 
     def position(self, id_: str) -> int | None:

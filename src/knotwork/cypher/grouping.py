@@ -145,7 +145,6 @@ class _Groups:
         step, single = self._budget.step, len(self._keys) == 1
         takers = [(counted.value, counted.every) for counted in self._counted]
         for row in rows:
-            step()
             values = [key(row) for key in self._keys]
             if single:
                 group: Hashable = group_key(values[0], step)

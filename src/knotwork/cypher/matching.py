@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from knotwork.cypher.expressions import Expressions
 from knotwork.cypher.pattern_parts import (
     Condition,
+    NodePart,
     PathPart,
     PatternParts,
     PatternReader,
@@ -20,6 +21,8 @@ from knotwork.cypher.syntax import (
     Comparison,
     Constant,
     Expression,
+    HasLabel,
+    LabelIs,
     Match,
     PathPattern,
     Variable,
@@ -27,6 +30,8 @@ from knotwork.cypher.syntax import (
 from knotwork.errors import QueryRefused
 
 _LESS = ("<", "<=")
+_LABELLED = (None, "equal", "in")
+"""Ways to find nodes that find those of a label alone."""
 
 
 class Matching(Expressions):
@@ -69,6 +74,8 @@ class Matching(Expressions):
         waiting, done = list(parts.paths), set[str]()
         for step in planned:
             done |= _names_of(step)
+            if isinstance(step, Start) and not step.node.bound and step.seek in _LABELLED:
+                tests.drop(step.node)
             pipes.append(self._step(makers, step, tests.ready(done), scope))
             for path in [path for path in waiting if _is_complete(path, done)]:
                 waiting.remove(path)
@@ -94,13 +101,22 @@ class _Tests:
     ) -> None:
         self._own = own
         self._waiting = [
-            (condition.names & own, compiler.compile(condition.expression, scope))
+            (
+                condition.names & own,
+                compiler.compile(condition.expression, scope),
+                condition.expression,
+            )
             for condition in conditions
         ]
 
+    def drop(self, node: NodePart) -> None:
+        """Leave out the test of a label by which a node was found."""
+        known = HasLabel(Variable(node.name), LabelIs(node.label or ""))
+        self._waiting = [item for item in self._waiting if item[2] != known]
+
     def ready(self, done: set[str]) -> Test | None:
         """Return the test of all conditions that can be tested now and could not before."""
-        now = [test for names, test in self._waiting if names <= done]
+        now = [test for names, test, _ in self._waiting if names <= done]
         self._waiting = [item for item in self._waiting if not item[0] <= done]
         return test_of(now)
 

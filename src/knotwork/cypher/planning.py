@@ -170,10 +170,7 @@ class Planner:
         count = len(graph.labelled(node.label))
         if count > _INDEXED_NODES:
             return count / 2
-        index = graph.index(node.label, key, self.runtime.budget.step)
-        if not index:
-            return 0.25
-        return sum(map(len, index.values())) / len(index)
+        return graph.mean_found(node.label, key, self.runtime.budget.step)
 
 
 def _equations(condition: Condition) -> Iterator[tuple[Expression, _Seek, Expression]]:

@@ -68,11 +68,9 @@ class Projecting(Grouping):
         for item, slot in zip(items, slots, strict=True):
             if not isinstance(item.expression, Variable):
                 inner.replaced[item.expression] = slot
-        step = self.runtime.budget.step
 
         def run(rows: Rows) -> Rows:
             for row in rows:
-                step()
                 values = [evaluate(row) for evaluate in work]
                 for slot, value in zip(slots, values, strict=True):
                     row[slot] = value

@@ -177,10 +177,12 @@ def contains(items: Value, value: Value, step: Step) -> bool | None:
     return known
 
 
-def group_key(value: Value, step: Step) -> Hashable:
+def group_key(value: Value, step: Step) -> Hashable:  # noqa: PLR0911 - one a kind
     """Return what is equal for values that are one for DISTINCT and grouping."""
     kind, plain = type(value), cast(Hashable, value)
     if kind is str or value is None or isinstance(value, Element | Temporal):
+        return plain
+    if kind is int:
         return plain
     step()
     if kind is bool:
