@@ -1,0 +1,105 @@
+"""For LangChain: a retriever, and two tools for agents. Needs the extra `langchain`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Unpack
+
+from pydantic import Field
+
+from knotwork.adapters.passages import place_hits
+from knotwork.errors import MissingExtra
+from knotwork.knowledge_base import KnowledgeBase
+from knotwork.records import Answer
+from knotwork.synthesis.asking import AskOptions
+
+try:
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.prompts import PromptTemplate
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.tools import BaseTool, StructuredTool, create_retriever_tool
+except ImportError as error:
+    raise MissingExtra("The adapter for LangChain", "langchain") from error
+
+Question = Annotated[str, "A question, in any language"]
+
+_PASSAGE = PromptTemplate.from_template("[{document}, {section}]\n{page_content}")
+
+
+class KnotworkRetriever(BaseRetriever):
+    """Passages of a knowledge base as LangChain documents, best first.
+
+    Their metadata is a `Place`, and their id that of the chunk. ``retriever`` and ``k`` are as in
+    `KnowledgeBase.search`, whose errors it raises. It may be used from several threads, and its
+    asynchronous methods run it in one.
+    """
+
+    knowledge_base: KnowledgeBase
+    retriever: str | None = None
+    k: int | None = Field(default=None, ge=1)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - the shape asks for it
+    ) -> list[Document]:
+        evidence = self.knowledge_base.search(query, retriever=self.retriever, k=self.k)
+        return [
+            Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=dict(place))
+            for hit, place in place_hits(evidence, self.knowledge_base)
+        ]
+
+
+def build_search_tool(
+    knowledge_base: KnowledgeBase,
+    *,
+    name: str = "search_documents",
+    retriever: str | None = None,
+    k: int | None = None,
+) -> BaseTool:
+    """Return a tool that finds passages; its artifact are the LangChain documents."""
+    return create_retriever_tool(
+        KnotworkRetriever(knowledge_base=knowledge_base, retriever=retriever, k=k),
+        name,
+        "Find passages of the user's documents that bear on a question. Each begins with the "
+        "document and the section that it stands in.",
+        document_prompt=_PASSAGE,
+        response_format="content_and_artifact",
+    )
+
+
+def build_ask_tool(
+    knowledge_base: KnowledgeBase,
+    *,
+    name: str = "ask_documents",
+    retriever: str | None = None,
+    k: int | None = None,
+    **options: Unpack[AskOptions],
+) -> BaseTool:
+    """Return a tool that answers questions with citations; its artifact is the `Answer`.
+
+    ``retriever``, ``k`` and the options are as in `KnowledgeBase.ask`.
+    """
+
+    def ask(question: Question) -> tuple[str, Answer]:
+        answer = knowledge_base.ask(question, retriever=retriever, k=k, **options)
+        return _word(answer), answer
+
+    return StructuredTool.from_function(
+        ask,
+        name=name,
+        description="Answer a question from the user's documents. The numbers in the answer are "
+        "its sources, listed below it. It says so when the documents hold no answer.",
+        response_format="content_and_artifact",
+    )
+
+
+def _word(answer: Answer) -> str:
+    """Return an answer with its sources below it."""
+    sources = [
+        f"[{c.number}] {c.document}, characters {c.span.start}-{c.span.end}: {c.quote}"
+        for c in answer.citations
+    ]
+    reason = [answer.reason] if answer.reason and not answer.answered else []
+    return "\n".join([answer.text, *reason, *sources])

@@ -1,0 +1,106 @@
+"""For LlamaIndex: a retriever and a query engine. Needs the extra `llama-index`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from knotwork.adapters.passages import Place, place_citation, place_hits
+from knotwork.errors import MissingExtra
+from knotwork.knowledge_base import KnowledgeBase
+from knotwork.records import Answer
+
+try:
+    from llama_index.core.base.response.schema import Response
+    from llama_index.core.query_engine import CustomQueryEngine
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+except ImportError as error:
+    raise MissingExtra("The adapter for LlamaIndex", "llama-index") from error
+
+_NOT_FOR_MODELS = ["start", "end", "score", "chunk_id"]
+
+
+class KnotworkRetriever(BaseRetriever):
+    """Passages of a knowledge base as LlamaIndex nodes, best first.
+
+    Their metadata is a `Place`, and their id that of the chunk. ``retriever`` and ``k`` are as in
+    `KnowledgeBase.search`, whose errors it raises.
+    """
+
+    def __init__(
+        self, knowledge_base: KnowledgeBase, *, retriever: str | None = None, k: int | None = None
+    ) -> None:
+        self.knowledge_base = knowledge_base
+        self.retriever = retriever
+        self.k = k
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = self.knowledge_base.search(
+            query_bundle.query_str, retriever=self.retriever, k=self.k
+        )
+        return [
+            _node(hit.chunk.id, hit.chunk.text, place)
+            for hit, place in place_hits(found, self.knowledge_base)
+        ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+class KnotworkQueryEngine(CustomQueryEngine):
+    """Answers of a knowledge base as LlamaIndex responses.
+
+    The text marks its sources as [1], [2], …, in the order of the source nodes, each of which is a
+    sentence with its `Place`. The metadata says whether it is an answer, why not, and how sure it
+    is. ``retriever``, ``mode`` and ``use_llm`` are as in `KnowledgeBase.ask`, whose errors it
+    raises.
+    """
+
+    knowledge_base: KnowledgeBase
+    retriever: str | None = None
+    mode: str = "auto"
+    use_llm: bool = True
+
+    def custom_query(self, query_str: str) -> Response:
+        """Answer a question."""
+        return _respond(
+            self.knowledge_base.ask(
+                query_str, retriever=self.retriever, mode=self.mode, use_llm=self.use_llm
+            )
+        )
+
+    async def acustom_query(self, query_str: str) -> Response:
+        """Answer a question, in a thread beside the event loop."""
+        return await asyncio.to_thread(self.custom_query, query_str)
+
+
+def _respond(answer: Answer) -> Response:
+    return Response(
+        response=answer.text,
+        source_nodes=[
+            _node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, place_citation(c))
+            for c in answer.citations
+        ],
+        metadata={
+            "answered": answer.answered,
+            "reason": answer.reason,
+            "confidence": answer.confidence,
+            "mode": answer.mode,
+            "model": answer.model,
+            "notes": list(answer.notes),
+        },
+    )
+
+
+def _node(key: str, text: str, place: Place) -> NodeWithScore:
+    node = TextNode(
+        id_=key,
+        text=text,
+        metadata=dict(place),
+        start_char_idx=place["start"],
+        end_char_idx=place["end"],
+        excluded_embed_metadata_keys=list(Place.__annotations__),
+        excluded_llm_metadata_keys=_NOT_FOR_MODELS,
+    )
+    return NodeWithScore(node=node, score=place["score"])

@@ -1,0 +1,61 @@
+"""The component for Haystack, in a real pipeline."""
+
+import pytest
+from haystack import Pipeline
+from haystack.components.builders import PromptBuilder
+
+from knotwork.adapters.haystack import KnotworkRetriever
+from knotwork.errors import StoreNotFound
+
+QUESTION = "Who approves trips abroad?"
+TEMPLATE = "{% for d in documents %}{{ d.meta.document }}: {{ d.content }}\n{% endfor %}{{ query }}"
+
+
+@pytest.fixture(autouse=True)
+def without_vectors(monkeypatch):
+    monkeypatch.setenv("KNOTWORK_EMBEDDING_MODEL", "none")
+
+
+@pytest.fixture
+def component(index):
+    made = KnotworkRetriever(str(index), retriever="bm25", top_k=3)
+    yield made
+    made.close()
+
+
+def test_documents_are_the_hits_and_say_where_they_stand(component, kb, check_place):
+    found = component.run(QUESTION)
+    evidence = kb.search(QUESTION, retriever="bm25", k=3)
+    assert [d.id for d in found["documents"]] == [hit.chunk.id for hit in evidence.hits]
+    assert found["confidence"] == evidence.confidence
+    for document in found["documents"]:
+        check_place(document.content, document.meta)
+        assert document.score == document.meta["score"]
+    assert len(component.run(QUESTION, top_k=1)["documents"]) == 1
+
+
+def test_a_pipeline_is_saved_loaded_and_run(component):
+    pipeline = Pipeline()
+    pipeline.add_component("find", component)
+    pipeline.add_component("write", PromptBuilder(TEMPLATE, required_variables="*"))
+    pipeline.connect("find.documents", "write.documents")
+    loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=[KnotworkRetriever.__module__])
+    given = {"find": {"query": QUESTION}, "write": {"query": QUESTION}}
+    try:
+        prompt = loaded.run(given)["write"]["prompt"]
+    finally:
+        loaded.get_component("find").close()
+    assert "sample/en/travel-policy.docx: " in prompt
+    assert prompt == pipeline.run(given)["write"]["prompt"]
+
+
+def test_it_opens_again_after_it_was_closed(component):
+    before = component.run(QUESTION)
+    component.close()
+    component.close()
+    assert component.run(QUESTION) == before
+
+
+def test_an_index_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(StoreNotFound):
+        KnotworkRetriever(str(tmp_path / "none.knot")).run(QUESTION)

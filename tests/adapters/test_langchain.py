@@ -1,0 +1,69 @@
+"""The adapter for LangChain, in the real library."""
+
+import asyncio
+
+import pytest
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.runnables import RunnableLambda
+
+from knotwork.adapters.langchain import KnotworkRetriever, build_ask_tool, build_search_tool
+from knotwork.errors import UnknownName
+
+QUESTION = "Who approves trips abroad?"
+
+
+def test_documents_are_the_hits_and_say_where_they_stand(kb, check_place):
+    retriever = KnotworkRetriever(knowledge_base=kb, retriever="bm25", k=3)
+    documents = retriever.invoke(QUESTION)
+    hits = kb.search(QUESTION, retriever="bm25", k=3).hits
+    assert [d.id for d in documents] == [hit.chunk.id for hit in hits]
+    assert [d.metadata["score"] for d in documents] == [hit.score for hit in hits]
+    for document in documents:
+        check_place(document.page_content, document.metadata)
+
+
+def test_it_is_a_runnable_like_any_other(kb):
+    retriever = KnotworkRetriever(knowledge_base=kb, k=2)
+    chain = retriever | RunnableLambda(lambda found: [d.metadata["document"] for d in found])
+    alone = chain.invoke(QUESTION)
+    assert alone[0] == "sample/en/travel-policy.docx"
+    assert asyncio.run(chain.ainvoke(QUESTION)) == alone
+    assert chain.batch([QUESTION] * 3) == [alone] * 3
+
+
+def test_errors_are_those_of_the_knowledge_base(kb):
+    with pytest.raises(UnknownName, match="bm25"):
+        KnotworkRetriever(knowledge_base=kb, retriever="bm26").invoke(QUESTION)
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        KnotworkRetriever(knowledge_base=kb, k=0)
+
+
+def test_an_agent_finds_passages_with_their_documents(kb, check_place):
+    tool = build_search_tool(kb, k=2)
+    assert tool.args.keys() == {"query"}
+    call = ToolCall(name=tool.name, args={"query": QUESTION}, id="1", type="tool_call")
+    message = tool.invoke(call)
+    assert isinstance(message, ToolMessage)
+    assert "[sample/en/travel-policy.docx, Travel policy > Approval]" in message.content
+    for document in message.artifact:
+        check_place(document.page_content, document.metadata)
+
+
+def test_an_agent_asks_and_keeps_the_citations(kb):
+    tool = build_ask_tool(kb, retriever="bm25")
+    assert tool.args.keys() == {"question"}
+    call = ToolCall(name=tool.name, args={"question": QUESTION}, id="1", type="tool_call")
+    message = tool.invoke(call)
+    answer = kb.ask(QUESTION, retriever="bm25")
+    assert message.content.startswith(answer.text)
+    assert message.artifact.citations == answer.citations
+    for citation in answer.citations:
+        assert f"[{citation.number}] {citation.document}" in message.content
+    assert asyncio.run(tool.ainvoke(call)).content == message.content
+
+
+def test_no_answer_is_told_as_such(kb):
+    question = "What is the price of tea in Lima?"
+    answer = kb.ask(question)
+    assert not answer.answered
+    assert answer.reason in build_ask_tool(kb).invoke({"question": question})
