@@ -29,7 +29,7 @@ def fill_table(path: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
     text = path.read_text("utf-8")
     if not _MARKS.search(text):
         raise ValueError(f"{path} has no marks for the table of patterns.")
-    table = render_table(results)
+    table = f"{render_table(results)}\n\n{render_long(results)}"
     path.write_text(_MARKS.sub(lambda m: f"{m[1]}\n{table}\n{m[2]}", text), "utf-8")
 
 
@@ -44,6 +44,35 @@ def render_table(results: Mapping[str, Mapping[str, Any]]) -> str:
         times = [results[name][pattern]["ms"] for name in sets if pattern in results[name]]
         lines.append(f"| `{pattern}` | {' | '.join(cells)} | {max(times):.0f} |")
     return "\n".join(lines)
+
+
+def render_long(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a row for each pattern on a set of long documents."""
+    lines = [
+        "| long documents | pattern | R@2 / R@5 / R@10, all@5 | gold texts | their sentences |",
+        "|---|---|---|--:|--:|",
+    ]
+    for name in (name for name, entry in results.items() if "gold_found" in entry.get(BASE, {})):
+        for pattern, found in results[name].items():
+            budgets = [
+                budget_cell(results[name], pattern, measure)
+                for measure in ("gold_found", "gold_sentences_found")
+            ]
+            shown = cell(results[name], pattern)
+            lines.append(
+                f"| {name} ({len(found['recall@2'])}) | `{pattern}` | {shown} | "
+                + (" | ".join(budgets) + " |")
+            )
+    return "\n".join(lines)
+
+
+def budget_cell(entry: Mapping[str, Any], pattern: str, measure: str) -> str:
+    values = entry[pattern][measure]
+    compared = compare_paired(values, entry[BASE][measure])
+    mark = ""
+    if pattern != BASE and compared.p_value < LEVEL:
+        mark = " ▲" if compared.difference > 0 else " ▼"
+    return f"{100 * fmean(values):.1f}{mark}"
 
 
 def count(entry: Mapping[str, Any]) -> int:

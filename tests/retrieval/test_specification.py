@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.retrieval.grammar import DEEPEST, Call, Pipeline, Sum, parse_specification
+from knotwork.retrieval.grammar import (
+    DEEPEST,
+    Call,
+    Pipeline,
+    Sum,
+    parse_specification,
+    show_specification,
+)
 from knotwork.retrieval.registry import build_retriever, may_ask_model
 from knotwork.testing.chat_models import ScriptedChatModel
 
@@ -68,18 +75,6 @@ calls = st.builds(
 )
 
 
-def write(node):
-    if isinstance(node, Call):
-        shown = ", ".join(
-            f"{k}={str(v).lower() if isinstance(v, bool) else repr(v)}"
-            for k, v in node.options.items()
-        )
-        return f"{node.name}({shown})" if shown else node.name
-    if isinstance(node, Sum):
-        return " + ".join(f"{w}*{write(p)}" for w, p in node.parts)
-    return " > ".join(map(write, node.stages))
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
@@ -94,8 +89,19 @@ def write(node):
     )
 )
 def test_what_is_written_is_read(stages):
-    tree = parse_specification(write(Pipeline(tuple(stages))))
-    assert write(tree) == write(Pipeline(tuple(stages)))
+    written = show_specification(Pipeline(tuple(stages)))
+    tree = parse_specification(written)
+    assert show_specification(tree) == written
+    assert [type(stage) for stage in tree.stages] == [type(stage) for stage in stages]
+
+
+def test_evidence_and_its_parts_bear_the_names_of_their_specification(index, embedder):
+    text = "(expand > bm25) + top_down(graph, lift=0.1)"
+    evidence = build_retriever(f"{text} > prune", store=index, embedder=embedder).retrieve(
+        Query(QUESTION)
+    )
+    assert evidence.retriever == f"{text} > prune"
+    assert set(evidence.hits[0].scores) == {"expand > bm25", "top_down(graph, lift=0.1)"}
 
 
 @pytest.mark.parametrize(

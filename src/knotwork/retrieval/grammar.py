@@ -82,6 +82,38 @@ def parse_specification(text: str) -> Pipeline:
     return tree
 
 
+def show_specification(node: Call | Sum | Pipeline) -> str:
+    """Return the text of a tree, in the form in which it would be read again."""
+    if isinstance(node, Call):
+        inner = [show_specification(node.inner)] if node.inner is not None else []
+        options = [f"{name}={_show_value(value)}" for name, value in node.options.items()]
+        arguments = ", ".join([*inner, *options])
+        return f"{node.name}({arguments})" if arguments else node.name
+    if isinstance(node, Sum):
+        return " + ".join(
+            (f"{weight:g}*" if weight != 1.0 else "") + _bracketed(part)
+            for weight, part in node.parts
+        )
+    return " > ".join(
+        _bracketed(stage) if isinstance(stage, Pipeline) else show_specification(stage)
+        for stage in node.stages
+    )
+
+
+def _bracketed(node: Call | Pipeline) -> str:
+    shown = show_specification(node)
+    whole = isinstance(node, Call) or (len(node.stages) == 1 and isinstance(node.stages[0], Call))
+    return shown if whole else f"({shown})"
+
+
+def _show_value(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][\w-]*", value):
+        return f"'{value}'" if '"' in value else f'"{value}"'
+    return str(value)
+
+
 def refuse(text: str, place: int, reason: str) -> ConfigError:
     """Return the error for a mistake at a place, counted from 0, of a specification."""
     where = f"at the end of `{text}`" if place >= len(text) else f"at character {place + 1}"

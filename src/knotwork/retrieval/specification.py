@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.records import Evidence, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.fusion import FusedRetriever
-from knotwork.retrieval.grammar import Call, Pipeline, Sum, Value, parse_specification, refuse
+from knotwork.retrieval.grammar import (
+    Call,
+    Pipeline,
+    Sum,
+    Value,
+    parse_specification,
+    refuse,
+    show_specification,
+)
 from knotwork.retrieval.registry import AUTO, RETRIEVERS, build_retriever, retriever_names
 from knotwork.retrieval.steps.registry import STEPS
 from knotwork.stores.base import Store
@@ -63,6 +72,19 @@ def open_base(
     return base
 
 
+class ComposedRetriever:
+    """A retriever under the specification that describes it."""
+
+    def __init__(self, name: str, inner: Retriever) -> None:
+        self.name = name
+        self.requires = inner.requires
+        self._inner = inner
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence of the retriever, under this name."""
+        return replace(self._inner.retrieve(query), retriever=self.name)
+
+
 class _Builder:
     def __init__(self, text: str, means: Means) -> None:
         self._text = text
@@ -94,7 +116,9 @@ class _Builder:
                 reason = "Behind a retriever come steps; retrievers are joined by `+`"
                 raise refuse(self._text, stage.place, reason)
             found = self._step(stage, found)
-        return found
+        if len(node.stages) == 1:
+            return found
+        return ComposedRetriever(show_specification(node), found)
 
     def _retriever(self, call: Call) -> Retriever:
         if call.name == FUSE:
@@ -115,13 +139,14 @@ class _Builder:
                 options["base"] = self._inner(call, _kind(pattern.place))
         else:
             options = {}
-        return build_retriever(
+        found = build_retriever(
             call.name,
             store=means.store,
             embedder=means.embedder,
             model=means.model,
             options=options,
         )
+        return ComposedRetriever(show_specification(call), found) if options else found
 
     def _inner(self, call: Call, kind: type) -> Retriever:
         assert call.inner is not None, "asked for where there is one"
