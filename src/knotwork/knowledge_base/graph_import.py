@@ -35,17 +35,24 @@ class GraphImporting:
         name: str = "",
         columns: Sequence[str] = (),
         delimiter: str = "",
+        vectors: bool | None = None,
     ) -> GraphImportReport:
         """Bring in the graph of these files or folders, and return what came.
 
         ``format`` is told from each file when it is empty; `knotwork.indexing.domain.FORMATS` are
         the names. ``name`` is what the graph is called, by default as its first path: it becomes
         the documents `graph:NAME`, which an import of the same name replaces and `delete` removes.
-        ``columns`` name those of tables without a header, ``delimiter`` is what parts them. Raises
-        as `import_graph_steps`.
+        ``columns`` name those of tables without a header, ``delimiter`` is what parts them.
+        ``vectors`` tells whether passages get some, where there is an embedder, by default those of
+        a graph of up to 2,000 things; names always do. Raises as `import_graph_steps`.
         """
         steps = self.import_graph_steps(
-            paths, format=format, name=name, columns=columns, delimiter=delimiter
+            paths,
+            format=format,
+            name=name,
+            columns=columns,
+            delimiter=delimiter,
+            vectors=vectors,
         )
         *_, last = steps
         assert last.report is not None, "the last step has the report"
@@ -59,6 +66,7 @@ class GraphImporting:
         name: str = "",
         columns: Sequence[str] = (),
         delimiter: str = "",
+        vectors: bool | None = None,
     ) -> Iterator[GraphImportStep]:
         """Do what `import_graph` does, and yield every step; the last one carries the report.
 
@@ -66,7 +74,7 @@ class GraphImporting:
         for an unknown format, MissingExtra without the library that reads it, SchemaMismatch when
         the index holds vectors of another embedder, StoreBusy, ModelError.
         """
-        from knotwork.indexing.domain import ReadOptions, import_graph_steps
+        from knotwork.indexing.domain import ImportOptions, import_graph_steps
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         yield from import_graph_steps(
@@ -74,6 +82,6 @@ class GraphImporting:
             [Path(path).expanduser() for path in named],
             format=format,
             name=name,
-            options=ReadOptions(tuple(columns), delimiter),
+            options=ImportOptions(tuple(columns), delimiter, vectors),
             embedding=Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER),
         )

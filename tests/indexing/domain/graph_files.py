@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from knotwork.indexing.domain import FORMATS, ReadOptions
+from knotwork.indexing.domain import FORMATS, ImportOptions
 from knotwork.indexing.domain.elements import Complaint, FactRow, ThingRow
 from knotwork.records import ALIAS_RELATION
 
@@ -12,7 +12,7 @@ from knotwork.records import ALIAS_RELATION
 def elements_of(path, kind, **options):
     """Return the things, facts and complaints that a reader yields."""
     things, facts, complaints = [], [], []
-    for element in FORMATS[kind].open()(path, ReadOptions(**options)):
+    for element in FORMATS[kind].open()(path, ImportOptions(**options)):
         for rows, row_type in ((things, ThingRow), (facts, FactRow), (complaints, Complaint)):
             if isinstance(element, row_type):
                 rows.append(element)

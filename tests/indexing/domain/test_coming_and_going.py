@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.indexing.domain.graph_files import write
 from tests.indexing.snapshots import snapshot
 
-from knotwork.indexing.domain import composing, import_graph_steps
+from knotwork.indexing.domain import ImportOptions, composing, import_graph_steps, importing
 from knotwork.indexing.embedding import Embedding
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.stores.memory import MemoryStore
@@ -96,6 +96,33 @@ def test_an_import_that_was_broken_off_is_finished_by_the_next(tmp_path):
     assert snapshot(broken) == snapshot(whole)
     *_, last = import_graph_steps(broken, [path])
     assert last.report.unchanged
+
+
+def test_without_vectors_only_names_have_some(tmp_path):
+    path = write(tmp_path, "Ada\tmeets\tBo\nCy\tmeets\tBo\n", "people.tsv")
+    for vectors in (True, False):
+        store = MemoryStore()
+        options = ImportOptions(vectors=vectors)
+        list(
+            import_graph_steps(
+                store, [path], options=options, embedding=Embedding(HashingEmbedder())
+            )
+        )
+        assert (store.vectors("chunk").count() > 0) is vectors
+        assert store.vectors("entity").count() == 1
+    assert KnowledgeBase(store, embedder=HashingEmbedder()).search("Who meets Bo?").hits
+
+
+def test_a_big_graph_gets_vectors_only_when_it_is_told_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(importing, "MOST_EMBEDDED_THINGS", 4)
+    facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(5))
+    path = write(tmp_path, facts, "people.tsv")
+    for vectors, count, notes in ((None, 0, 1), (True, 5, 0), (False, 0, 0)):
+        store = MemoryStore()
+        using = Embedding(HashingEmbedder())
+        options = ImportOptions(vectors=vectors)
+        *_, last = import_graph_steps(store, [path], options=options, embedding=using)
+        assert (store.vectors("chunk").count(), len(last.report.notes)) == (count, notes)
 
 
 def test_a_folder_around_the_file_does_not_take_it_out(opened, tmp_path):

@@ -54,6 +54,11 @@ _SIGNS = {"tab": "\t", "\\t": "\t", "space": " "}
     help="What columns of tables without a header are: source,relation,target.",
 )
 @click.option("--delimiter", metavar="SIGN", default="", help="What parts columns; else told.")
+@click.option(
+    "--vectors/--no-vectors",
+    default=None,
+    help="Embed passages, or names alone; by default passages up to 2,000 things.",
+)
 @with_session()
 def graph_import(
     session: Session,
@@ -63,6 +68,7 @@ def graph_import(
     name: str,
     columns: str,
     delimiter: str,
+    vectors: bool | None,
 ) -> None:
     """Bring in the graph of files or folders, to be searched like what was extracted.
 
@@ -81,6 +87,7 @@ def graph_import(
         name=name,
         columns=[part.strip() for part in columns.split(",") if part.strip()],
         delimiter=_SIGNS.get(delimiter, delimiter),
+        vectors=vectors,
     )
     report: GraphImportReport | None = None
     told = time.monotonic()

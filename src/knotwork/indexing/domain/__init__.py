@@ -1,6 +1,6 @@
 """Graphs of a domain that others made: triples, tables of nodes and edges, GraphML, RDF."""
 
-from knotwork.indexing.domain.elements import ReadOptions
+from knotwork.indexing.domain.elements import ImportOptions
 from knotwork.indexing.domain.formats import FORMATS
 from knotwork.indexing.domain.importing import (
     BadLine,
@@ -14,6 +14,6 @@ __all__ = [
     "BadLine",
     "GraphImportReport",
     "GraphImportStep",
-    "ReadOptions",
+    "ImportOptions",
     "import_graph_steps",
 ]

@@ -71,12 +71,15 @@ Element = ThingRow | FactRow | Complaint | ReadBytes
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How files are read.
+class ImportOptions:
+    """How files are read and indexed.
 
     ``columns`` are the names of the columns of tables without a header, ``delimiter`` what parts
-    them ("" tells by itself).
+    them ("" tells by itself). ``vectors`` tells whether passages are embedded, where there is an
+    embedder: names always are. By default (None) those of a graph of up to 2,000 things are; full
+    text and the graph find the passages of a bigger one, which would take long.
     """
 
     columns: tuple[str, ...] = ()
     delimiter: str = ""
+    vectors: bool | None = None

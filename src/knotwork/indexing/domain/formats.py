@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 
 from knotwork.errors import IndexingError, UnknownName
-from knotwork.indexing.domain.elements import Element, ReadOptions
+from knotwork.indexing.domain.elements import Element, ImportOptions
 
-Reader = Callable[[Path, ReadOptions], Iterator[Element]]
+Reader = Callable[[Path, ImportOptions], Iterator[Element]]
 
 _HEAD_BYTES = 4_096
 

@@ -15,8 +15,8 @@ from knotwork.indexing.domain.elements import (
     Complaint,
     Element,
     FactRow,
+    ImportOptions,
     ReadBytes,
-    ReadOptions,
     ThingRow,
 )
 from knotwork.indexing.domain.values import kind_named, parse_value
@@ -40,7 +40,7 @@ class _Key:
     default: str | None
 
 
-def read_graphml(path: Path, options: ReadOptions) -> Iterator[Element]:
+def read_graphml(path: Path, options: ImportOptions) -> Iterator[Element]:
     """Yield the nodes and edges of a file; undirected edges go from their source to their target.
 
     Declarations of entities and document types are refused. Raises IndexingError where the file is

@@ -14,7 +14,7 @@ from knotwork.errors import IndexingError
 from knotwork.indexing.batches import Batch
 from knotwork.indexing.commits import commit_documents, remove_sources
 from knotwork.indexing.domain.composing import Part, compose_parts
-from knotwork.indexing.domain.elements import Complaint, ReadBytes, ReadOptions
+from knotwork.indexing.domain.elements import Complaint, ImportOptions, ReadBytes
 from knotwork.indexing.domain.formats import FORMATS, list_files
 from knotwork.indexing.domain.naming import name_all
 from knotwork.indexing.domain.property_graphs import (
@@ -23,13 +23,18 @@ from knotwork.indexing.domain.property_graphs import (
     put_property_graph,
 )
 from knotwork.indexing.domain.spool import Spool
-from knotwork.indexing.embedding import Embedding, check_embedder
+from knotwork.indexing.embedding import NO_VECTORS, Embedding, check_embedder
 from knotwork.indexing.report import EventKind
 from knotwork.indexing.stages import Candidate, Prepared
-from knotwork.records import content_id
+from knotwork.records import Chunk, content_id
 from knotwork.stores.base import LedgerEntry, Store
 
 MOST_COMPLAINTS = 20
+MOST_EMBEDDED_THINGS = 2_000
+UNEMBEDDED_NOTE = (
+    "The passages have no vectors, which would take long for so many: full text and the knowledge"
+    " graph find them. Import with --vectors to give them some."
+)
 _VERSION = "graph-1"
 """Changes whenever the same files would make another index."""
 
@@ -97,7 +102,7 @@ def import_graph_steps(
     *,
     format: str = "",  # noqa: A002
     name: str = "",
-    options: ReadOptions | None = None,
+    options: ImportOptions | None = None,
     embedding: Embedding | None = None,
 ) -> Iterator[GraphImportStep]:
     """Import the graph of these files and folders, as one, and yield every step.
@@ -110,7 +115,7 @@ def import_graph_steps(
     embedding = embedding or Embedding()
     check_embedder(store, embedding.name)
     files = list_files(paths, format=format)
-    made = _Import(store, files, _name(paths, name), options or ReadOptions(), embedding)
+    made = _Import(store, files, _name(paths, name), options or ImportOptions(), embedding)
     yield from made.steps()
 
 
@@ -122,7 +127,7 @@ class _Import:
         store: Store,
         files: Sequence[tuple[Path, str]],
         name: str,
-        options: ReadOptions,
+        options: ImportOptions,
         embedding: Embedding,
     ) -> None:
         self.store = store
@@ -135,6 +140,8 @@ class _Import:
         self.examples: list[BadLine] = []
         self.seconds: dict[str, float] = {}
         self.has_property_graph = False
+        self.has_vectors = True
+        self.notes: list[str] = []
         self.begun = time.monotonic()
 
     def steps(self) -> Iterator[GraphImportStep]:
@@ -168,6 +175,7 @@ class _Import:
         finder = name_all(spool, self.name)
         self.seconds["name"] = self._lap()
         total = spool.count("SELECT count(*) FROM thing")
+        self._choose_vectors(total)
         metadata = {"imported_from": ", ".join(sorted({found for _, found in self.files}))}
         parts = compose_parts(spool, finder, name=self.name, metadata=metadata)
         uris: list[str] = []
@@ -200,11 +208,21 @@ class _Import:
             part.chunks,
             part.extractions,
             settings=settings,
-            keys=tuple(embedding.chunk_key(chunk) for chunk in part.chunks) if embedding else (),
+            keys=tuple(map(self._key, part.chunks)) if embedding else (),
         )
         batch = Batch()
         batch.add(prepared, EventKind.ADDED)
         return batch
+
+    def _key(self, chunk: Chunk) -> str:
+        return self.embedding.chunk_key(chunk) if self.has_vectors else NO_VECTORS
+
+    def _choose_vectors(self, things: int) -> None:
+        """Decide whether passages are embedded."""
+        wanted = self.options.vectors
+        self.has_vectors = things <= MOST_EMBEDDED_THINGS if wanted is None else wanted
+        if self.embedding and wanted is None and not self.has_vectors:
+            self.notes.append(UNEMBEDDED_NOTE)
 
     def _commit(self, batch: Batch) -> None:
         """Write a document, unless the index has it from a run that was broken off."""
@@ -290,6 +308,7 @@ class _Import:
             removed=removed,
             property_graph=self.has_property_graph,
             embedder=self.embedding.name,
+            notes=tuple(self.notes),
             seconds=self.seconds,
         )
         return replace(report, **_counts(spool)) if spool else report

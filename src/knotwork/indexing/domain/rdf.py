@@ -16,8 +16,8 @@ from knotwork.indexing.domain.elements import (
     Complaint,
     Element,
     FactRow,
+    ImportOptions,
     ReadBytes,
-    ReadOptions,
     ThingRow,
 )
 from knotwork.indexing.domain.values import kind_named, parse_value
@@ -53,7 +53,7 @@ _MOST_FAULTS = 1_000_000
 _TOLD_EVERY = 5_000
 
 
-def _read(path: Path, options: ReadOptions, *, format: str) -> Iterator[Element]:  # noqa: A002
+def _read(path: Path, options: ImportOptions, *, format: str) -> Iterator[Element]:  # noqa: A002
     """Yield what the statements of a file say. Raises MissingExtra without pyoxigraph."""
     del options
     try:

@@ -21,8 +21,8 @@ from knotwork.indexing.domain.elements import (
     Complaint,
     Element,
     FactRow,
+    ImportOptions,
     ReadBytes,
-    ReadOptions,
     ThingRow,
     spaced_key,
 )
@@ -37,7 +37,7 @@ _TUGRAPH = "LABEL="
 _FILE_WORDS = re.compile(r"^(?:edges?|e|rels?|relationships?)[_.\-](?=\w)", re.IGNORECASE)
 
 
-def read_table(path: Path, options: ReadOptions) -> Iterator[Element]:
+def read_table(path: Path, options: ImportOptions) -> Iterator[Element]:
     """Yield what a table holds, each row as a fact or a thing.
 
     Raises IndexingError for what is no text, or no table.
@@ -62,7 +62,7 @@ def read_table(path: Path, options: ReadOptions) -> Iterator[Element]:
         yield _thing(row, layout) if layout.kind is TableKind.NODES else _fact(row, layout)
 
 
-def find_layout(path: Path, dialect: Dialect, options: ReadOptions) -> Layout:
+def find_layout(path: Path, dialect: Dialect, options: ImportOptions) -> Layout:
     """Return what the columns of a table mean.
 
     Raises IndexingError where that cannot be told.
