@@ -1,0 +1,238 @@
+"""What the routes answer, on an index of the sample."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.service.serving import (
+    API,
+    QUESTION,
+    make_settings,
+    open_client,
+    read_events,
+)
+
+from knotwork.service.serving import Place
+
+OPEN = f"{API}/workspaces/open"
+
+
+def test_the_workspaces_of_a_folder_are_listed_and_described(client):
+    listed = client.get(f"{API}/workspaces").json()["data"]
+    assert [item["name"] for item in listed] == ["hidden", "open"]
+    told = client.get(OPEN).json()["data"]
+    assert told["documents"] == 22
+    assert told["labels"]["Entity"] == told["entities"] > 100
+    assert told["has_communities"]
+
+
+def test_one_index_is_the_workspace_default(sample_index, tmp_path):
+    path = tmp_path / "one.knot"
+    path.write_bytes(sample_index.read_bytes())
+    with open_client(Place(path, make_settings())) as client:
+        assert [w["name"] for w in client.get(f"{API}/workspaces").json()["data"]] == ["default"]
+        answer = client.post(f"{API}/workspaces/default/ask", json={"question": QUESTION})
+        assert answer.json()["data"]["answered"]
+        refused = client.post(f"{API}/workspaces", json={"name": "more"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
+    assert {file.name for file in tmp_path.iterdir()} >= {"one.knot", ".one.knotwork-service.db"}
+
+
+def test_every_citation_of_an_answer_is_in_its_document(client):
+    answer = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
+    assert answer["answered"]
+    assert answer["citations"]
+    for citation in answer["citations"]:
+        assert f"[{citation['number']}]" in answer["answer"]
+        document = client.get(f"{OPEN}/documents/{citation['document_id']}").json()["data"]
+        start, end = citation["span"]
+        assert document["uri"] == citation["document"]
+        assert document["text"][start:end] == citation["quote"]
+
+
+def test_a_stream_tells_stages_then_sources_and_ends_with_the_answer_of_the_plain_route(client):
+    plain = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
+    with client.stream("POST", f"{OPEN}/ask/stream", json={"question": QUESTION}) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = read_events(response)
+    assert [name for name, _ in events] == ["stage", "sources", "done"]
+    found = json.loads(events[1][1])
+    assert {hit["chunk_id"] for hit in found["hits"]} >= {
+        citation["chunk_id"] for citation in plain["citations"]
+    }
+    done = json.loads(events[-1][1])
+    assert {**done, "usage": None} == {**plain, "usage": None}
+
+
+def test_what_is_wrong_before_a_stream_begins_is_told_as_an_error(client):
+    asked = {"question": QUESTION, "retriever": "no-such"}
+    response = client.post(f"{OPEN}/ask/stream", json=asked)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "unknown_name"
+
+
+def test_search_returns_k_passages_with_their_reasons(client):
+    asked = {"question": QUESTION, "k": 3, "retriever": "bm25"}
+    found = client.post(f"{OPEN}/search", json=asked).json()["data"]
+    assert (found["retriever"], len(found["hits"])) == ("bm25", 3)
+    scores = [hit["score"] for hit in found["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert found["hits"][0]["document"]
+
+
+def test_a_document_is_shown_with_the_boundaries_of_its_chunks(client):
+    page = client.get(f"{OPEN}/documents", params={"limit": 5}).json()["data"]
+    assert (page["total"], page["next"], len(page["documents"])) == (22, 5, 5)
+    shown = client.get(f"{OPEN}/documents/{page['documents'][0]['id']}").json()["data"]
+    leaves = [chunk for chunk in shown["chunks"] if not chunk["is_parent"]]
+    assert [chunk["ordinal"] for chunk in leaves] == list(range(len(leaves)))
+    for chunk in leaves:
+        assert shown["text"][slice(*chunk["span"])].strip()
+        assert all(chunk["span"][0] <= a < b <= chunk["span"][1] for a, b in chunk["sentences"])
+
+
+def test_pages_of_documents_join_to_the_whole_list(client):
+    start, uris = 0, []
+    while start is not None:
+        params = {"start": start, "limit": 7}
+        page = client.get(f"{OPEN}/documents", params=params).json()["data"]
+        uris += [item["uri"] for item in page["documents"]]
+        start = page["next"]
+    assert uris == sorted(uris)
+    assert len(uris) == 22
+
+
+def test_the_graph_is_walked_from_names_and_unknown_ones_bring_the_nearest(client):
+    walked = client.post(f"{OPEN}/explore", json={"names": ["Oriane Keld"], "limit": 5}).json()
+    nodes = {node["id"] for node in walked["data"]["nodes"]}
+    assert len(walked["data"]["edges"]) == 5
+    assert walked["data"]["is_cut"]
+    assert all({edge["source"], edge["target"]} <= nodes for edge in walked["data"]["edges"])
+    failed = client.post(f"{OPEN}/explore", json={"names": ["Oriane Keldd"]})
+    assert failed.status_code == 400
+    assert "Oriane Keld" in failed.json()["error"]["message"]
+
+
+def test_entities_are_found_by_name(client):
+    found = client.get(f"{OPEN}/entities", params={"name": "Keld"}).json()["data"]["entities"]
+    assert "Oriane Keld" in [entity["name"] for entity in found]
+
+
+def test_names_that_mean_one_thing_are_listed(client):
+    names = client.get(f"{OPEN}/names").json()["data"]
+    assert names["compared"]
+    assert all(len(thing["names"]) == len(thing["entity_ids"]) > 1 for thing in names["things"])
+
+
+def test_communities_come_with_reports_that_lead_to_the_documents(client):
+    told = client.get(f"{OPEN}/communities").json()["data"]
+    assert told["is_current"]
+    assert told["levels"][0] == 0
+    first = told["communities"][0]
+    shown = client.get(f"{OPEN}/communities/{first['id']}").json()["data"]
+    assert len(shown["members"]) == shown["size"] >= len(first["members"])
+    support = shown["findings"][0]["supports"][0]
+    document = client.get(f"{OPEN}/documents/{support['document_id']}").json()["data"]
+    assert document["text"][slice(*support["span"])].strip()
+
+
+def test_a_level_that_does_not_exist_is_refused(client):
+    failed = client.get(f"{OPEN}/communities", params={"level": 99})
+    assert (failed.status_code, failed.json()["error"]["code"]) == (400, "config_error")
+
+
+def test_retrievers_and_usage_are_told(client):
+    listed = client.get(f"{API}/retrievers").json()["data"]
+    assert {"bm25", "graph"} <= {item["name"] for item in listed["retrievers"]}
+    assert "global" in listed["modes"]
+    used = client.get(f"{OPEN}/usage").json()["data"]
+    assert (used["total"]["calls"], used["by_stage"]) == (0, {})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status", "code"),
+    [
+        ("GET", f"{API}/nowhere", {}, 404, "not_found"),
+        ("PUT", f"{API}/workspaces", {}, 405, "method_not_allowed"),
+        ("GET", f"{API}/workspaces/none", {}, 404, "not_found"),
+        ("GET", f"{API}/workspaces/..%2fopen", {}, 404, "not_found"),
+        ("GET", f"{OPEN}/documents/0000", {}, 404, "not_found"),
+        ("GET", f"{OPEN}/jobs/none", {}, 404, "not_found"),
+        ("GET", f"{OPEN}/jobs/none/events", {}, 404, "not_found"),
+        ("GET", f"{OPEN}/communities/none", {}, 404, "not_found"),
+        ("POST", f"{OPEN}/ask", {"json": {}}, 422, "invalid_request"),
+        ("POST", f"{OPEN}/ask", {"json": {"question": "  "}}, 422, "invalid_request"),
+        ("POST", f"{OPEN}/ask", {"content": b"{"}, 422, "invalid_request"),
+        ("POST", f"{OPEN}/ask", {"json": {"question": "x", "mode": "?"}}, 400, "unknown_name"),
+        ("POST", f"{OPEN}/ask", {"json": {"question": "x" * 9_000}}, 413, "too_large"),
+        ("POST", f"{OPEN}/ask", {"content": b"x" * 2_000_000}, 413, "too_large"),
+        ("POST", f"{OPEN}/search", {"json": {"question": "x", "k": 0}}, 422, "invalid_request"),
+        ("POST", f"{API}/workspaces", {"json": {"name": "../up"}}, 422, "invalid_request"),
+        ("POST", f"{API}/workspaces", {"json": {"name": "open"}}, 409, "conflict"),
+    ],
+)
+def test_every_error_has_an_envelope(client, method, path, options, status, code):
+    response = client.request(method, path, **options)
+    assert response.status_code == status, response.text
+    body = response.json()
+    assert set(body) == {"error", "request_id"}
+    assert set(body["error"]) == {"code", "message", "fix"}
+    assert body["error"]["code"] == code
+    assert body["request_id"] == response.headers["x-request-id"]
+
+
+def test_a_workspace_is_made_and_removed_with_all_its_files(client):
+    place = client.app.state.service.place
+    made = client.post(f"{API}/workspaces", json={"name": "neu-北"})
+    assert made.status_code == 201
+    assert (place.path / "neu-北.knot").is_file()
+    assert client.get(f"{API}/workspaces/neu-北").json()["data"]["documents"] == 0
+    assert client.delete(f"{API}/workspaces/neu-北").status_code == 200
+    assert not list(place.path.glob("neu*"))
+    assert client.get(f"{API}/workspaces/neu-北").status_code == 404
+
+
+def test_a_server_that_only_reads_changes_nothing(place):
+    before = (place.path / "open.knot").read_bytes()
+    with open_client(Place(place.path, place.settings, read_only=True)) as client:
+        assert client.post(f"{OPEN}/ask", json={"question": QUESTION}).status_code == 200
+        for path, body in [
+            (f"{OPEN}/index", {}),
+            (f"{OPEN}/communities/refresh", {}),
+            (f"{API}/workspaces", {"name": "new"}),
+        ]:
+            assert client.post(path, json=body).status_code == 409
+        sent = client.post(f"{OPEN}/documents", files=[("files", ("a.md", b"# A"))])
+        assert sent.status_code == 409
+        assert client.delete(f"{API}/workspaces/hidden").status_code == 409
+    assert (place.path / "open.knot").read_bytes() == before
+    assert not (place.path / "open.files").exists()
+
+
+def test_every_response_keeps_browsers_careful_and_is_not_kept(client):
+    for path in ("/", "/health/live", f"{API}/workspaces", f"{API}/nowhere"):
+        headers = client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+    assert client.get(f"{API}/workspaces").headers["cache-control"] == "no-store"
+
+
+def test_pages_that_were_not_built_are_explained_without_a_request_elsewhere(client):
+    for path in ("/", "/ui", "/ui/documents/1"):
+        page = client.get(path)
+        assert page.status_code == 200
+        assert "not built" in page.text
+        assert "http" not in page.text.replace("html", "")
+
+
+def test_counts_are_by_route_and_name_no_workspace(place):
+    with open_client(place) as client:
+        client.post(f"{OPEN}/ask", json={"question": QUESTION})
+        text = client.get("/metrics").text
+    route = "/api/v1/workspaces/{workspace}/ask"
+    assert f'knotwork_requests_total{{method="POST",route="{route}",status="200"}} 1.0' in text
+    assert 'knotwork_questions_total{answered="true",mode="basic"} 1.0' in text
+    assert "workspaces/open" not in text

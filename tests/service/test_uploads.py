@@ -1,0 +1,211 @@
+"""What is sent: taken once, indexed by a job, refused where it is no document."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.service.serving import (
+    API,
+    await_job,
+    make_settings,
+    open_client,
+    upload,
+)
+
+from knotwork.errors import LoadError
+from knotwork.service.serving import Place
+from knotwork.service.uploads import read_name
+
+NEW = f"{API}/workspaces/new"
+TEXT = "# Lanterns\n\nLanterns are lit by Ivo Brandt at dusk. Ivo Brandt lives in Marrow."
+
+
+@pytest.fixture
+def new(tmp_path):
+    """A client of a server with one empty workspace, `new`."""
+    with open_client(Place(tmp_path, make_settings())) as client:
+        assert client.post(f"{API}/workspaces", json={"name": "new"}).status_code == 201
+        yield client
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """A client and the folder of a server whose workspace `new` must stay without files."""
+    folder = tmp_path_factory.mktemp("outside") / "strict"
+    folder.mkdir()
+    with open_client(Place(folder, make_settings())) as client:
+        assert client.post(f"{API}/workspaces", json={"name": "new"}).status_code == 201
+        yield client, folder
+
+
+def bomb() -> bytes:
+    """Return a small archive that declares gigabytes of text."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b"0" * 150_000_000)
+    return packed.getvalue()
+
+
+def archive_of(name: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(name, b"x")
+    return packed.getvalue()
+
+
+def test_what_is_sent_is_indexed_found_and_removed_again(new, tmp_path):
+    sent = upload(new, "new", {"lamps/lanterns.md": TEXT, "名单.txt": "海外出差由行政部审批。"})
+    assert sent.status_code == 202
+    data = sent.json()["data"]
+    assert [file["uri"] for file in data["files"]] == [
+        "uploads/lamps/lanterns.md",
+        "uploads/名单.txt",
+    ]
+    job = await_job(new, "new", data["job"])
+    assert (job["state"], job["report"]["added"]) == ("finished", 2)
+    answer = new.post(f"{NEW}/ask", json={"question": "Who lights the lanterns?"}).json()["data"]
+    assert "Ivo Brandt" in answer["answer"]
+    communities = new.get(f"{NEW}/communities").json()["data"]
+    assert communities["is_current"]
+
+    identifier = data["files"][0]["document_id"]
+    assert new.get(f"{NEW}/documents/{identifier}").json()["data"]["text"].startswith("# Lanterns")
+    gone = new.delete(f"{NEW}/documents/{identifier}")
+    assert gone.status_code == 202
+    assert await_job(new, "new", gone.json()["data"])["report"] == {
+        "removed": ["uploads/lamps/lanterns.md"]
+    }
+    assert new.get(f"{NEW}/documents/{identifier}").status_code == 404
+    assert not (tmp_path / "new.files/uploads/lamps/lanterns.md").exists()
+    again = new.post(f"{NEW}/index", json={}).json()["data"]
+    assert await_job(new, "new", again)["report"]["unchanged"] == 1
+
+
+def test_a_file_of_the_same_name_replaces_the_one_before(new):
+    for text in (TEXT, TEXT.replace("Ivo Brandt", "Una Hale")):
+        job = upload(new, "new", {"lanterns.md": text}).json()["data"]["job"]
+        report = await_job(new, "new", job)["report"]
+    assert (report["changed"], report["index"]["documents"]) == (1, 1)
+    answer = new.post(f"{NEW}/ask", json={"question": "Who lights the lanterns?"}).json()["data"]
+    assert "Una Hale" in answer["answer"]
+
+
+def test_an_upload_that_comes_twice_is_answered_as_the_first_time(new):
+    headers = {"Idempotency-Key": "once"}
+    first = upload(new, "new", {"a.md": TEXT}, headers=headers)
+    job = await_job(new, "new", first.json()["data"]["job"])
+    second = upload(new, "new", {"a.md": TEXT}, headers=headers)
+    assert second.status_code == first.status_code
+    assert second.json()["data"] == first.json()["data"]
+    assert [j["id"] for j in new.get(f"{NEW}/jobs").json()["data"]] == [job["id"]]
+    other = upload(new, "new", {"a.md": TEXT + "!"}, headers=headers)
+    assert (other.status_code, other.json()["error"]["code"]) == (422, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("evil.pdf", b"MZ\x90\x00" + b"\x00" * 100, "no PDF"),
+        ("evil.docx", b"hello", "no file of that format"),
+        ("evil.md", b"\x7fELF\x00\x00\x01", "neither text"),
+        ("evil.txt", b"SQLite format 3\x00" + b"\x01" * 50, "neither text"),
+        ("evil.zip", archive_of("../../etc/passwd"), "an archive"),
+        ("evil.docx", archive_of("other"), "an archive"),
+        ("empty.md", b" \n", "empty"),
+        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "before 2007"),
+        ("bomb.docx", bomb(), "unfolds to"),
+        ("cut.docx", archive_of("word/document.xml")[:40], "not a whole ZIP"),
+    ],
+    ids=range(10),
+)
+def test_what_is_no_document_is_refused_whatever_its_name(strict, name, content, reason):
+    client, folder = strict
+    refused = upload(client, "new", {name: content})
+    assert refused.status_code == 422
+    assert reason in refused.json()["error"]["message"]
+    assert not list((folder / "new.files").rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../up.md",
+        "..\\up.md",
+        "/etc/passwd",
+        "a/../../up.md",
+        "C:/up.md",
+        "a//b.md",
+        ".hidden",
+        "a/.gitignore",
+        "con.txt",
+        "trailing ",
+        "dot.",
+        "index.knot",
+        "a\u202etxt.exe",
+        "x" * 300,
+        "/".join("abcdefghij"),
+    ],
+    ids=range(15),
+)
+def test_a_name_that_could_lead_elsewhere_is_refused(strict, name):
+    client, folder = strict
+    refused = upload(client, "new", {name: TEXT})
+    assert refused.status_code == 422, refused.text
+    assert not [file for file in folder.parent.rglob("*") if file.suffix in (".md", ".txt")]
+
+
+@settings(max_examples=50)
+@given(st.text(max_size=60) | st.from_regex(r"(\.\.|[/\\]|[a-z]|~|:|\0|%2e| ){1,12}"))
+def test_no_name_leads_out_of_the_folder_of_uploads(name):
+    place = None
+    with suppress(LoadError):
+        place = read_name(name)
+    if place is not None:
+        assert not place.is_absolute()
+        assert place == PurePosixPath(*place.parts)
+        assert not any(part.startswith((".", " ")) or "\x00" in part for part in place.parts)
+
+
+def test_good_files_are_taken_beside_bad_ones(new):
+    sent = upload(new, "new", {"good.md": TEXT, "../bad.md": TEXT, "bad.pdf": "no"})
+    data = sent.json()["data"]
+    assert [file["name"] for file in data["files"]] == ["good.md"]
+    assert [(item["name"], item["reason"]) for item in data["refused"]] == [
+        ("../bad.md", "name"),
+        ("bad.pdf", "broken"),
+    ]
+    assert await_job(new, "new", data["job"])["state"] == "finished"
+
+
+def test_a_file_that_cannot_be_read_after_all_is_listed_with_the_reason(new):
+    job = upload(new, "new", {"torn.pdf": b"%PDF-1.7\nnothing follows", "a.md": TEXT}).json()
+    done = await_job(new, "new", job["data"]["job"])
+    assert done["state"] == "finished"
+    assert [item["uri"] for item in done["report"]["skipped"]] == ["uploads/torn.pdf"]
+    listed = new.get(f"{NEW}/documents", params={"failed": True}).json()["data"]["documents"]
+    assert [(d["uri"], d["uploaded"]) for d in listed] == [("uploads/torn.pdf", True)]
+    assert listed[0]["error"]
+    gone = new.delete(f"{NEW}/documents/{listed[0]['id']}").json()["data"]
+    assert await_job(new, "new", gone)["state"] == "finished"
+
+
+def test_an_upload_that_is_too_large_is_refused_before_it_is_kept(tmp_path):
+    small = Place(tmp_path, make_settings(max_upload_mb=0.1))
+    with open_client(small) as client:
+        client.post(f"{API}/workspaces", json={"name": "new"})
+        refused = upload(client, "new", {"a.md": "x " * 200_000})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_large")
+    assert not list(tmp_path.rglob("a.md"))
+
+
+def test_a_folder_in_the_way_of_a_file_is_told(new):
+    upload(new, "new", {"a/b.md": TEXT})
+    refused = upload(new, "new", {"a": TEXT})
+    assert refused.status_code == 422
+    assert "in the way" in refused.json()["error"]["message"]
