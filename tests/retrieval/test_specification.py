@@ -138,6 +138,8 @@ def test_compositions_answer(index, embedder, text):
         ("prune", ConfigError, "stands behind a retriever"),
         ("sentence_window(size=1.5)", ConfigError, "must be a whole number"),
         ("sentence_window(sise=1)", UnknownName, "Did you mean `size`"),
+        ("drill_down(level=high)", ConfigError, "must be a whole number"),
+        ("cypher_templates(templates=3)", ConfigError, "must be a word"),
         ("bm25(graph)", ConfigError, "made of no retriever"),
         ("graph > siblings(bm25)", ConfigError, "is given another"),
         ("auto(k=1)", ConfigError, "has no options"),
@@ -150,6 +152,19 @@ def test_compositions_answer(index, embedder, text):
 def test_what_cannot_be_built_says_why(index, embedder, text, error, reason):
     with pytest.raises(error, match=reason):
         build_retriever(text, store=index, embedder=embedder)
+
+
+def test_options_that_may_be_left_open_or_are_paths_can_be_written(index, embedder, tmp_path):
+    level = build_retriever("drill_down(level=0)", store=index, embedder=embedder)
+    assert level.retrieve(Query(QUESTION, k=2)).hits
+    file = tmp_path / "templates.toml"
+    file.write_text(
+        '[[template]]\nname = "all"\ndescription = "all names"\n'
+        'statement = "MATCH (e:Entity) RETURN e.name"\n',
+        "utf-8",
+    )
+    name = f"cypher_templates(templates='{file}')"
+    assert build_retriever(name, store=index, embedder=embedder).retrieve(Query(QUESTION)).hits
 
 
 def test_only_who_may_ask_gets_a_model(index, embedder):

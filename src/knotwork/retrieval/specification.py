@@ -36,6 +36,8 @@ FUSE = "fuse"
 """The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+_WRITTEN = {"int": int, "float": float, "bool": bool, "str": str, "Path": str}
+"""Words of annotations, and what is written for each."""
 _GIVEN = frozenset({"self", "store", "embedder", "model", "base", "parts"})
 
 
@@ -206,18 +208,25 @@ def _kind(place: str) -> type:
 def _checked(call: Call, kind: type) -> Mapping[str, Value]:
     """Return the options of a call, if its class has them all, of these types."""
     known = {
-        name: parameter
+        name: wanted
         for name, parameter in inspect.signature(kind).parameters.items()
-        if name not in _GIVEN and type(parameter.default) in {int, float, bool, str}
+        if name not in _GIVEN and (wanted := _types(parameter))
     }
     checked: dict[str, Value] = {}
     for name, value in call.options.items():
         if name not in known:
             raise UnknownName(f"option of `{call.name}`", name, known, place=f" in `{call.name}`")
-        wanted = type(known[name].default)
-        given = float(value) if wanted is float and type(value) is int else value
-        if type(given) is not wanted:
-            must = _WORDS[wanted]
+        wanted = known[name]
+        given = float(value) if type(value) is int and {int, float} & wanted == {float} else value
+        if type(given) not in wanted:
+            must = " or ".join(_WORDS[kind] for kind in _WORDS if kind in wanted)
             raise ConfigError(f"`{name}` of `{call.name}` is `{value}`, but must be {must}.")
         checked[name] = given
     return checked
+
+
+def _types(parameter: inspect.Parameter) -> set[type]:
+    """Return the types of values that can be written for a parameter; a path is a text."""
+    named = {_WRITTEN[word] for word in str(parameter.annotation).split(" | ") if word in _WRITTEN}
+    default = type(parameter.default)
+    return named | ({default} if default in _WORDS else set())
