@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 
-from knotwork.cli.answers import print_evidence
+from knotwork.cli.answers import print_evidence, show_rows
 from knotwork.cli.envelopes import describe_evidence
 from knotwork.cli.terminal import Terminal
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
@@ -64,3 +64,15 @@ def test_json_has_every_hop_and_row():
     assert result["rows"] == [list(row) for row in ROWS]
     assert result["parameters"] == {"who": "Ada"}
     assert described["trace"] == ["Looked for Ada."]
+
+
+def test_nodes_and_relations_are_shown_by_their_names():
+    ada = {"id": "1", "labels": ["Entity", "Person"], "properties": {"name": "Ada"}}
+    bare = {"id": "7", "labels": [], "properties": {}}
+    born = {"id": "r", "type": "RELATES", "source": "1", "target": "2"}
+    relation = born | {"properties": {"relation": "born in"}}
+    plain = born | {"type": "KNOWS", "properties": {}}
+    assert show_rows([(ada, bare, relation, plain), (None, "a", 1.5, ["é", 2])]) == [
+        ("(:Entity:Person Ada)", "( 7)", "[:RELATES born in]", "[:KNOWS]"),
+        ("", "a", "1.5", '["é", 2]'),
+    ]

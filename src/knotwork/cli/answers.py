@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
+
 from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, count_of, join_lines
-from knotwork.records import Answer, Citation, Evidence, Hit, QueryResult
+from knotwork.records import Answer, Citation, Evidence, Hit, PropertyValue, QueryResult
 from knotwork.synthesis.answering import LOW_CONFIDENCE
 from knotwork.synthesis.messages import low_confidence
 from knotwork.text.languages import detect_language
@@ -12,6 +15,7 @@ from knotwork.text.languages import detect_language
 _EXCERPT_LENGTH = 320
 _MOST_PATHS = 5
 _MOST_ROWS = 20
+_RELATIONSHIP = {"id", "type", "source", "target", "properties"}
 
 
 def print_answer(
@@ -119,7 +123,7 @@ def print_result(terminal: Terminal, result: QueryResult) -> None:
     if result.parameters:
         bound = ", ".join(f"{name} = {value!r}" for name, value in result.parameters.items())
         terminal.say(f"with {join_lines(bound)}", style="dim", indent=4)
-    rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
+    rows = show_rows(result.rows)
     terminal.table(rows[:_MOST_ROWS], header=result.columns, indent=4)
     rest = len(rows) - _MOST_ROWS
     if not rows:
@@ -127,6 +131,24 @@ def print_result(terminal: Terminal, result: QueryResult) -> None:
     elif rest > 0 or result.truncated:
         more = f"{max(rest, 0):,} more rows" if rest > 0 else "more rows"
         terminal.say(f"and {more}", style="dim", indent=4)
+
+
+def show_rows(rows: Iterable[Sequence[PropertyValue]]) -> list[tuple[str, ...]]:
+    """Return rows as a person reads them: a node by its labels and its name, and so a relation."""
+    return [tuple(map(_show_value, row)) for row in rows]
+
+
+def _show_value(value: PropertyValue) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and set(value) == {"id", "labels", "properties"}:
+        labels = "".join(f":{label}" for label in value["labels"])
+        return f"({labels} {value['properties'].get('name', value['id'])})"
+    if isinstance(value, dict) and set(value) == _RELATIONSHIP:
+        return f"[:{value['type']} {value['properties'].get('relation', '')}".rstrip() + "]"
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def print_reasons(terminal: Terminal, hit: Hit) -> None:

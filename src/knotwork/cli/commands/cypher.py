@@ -14,7 +14,7 @@ from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork.records import PropertyValue, QueryResult
+    from knotwork.records import PropertyValue
 
 
 @click.command(
@@ -64,6 +64,9 @@ def command(
 
     Nothing can be changed by one, and no file is read.
     """
+    from knotwork.cli.answers import show_rows
+    from knotwork.cli.envelopes import describe_result
+
     given = dict(read_parameter(text) for text in parameters)
     result = session.open().cypher(
         statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
@@ -74,10 +77,7 @@ def command(
     if not result.rows:
         session.terminal.note("No row.")
         return
-    session.terminal.table(
-        [tuple(_cell(value) for value in row) for row in result.rows],
-        header=result.columns,
-    )
+    session.terminal.table(show_rows(result.rows), header=result.columns)
     cut = " (--limit allows no more)" if result.truncated else ""
     session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
 
@@ -91,22 +91,3 @@ def read_parameter(text: str) -> tuple[str, PropertyValue]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def describe_result(result: QueryResult) -> dict[str, PropertyValue]:
-    """Return the columns and rows of `cypher --json`."""
-    return {
-        "columns": list(result.columns),
-        "rows": [list(row) for row in result.rows],
-        "truncated": result.truncated,
-        "seconds": result.seconds,
-    }
-
-
-def _cell(value: PropertyValue) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict) and set(value) == {"id", "labels", "properties"}:
-        labels = "".join(f":{label}" for label in value["labels"])
-        return f"({labels} {value['properties'].get('name', value['id'])})"
-    return json.dumps(value, ensure_ascii=False)
