@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,14 +14,12 @@ from knotwork.retrieval.mentions import mentions_by_sentence
 from knotwork.retrieval.question import Question, rarity, read_question
 from knotwork.retrieval.steps.asking import WAYS, ask_parts, require_model
 from knotwork.retrieval.steps.searching import DEPTH, cut_evidence
-from knotwork.retrieval.steps.splitting import BLANK, Plan, split_question
+from knotwork.retrieval.steps.splitting import BLANK, NUMBER, Plan, split_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 
 READ_HITS = 3
 """First hits of a part in which what fills the next one's blank is looked for."""
-
-_NUMBER = re.compile(r"[\d\s.,:/–年月日-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ class Decompose:
             (
                 Filling(e.name, i, worths[i] * rarity(e.chunk_count, question.chunk_count))
                 for i, e in entities.items()
-                if not _NUMBER.fullmatch(e.name)
+                if not NUMBER.fullmatch(e.name)
             ),
             key=lambda filling: (-filling.worth, filling.entity_id),
         )[: self._beam]

@@ -20,7 +20,7 @@ BLANK = "{}"
 
 MOST_HOPS = 3
 
-LONGEST_TERMS = 16
+LONGEST_TERMS = 14
 """Content terms above which a question describes what it wants, clause by clause: names in it are
 joined in too many ways for rules."""
 
@@ -65,6 +65,8 @@ _JOINING = re.compile(
     r"(?:(?:the|a|an|film|song|[a-z]+)\s+){0,3}[\"“‘'(（《]?\s*$"
 )
 
+NUMBER = re.compile(r"[\d\s.,:/–年月日-]*")
+"""A number or a date, which is no name to begin at."""
 _NAME = re.compile(
     r"[A-Z][\w.'’-]*(?:\s+(?:(?:of|the|and|in|to|a|de|van|von)\s+){0,2}[A-Z0-9][\w.'’-]*)*(?<=\w)"
 )
@@ -84,7 +86,8 @@ def split_question(text: str, names: Sequence[Span]) -> Plan | None:
     """Return the parts of a question with names at these places, or None where it is simple."""
     if len(set(content_terms(text))) > LONGEST_TERMS:
         return None
-    inside = sorted(_without_possessive(text, name) for name in names or _capitalised(text))
+    found = (_without_possessive(text, name) for name in names or _capitalised(text))
+    inside = sorted(n for n in found if not NUMBER.fullmatch(text[n.start : n.end]))
     if compared := _compare(text, inside):
         return compared
     for name in inside:
@@ -157,7 +160,7 @@ def _says_something(rest: str) -> bool:
     """Tell whether more is asked than who or what the blank is."""
     words = re.findall(r"[^\W_]+", rest.replace(BLANK, " "))
     plain = {"who", "what", "which", "is", "was", "are", "were", "the", "name", "of", "a"}
-    han = set("是谁誰什么什麼叫哪位人名字的")
+    han = set("是谁誰什么什麼叫哪位人名字的有些多少几幾个個")
     return any(word.casefold() not in plain and not set(word) <= han for word in words)
 
 
