@@ -49,6 +49,17 @@ def test_what_came_and_went_leaves_no_trace(tmp_path_factory, first, second, thi
     assert grown.property_graphs.names() == ["one"]
 
 
+def test_both_stores_hold_the_same(opened, tmp_path):
+    facts = "".join(f"Person {n}\tknows\tPerson {n % 3}\n" for n in range(9))
+    path = write(tmp_path, facts + "李明\t儿子\t李华\n李 明\t职业\t医生 (外科)\n", "people.tsv")
+    kb, memory = opened(), MemoryStore()
+    for store in (kb.store, memory):
+        list(import_graph_steps(store, [path]))
+    assert snapshot(kb.store) == snapshot(memory)
+    statement = "MATCH (a)-[r:knows]->(b) RETURN a.name, b.name ORDER BY a.name"
+    assert kb.store.cypher(statement, graph="people").rows[3] == ("Person 3", "Person 0")
+
+
 def test_deleting_a_graph_of_several_documents_empties_the_index(opened, tmp_path):
     kb = opened()
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))

@@ -200,3 +200,23 @@ def test_numbers_that_no_float_holds_stay_text(opened, tmp_path):
     kb.import_graph(write(tmp_path, rows, "person.csv"))
     found = kb.store.cypher("MATCH (n) RETURN n.big, n.code, n.share", graph="person")
     assert found.rows == (("1844674407370955161811111111", "007", 0.25),)
+
+
+def test_the_layout_of_gephi(opened, tmp_path):
+    kb = opened()
+    nodes = "Id,Label,timeset\n1,Valjean,\n2,Myriel,\n3,Fantine,\n4,Cosette,\n"
+    edges = (
+        "Source,Target,Type,Id,Label,timeset,Weight\n1,2,Undirected,0,,,5\n3,4,Undirected,1,,,3\n"
+    )
+    files = write(tmp_path, nodes, "nodes.csv"), write(tmp_path, edges, "meets.csv")
+    kb.import_graph(files, name="miserables")
+    assert edges_of(kb) == {("Valjean", "meets", "Myriel"), ("Fantine", "meets", "Cosette")}
+
+
+def test_a_long_text_at_the_end_of_a_fact_is_no_thing(opened, tmp_path):
+    kb = opened()
+    told = " ".join(f"The valley has a river number {n}." for n in range(60))
+    kb.import_graph(write(tmp_path, f"Valley\tdescription\t{told}\nValley\tnear\tHill\n", "a.tsv"))
+    assert edges_of(kb) == {("Valley", "near", "Hill")}
+    assert "Valley description: The valley has a river number 0." in text_of(kb)
+    assert kb.store.graph.entity_count() == 2

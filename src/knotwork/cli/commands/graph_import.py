@@ -174,4 +174,4 @@ def _print_bad_lines(terminal: Terminal, report: GraphImportReport) -> None:
 
 def _examples(report: GraphImportReport) -> Iterable[tuple[str, str]]:
     for bad in report.examples[:_MOST_EXAMPLES]:
-        yield f"{bad.file}:{bad.line}", join_lines(bad.text)
+        yield f"{bad.file}:{bad.line}" if bad.line else bad.file, join_lines(bad.text)

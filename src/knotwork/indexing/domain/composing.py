@@ -41,6 +41,9 @@ CHUNK_TOKENS = 200
 """A chunk ends with the line that fills it."""
 PART_CHUNKS = 2_000
 """Chunks of one document: a bigger graph is several documents, each written at once."""
+_VOWELS = frozenset("aeiou")
+_LONGEST_NAME = 200
+"""Characters of what may be the name of a thing."""
 _LONGEST_LINE = 600
 """Characters of a value on one line; a longer one goes on over several, sentence by sentence."""
 
@@ -100,7 +103,7 @@ def lines_about(
         _type_lines(thing, said.labels),
         _alias_lines(thing, others),
         _property_lines(thing, said.properties, hidden),
-        (_fact_line(thing, end) for end in facts),
+        chain.from_iterable(_fact_lines(thing, end) for end in facts),
     ):
         told = True
         yield line
@@ -141,9 +144,11 @@ def _passages(spool: Spool, finder: NameFinder) -> Iterator[_Passage]:
 
 
 def _type_lines(thing: Thing, labels: Iterable[str]) -> Iterator[FactLine]:
-    verb = " 是 " if has_han(thing.name) else " is a "
     for label in labels:
-        yield FactLine(_ended(f"{thing.name}{verb}{say_property(label)}"), (_subject(thing),))
+        said = say_property(label)
+        article = "an" if said[:1].lower() in _VOWELS else "a"
+        verb = "是" if has_han(thing.name) else f"is {article}"
+        yield FactLine(_ended(f"{thing.name} {verb} {said}"), (_subject(thing),))
 
 
 def _alias_lines(thing: Thing, others: Iterable[str]) -> Iterator[FactLine]:
@@ -162,16 +167,26 @@ def _property_lines(
 ) -> Iterator[FactLine]:
     for name, value in properties.items():
         text = "" if name in hidden else say_value(value)
-        if not text:
-            continue
-        opening = f"{thing.name} {say_property(name)}: "
-        if len(text) <= _LONGEST_LINE:
-            yield FactLine(_ended(opening + text), (_subject(thing),))
-            continue
-        first, *rest = [text[start:end] for start, end in split_sentences(text)]
-        yield FactLine(_ended(opening + first), (_subject(thing),))
-        for sentence in rest:
-            yield FactLine(_ended(sentence), ())
+        if text:
+            yield from _told_lines(thing, f"{thing.name} {say_property(name)}: ", text)
+
+
+def _told_lines(thing: Thing, opening: str, text: str) -> Iterator[FactLine]:
+    """Yield a text on one line, or a long one on several."""
+    if len(text) <= _LONGEST_LINE:
+        yield FactLine(_ended(opening + text), (_subject(thing),))
+        return
+    first, *rest = [text[start:end] for start, end in split_sentences(text)]
+    yield FactLine(_ended(opening + first), (_subject(thing),))
+    for sentence in rest:
+        yield FactLine(_ended(sentence), ())
+
+
+def _fact_lines(thing: Thing, end: End) -> Iterator[FactLine]:
+    if len(end.name) > _LONGEST_NAME:  # a description, and no name of a thing
+        yield from _told_lines(thing, f"{thing.name} {end.relation}: ", end.name)
+    else:
+        yield _fact_line(thing, end)
 
 
 def _fact_line(thing: Thing, end: End) -> FactLine:

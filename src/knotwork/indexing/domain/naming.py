@@ -129,10 +129,16 @@ def _choose_name(
     if is_iri(ident):
         return local_name(ident), False
     if ident.startswith(_BLANK):
-        return f"{label or graph} {ident.removeprefix(_BLANK)}", False
+        return f"{_in_words(label) or graph} {ident.removeprefix(_BLANK)}", False
     if not is_name and is_code(ident):
-        return f"{label or graph} {ident}", False
+        return f"{_in_words(label) or graph} {ident}", False
     return finder.spell(one_line(ident), ""), True
+
+
+def _in_words(label: str) -> str:
+    """Return a type as the beginning of a name: "Phone call" of "PhoneCall"."""
+    words = say_relation_name(label)
+    return words[:1].upper() + words[1:] if label[:1].isupper() else words
 
 
 def _part_shared(spool: Spool, graph: str) -> None:

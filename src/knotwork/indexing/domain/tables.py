@@ -31,6 +31,7 @@ from knotwork.indexing.domain.values import KindFinder, kind_named, parse_list, 
 from knotwork.records import PropertyValue
 
 _SAMPLE_ROWS = 400
+_DIRECTIONS = frozenset({"Directed", "Undirected", "directed", "undirected"})
 _FEWEST_ROWS = 8
 _TOLD_EVERY_ROWS = 2_000
 _TUGRAPH = "LABEL="
@@ -83,7 +84,7 @@ def find_layout(path: Path, dialect: Dialect, options: ImportOptions) -> Layout:
         return _tugraph_layout(rows)
     found = layout_of_header(rows[0], stem=stem, kind=known)
     if found is not None and not (found.kind is TableKind.NODES and _repeats(rows)):
-        return replace(found, skipped=1)
+        return replace(_check_types(found, rows), skipped=1)
     if dialect.width > 2 and not known and not _relates(rows):
         raise IndexingError(
             f"What the columns of `{path}` mean cannot be told: it has no header, and the second of"
@@ -96,6 +97,22 @@ def find_layout(path: Path, dialect: Dialect, options: ImportOptions) -> Layout:
         kind=known,
         skipped=int(_has_strange_header(rows)),
     )
+
+
+def _check_types(layout: Layout, rows: Sequence[Sequence[str]]) -> Layout:
+    """Return a layout without columns that only look like types, as Gephi writes them: labels that
+    differ from node to node are names, and "Undirected" is no relation.
+    """
+    values = [_field(row, max(layout.labels, layout.relation)) for row in rows[1:]]
+    distinct = set(values) - {""}
+    if layout.kind is TableKind.NODES and layout.labels >= 0:
+        named = rows[0][layout.labels]
+        if named.lower() == "label" and len(distinct) > max(2, len(values) // 2):
+            column = Column(layout.labels, named.lower())
+            return replace(layout, labels=-1, properties=(*layout.properties, column))
+    if layout.kind is not TableKind.NODES and distinct and distinct <= _DIRECTIONS:
+        return replace(layout, kind=TableKind.EDGES, relation=-1)
+    return layout
 
 
 def _relates(rows: Sequence[Sequence[str]]) -> bool:
