@@ -123,3 +123,20 @@ def test_a_model_of_another_form_is_refused(films, tmp_path):
     other.write_text("tree\nfeature_names=a b\n\nTree=0\nleaf_value=1\n\nend of trees\n")
     with pytest.raises(ConfigError, match="other features"):
         PathsRetriever(store=films, trees=other)
+
+
+def test_paths_over_words_of_texts_change_no_passages(tmp_path):
+    store = build_index(open_store(str(tmp_path / "index.knot"), create=True), None)
+    query = Query("Where was the man who directed Copper Kettle born?", k=4)
+    paths = PathsRetriever(store=store).retrieve(query)
+    graph = build_retriever("graph", store=store).retrieve(query)
+    store.close()
+    assert [(h.chunk.id, h.score) for h in paths.hits] == [
+        (h.chunk.id, h.score) for h in graph.hits
+    ]
+    assert paths.paths
+    # Rules name the relation in the words of the text; a sentence that names both is a path too.
+    assert all(path.scores.get("irregular", -1.0) < 0 for path in paths.paths)
+    (bridge,) = [p for p in paths.paths if "bridge" in p.scores and p.answers == ("Olev Raud",)]
+    assert bridge.hops[0].source_name == "Copper Kettle"
+    assert bridge.hops[0].span is not None

@@ -6,6 +6,7 @@ names; `knotwork train paths` trains another. It is run without LightGBM (see `t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -32,7 +33,12 @@ class Ranked:
 
     @property
     def probability(self) -> float:
-        return float(1.0 / (1.0 + np.exp(-np.clip(self.score, -30.0, 30.0))))
+        return sigmoid(self.score)
+
+
+def sigmoid(odds: float) -> float:
+    """Return the probability that log-odds stand for."""
+    return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))
 
 
 @cache

@@ -16,10 +16,18 @@ from knotwork.inference.base import Embedder
 from knotwork.inference.reranking import Reranker
 from knotwork.records import Chunk, Evidence, GraphPath, Hit, Query, Span
 from knotwork.retrieval.graph import GraphRetriever
+from knotwork.retrieval.paths.bridged import bridge_paths
 from knotwork.retrieval.paths.citing import cite_paths
-from knotwork.retrieval.paths.coarse import Ranked, rank_coarsely, read_trees, shipped_trees
+from knotwork.retrieval.paths.coarse import (
+    Ranked,
+    rank_coarsely,
+    read_trees,
+    shipped_trees,
+    sigmoid,
+)
 from knotwork.retrieval.paths.enumeration import Bounds
 from knotwork.retrieval.paths.precise import PreciseRanker
+from knotwork.retrieval.paths.regularity import Regularity
 from knotwork.retrieval.paths.search import DEFAULT_BOUNDS, Candidates, find_candidates
 from knotwork.stores.base import Capability, Store
 
@@ -28,7 +36,10 @@ MOST_PATHS = 10
 SHOWN_PROBABILITY = 0.05
 """Probability from which a path is evidence."""
 ACTS = 0.5
-"""Probability from which the passages that state a path come before others."""
+"""Probability from which the passages that state a path come before others, if its relations are
+a vocabulary (see `regularity`)."""
+IRREGULAR_ODDS = -2.0
+"""Log-odds of a path over relations that are no vocabulary, beside those of its words."""
 _MOST_ACTING = 3
 _LATER_PATH = 0.8
 """Worth of each path as a share of the one before."""
@@ -59,6 +70,7 @@ class PathsRetriever:
         self._base = GraphRetriever(store=store, embedder=embedder)
         self._trees = shipped_trees() if trees is None else read_trees(Path(trees))
         self._precise = PreciseRanker(embedder=embedder, reranker=reranker)
+        self._regularity = Regularity(store)
         self._stages = stages
         self._bounds = bounds
 
@@ -69,16 +81,31 @@ class PathsRetriever:
         ranked = self.rank(candidates)
         places = {hit.chunk.id: place for place, hit in enumerate(base.hits)}
         likely = [one for one in ranked if one.probability >= SHOWN_PROBABILITY][:MOST_PATHS]
-        paths = cite_paths(likely, self._store, found=places)
-        acting = [path for path in paths if path.scores["probability"] >= ACTS][:_MOST_ACTING]
-        hits = _put_first(base.hits, _cited(acting), self._store, query.k)
+        regular, other = self._part(cite_paths(likely, self._store, found=places))
+        if not regular:
+            other += bridge_paths(base.hits, self._store, most=MOST_PATHS)
+        paths = sorted([*regular, *other], key=lambda path: -path.score)[:MOST_PATHS]
+        acting = [p for p in regular if p.scores["probability"] >= ACTS][:_MOST_ACTING]
         return replace(
             base,
             retriever=self.name,
-            hits=hits,
+            hits=_put_first(base.hits, _cited(acting), self._store, query.k),
             paths=tuple(paths),
             trace=_tell(candidates, paths, acting),
         )
+
+    def _part(self, paths: Sequence[GraphPath]) -> tuple[list[GraphPath], list[GraphPath]]:
+        """Part paths over a vocabulary of relations from others, which are worth less."""
+        regular: list[GraphPath] = []
+        other: list[GraphPath] = []
+        for path in paths:
+            if self._regularity.holds({hop.relation for hop in path.hops}):
+                regular.append(path)
+            else:
+                score = path.score + IRREGULAR_ODDS
+                parts = path.scores | {"irregular": IRREGULAR_ODDS, "probability": sigmoid(score)}
+                other.append(replace(path, score=score, scores=parts))
+        return regular, other
 
     def rank(self, candidates: Candidates) -> list[Ranked]:
         """Return the patterns of a question, best first."""
