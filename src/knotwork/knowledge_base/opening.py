@@ -10,6 +10,7 @@ from knotwork.errors import ConfigError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.knowledge_base.base import KnowledgeBase
+from knotwork.notebook import teach_display
 from knotwork.stores.registry import open_store
 
 
@@ -36,6 +37,7 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     loaded = _settle(settings, overrides)
     url = str(path) if path is not None else loaded.store.path
     store = open_store(url, read_only=read_only, create=not read_only)
+    teach_display()
     return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model)
 
 
