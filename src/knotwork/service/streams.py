@@ -29,13 +29,26 @@ class EventStream(StreamingResponse):
         self.headers["X-Accel-Buffering"] = "no"
 
 
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Server-sent events.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+EVENT_STREAM: dict[str, Any] = {
+    "text/event-stream": {
+        "schema": {
+            "type": "object",
+            "description": "One event; its data is JSON.",
+            "properties": {
+                "event": {"type": "string"},
+                "id": {"type": "string"},
+                "data": {"type": "string"},
+            },
+            "required": ["data"],
+        }
     }
 }
-"""How a route that returns events describes it."""
+"""How a stream of events is described."""
+
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Server-sent events.", "content": EVENT_STREAM}
+}
+"""How a route that returns nothing else describes it."""
 
 
 def write_event(data: object, *, event: str | None = None, number: int | None = None) -> bytes:

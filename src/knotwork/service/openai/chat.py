@@ -33,7 +33,7 @@ from knotwork.service.openai.shapes import (
 )
 from knotwork.service.serving import Service
 from knotwork.service.shapes.answers import AnswerShape
-from knotwork.service.streams import EventStream, begin, keep_alive
+from knotwork.service.streams import EVENT_STREAM, EventStream, begin, keep_alive
 from knotwork.service.workspaces import Workspace
 from knotwork.synthesis.events import AskEvent, AskEventKind
 
@@ -84,7 +84,7 @@ class _Conversation:
 @router.post(
     "/chat/completions",
     response_model=ChatCompletion,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": EVENT_STREAM}},
 )
 async def complete_chat(
     request: Request, key: Caller, server: Server, asked: ChatRequest

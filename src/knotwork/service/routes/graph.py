@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from knotwork.errors import NotFound, RetrievalError
+from knotwork.errors import NotFound
 from knotwork.indexing.communities.survey import Topic, find_topics
 from knotwork.service.access import ReadWorkspace, Server
 from knotwork.service.envelopes import Envelope, wrap
@@ -25,7 +25,6 @@ from knotwork.service.shapes.graph import (
 )
 from knotwork.service.workspaces import Workspace
 from knotwork.stores.communities import StoresCommunities
-from knotwork.stores.queries import RunsCypher
 
 router = APIRouter(tags=["graph"])
 
@@ -162,13 +161,8 @@ async def run_statement(
     server: Server, workspace: ReadWorkspace, asked: StatementRequest
 ) -> Envelope[ResultShape]:
     """Run a read-only openCypher statement on the index, or on an imported graph."""
-    store = workspace.base.store
-    if not isinstance(store, RunsCypher):
-        raise RetrievalError(
-            "This index cannot run Cypher statements.", fix="Use explore, or another store."
-        )
     result = await server.threads.run(
-        store.cypher,
+        workspace.base.cypher,
         asked.statement,
         asked.parameters,
         graph=asked.graph,
