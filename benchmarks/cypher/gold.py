@@ -22,7 +22,7 @@ from knotwork.cypher import Limits, check_statement, run_statement
 from knotwork.cypher.graph import PropertyGraph
 from knotwork.errors import QueryRefused, RetrievalError
 
-_VENDOR = re.compile(r"\b(apoc|gds|db|dbms|algo)\.|\bCALL\s+[a-z_]", re.IGNORECASE)
+_VENDOR = re.compile(r"\b(apoc|gds|db|dbms|algo)\.|\beuid\(|\bCALL\s+[a-z_]", re.IGNORECASE)
 _WRITES = re.compile(r"\b(CREATE|SET|DELETE|MERGE|REMOVE)\b")
 
 

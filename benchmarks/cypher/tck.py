@@ -20,7 +20,7 @@ from knotwork.errors import QueryRefused, RetrievalError
 _WRITES = ("create", "merge", "delete", "set", "remove")
 
 
-def run_scenario(scenario: Scenario, root: Path) -> tuple[str, str]:
+def run_scenario(scenario: Scenario, root: Path) -> tuple[str, str]:  # noqa: PLR0911
     """Return "passed", "failed", "refused" or "not read", and what there is to say."""
     builder = GraphBuilder()
     try:

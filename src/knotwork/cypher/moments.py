@@ -139,10 +139,6 @@ class Moment(Temporal):
 
         return write_moment(self)
 
-    def like(self, other: Moment) -> bool:
-        """Tell whether another is of the same kind, and so has an order with this one."""
-        return self.kind == other.kind
-
 
 @dataclass(frozen=True, slots=True)
 class Duration(Temporal):

@@ -162,10 +162,12 @@ def _items(clause: Projection, scope: Scope) -> list[ProjectedItem]:
 
 
 def _require_names(items: list[ProjectedItem], clause: Projection) -> None:
-    names = [item.alias for item in items]
-    double = next((name for name in names if names.count(name) > 1), None)
-    if double is not None:
-        raise QuerySyntaxError(f"Two columns have the name `{double}`.")
+    known: dict[str, ProjectedItem] = {}
+    for item in items:
+        if known.setdefault(item.alias, item) != item or (
+            item.named and item is not known[item.alias]
+        ):
+            raise QuerySyntaxError(f"Two columns have the name `{item.alias}`.")
     if not clause.final:
         for item in items:
             if not item.named:

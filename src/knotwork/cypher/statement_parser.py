@@ -211,9 +211,9 @@ class StatementParser(ExpressionParser):
         if self.accept("("):
             imports = self._imports()
         if not self.at_any("{"):
-            name = "".join(self.ahead(i).text for i in range(5) if self.ahead(i).text != "(")
+            name = self.text[self.token.start :].partition("(")[0].strip()
             raise QueryRefused(
-                f"Procedures are not called (`CALL {name[:40]}...`): none is known to only read.",
+                f"Procedures are not called (`CALL {name[:40]}`): none is known to only read.",
                 fix="CALL { } with a query in it is supported.",
             )
         query = self._braced(self.query)

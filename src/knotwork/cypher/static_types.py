@@ -63,6 +63,8 @@ class StaticTypes:
             return "list"
         if isinstance(expression, MapOf):
             return "map"
+        if isinstance(expression, PatternPredicate) and expression.pattern.shortest:
+            return "path" if expression.pattern.shortest == "one" else "list"
         if isinstance(
             expression, Junction | Comparison | HasLabel | Quantifier | PatternPredicate
         ) or (isinstance(expression, Subquery) and expression.kind == "EXISTS"):

@@ -125,7 +125,9 @@ def compare(  # noqa: PLR0911 - one return a kind
         return int(one) - int(other) if isinstance(other, bool) else None
     if isinstance(one, list):
         return _compare_lists(one, other, step) if isinstance(other, list) else None
-    if isinstance(one, Temporal) and type(one) is type(other) and one.rank >= 0:
+    if isinstance(one, Temporal) and one.rank >= 0:
+        if not isinstance(other, Temporal) or one.kind != other.kind:
+            return None
         left, right = one.sort_key(), other.sort_key()
         return (left > right) - (left < right)
     return None
