@@ -236,3 +236,26 @@ def test_counts_are_by_route_and_name_no_workspace(place):
     assert f'knotwork_requests_total{{method="POST",route="{route}",status="200"}} 1.0' in text
     assert 'knotwork_questions_total{answered="true",mode="basic"} 1.0' in text
     assert "workspaces/open" not in text
+
+
+def test_paths_between_two_things_are_found_with_their_passages(client):
+    asked = {"names": ["Oriane Keld", "Bram Ostrand"], "limit": 3}
+    paths = client.post(f"{OPEN}/paths", json=asked).json()["data"]["paths"]
+    assert 1 <= len(paths) <= 3
+    for path in paths:
+        ends = path["hops"][0]["source_name"], path["hops"][-1]["target_name"]
+        assert "Keld" in ends[0]
+        assert "Ostrand" in ends[1]
+        assert all(hop["chunk_id"] for hop in path["hops"])
+
+
+def test_statements_only_read(client):
+    def run(statement, **more):
+        return client.post(f"{OPEN}/cypher", json={"statement": statement, **more})
+
+    counted = run("MATCH (d:Document) RETURN count(d) AS n").json()["data"]
+    assert (counted["columns"], counted["rows"]) == (["n"], [[22]])
+    named = run("MATCH (e:Entity {name: $n}) RETURN e.name", parameters={"n": "Oriane Keld"})
+    assert named.json()["data"]["rows"] == [["Oriane Keld"]]
+    for statement in ("CREATE (n) RETURN n", "MATCH (n) DETACH DELETE n", "MATCH (", "CALL x()"):
+        assert run(statement).status_code == 400, statement

@@ -38,12 +38,12 @@ async def authenticate(
     service.failures.check(address)
     if credentials is not None:
         key = service.keys.find(credentials.credentials)
-        if key is None and (service.keys.keys() or not _is_local(request, address)):
+        if key is None and (service.keys.listed() or not _is_local(request, address)):
             service.failures.take(address)
             raise NotAuthenticated("The key is not known.", fix=_ADD_KEY)
         # Clients of OpenAI always send a key; one is as good as none where none is needed.
         key = key or LOCAL_USER
-    elif service.keys.keys():
+    elif service.keys.listed():
         raise NotAuthenticated("The request has no key.", fix=_ADD_KEY)
     elif not _is_local(request, address):
         raise NotAuthenticated(

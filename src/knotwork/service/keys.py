@@ -80,7 +80,7 @@ class KeyFile:
         self._stamp: tuple[int, int, int] | None = None
         self._keys: Mapping[str, AccessKey] = {}
 
-    def keys(self) -> list[AccessKey]:
+    def listed(self) -> list[AccessKey]:
         """Return all keys, the oldest first. Raises ConfigError for a file that is damaged."""
         return sorted(self._current().values(), key=lambda key: (key.created, key.id))
 

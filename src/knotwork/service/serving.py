@@ -46,7 +46,7 @@ class Place:
                 f"`{self.path}` is neither a folder of indexes nor an index.",
                 fix=f"Name a folder that is there, or a file that ends with {SUFFIX}.",
             )
-        if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).keys():
+        if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
                 f"Listening on `{self.settings.service.host}` needs a key, and there is none.",
                 fix="Add one: knotwork keys add NAME",

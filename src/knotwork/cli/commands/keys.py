@@ -102,7 +102,7 @@ def add(
 @with_session(hides_store=True)
 def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
     """List the keys with their roles and workspaces."""
-    keys = _open(session, place, file).keys()
+    keys = _open(session, place, file).listed()
     if session.common.json:
         session.terminal.emit(
             {

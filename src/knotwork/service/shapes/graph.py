@@ -80,9 +80,9 @@ class SubgraphShape(BaseModel):
 
 
 class PathsRequest(Asked):
-    """Find paths between things."""
+    """Find the shortest paths between two things."""
 
-    names: Annotated[list[Text], Field(min_length=2, max_length=8)]
+    names: Annotated[list[Text], Field(min_length=2, max_length=2)]
     limit: int = Field(5, ge=1, le=50, description="Paths, at most.")
 
 
