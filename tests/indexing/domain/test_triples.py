@@ -228,3 +228,14 @@ def test_what_is_no_graph_is_told(opened, tmp_path):
     with pytest.raises(IndexingError, match="binary"):
         kb.import_graph(path)
     assert kb.stats().documents == 0
+
+
+def test_one_thing_is_shown_in_its_best_spelling(opened, tmp_path):
+    kb = opened()
+    tagged = "".join(f"Film {n}\thas_tags\tcharles bronson\n" for n in range(3))
+    text = f"{tagged}Film 9\tstarred\tCharles Bronson\nFilm 8\thas_genre\tWar\n"
+    text += "Film 7\thas_genre\tWar\nThe War\tdirected_by\tJon Avnet\n"
+    kb.import_graph(write(tmp_path, text))
+    assert ("Film 0", "has tags", "Charles Bronson") in edges_of(kb)
+    assert {("Film 7", "has genre", "War"), ("War", "directed by", "Jon Avnet")} <= edges_of(kb)
+    assert "Film 0 has tags charles bronson." in text_of(kb)

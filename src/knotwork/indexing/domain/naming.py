@@ -8,6 +8,7 @@ the shared name becomes another name of each.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,7 +33,9 @@ _QUALIFY = "UPDATE thing SET name = ?2, form = ?3, plain = ?4, shown = NULL WHER
 _SHOW = "UPDATE thing SET shown = ?2 WHERE id = ?1"
 _THINGS = "SELECT id, space, ident, is_name, stated FROM thing ORDER BY id"
 _SHARED = (
-    "SELECT form, id, name, by_key, label, ident FROM thing WHERE form IN"
+    "SELECT form, id, name, by_key, label, ident,"
+    " (SELECT count(*) FROM fact WHERE source = thing.id)"
+    " + (SELECT count(*) FROM fact WHERE target = thing.id) FROM thing WHERE form IN"
     " (SELECT form FROM thing GROUP BY form HAVING count(*) > 1) ORDER BY form, id"
 )
 
@@ -46,6 +49,7 @@ class _Named:
     by_key: bool
     label: str
     ident: str
+    facts: int
 
 
 def name_all(spool: Spool, graph: str) -> NameFinder:
@@ -146,7 +150,7 @@ def _part_shared(spool: Spool, graph: str) -> None:
     rows = list(spool.rows(_SHARED))
     for _, group in groupby(rows, key=lambda row: row[0]):
         things = [_Named(*row[1:]) for row in group]
-        shown = _best_spelling([thing.name for thing in things if thing.by_key])
+        shown = _best_spelling([thing for thing in things if thing.by_key])
         spool.write(_SHOW, ((thing.number, shown) for thing in things if thing.by_key))
         for thing, name in _parted(things, graph):
             unique = _unique_name(spool, name, thing.number)
@@ -175,11 +179,14 @@ def _parted(things: Sequence[_Named], graph: str) -> Iterator[tuple[_Named, str]
             yield thing, f"{thing.name}, {thing.label or graph} {thing.ident}"
 
 
-def _best_spelling(names: Sequence[str]) -> str:
-    """Return the name with most capitals, the first of equals: "Charles Bronson" may be a tag,
-    written without any, more often than an actor.
+def _best_spelling(things: Sequence[_Named]) -> str:
+    """Return the name that most facts use, of those with capitals if there are any: "Charles
+    Bronson" may be a tag, written without, more often than an actor.
     """
-    return max(names, key=lambda name: sum(c.isupper() for c in name), default="")
+    counts: Counter[str] = Counter()
+    for thing in things:
+        counts[thing.name] += thing.facts
+    return max(counts, key=lambda name: (name != name.lower(), counts[name]), default="")
 
 
 def _unique_name(spool: Spool, name: str, number: int) -> str:
