@@ -53,6 +53,10 @@ def test_every_method_gives_what_its_namesake_gives(index, docs):
             assert await kb.explore("Travel Office") == same.explore("Travel Office")
             assert await kb.communities() == same.communities()
             assert await kb.same_names() == same.same_names()
+            statement = "MATCH (e:Entity) RETURN e.name AS name ORDER BY name"
+            rows = await kb.cypher(statement, row_limit=3)
+            assert rows.rows == same.cypher(statement, row_limit=3).rows
+            assert len(rows.rows) == 3
             assert await kb.documents() == same.documents()
             assert await kb.stats() == same.stats()
             assert (await kb.index(docs)).unchanged == 3

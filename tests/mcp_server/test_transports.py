@@ -128,14 +128,6 @@ def test_an_older_client_is_understood_and_many_are_served_at_once(sample_index)
         assert (taken.code, f"Port {port}" in taken.err) == (2, True)
 
 
-def test_a_reader_is_offered_nothing_that_indexes(sample_index):
-    async def run():
-        async with Client(over_stdio("--store", sample_index)) as client:
-            return {tool.name for tool in (await client.list_tools()).tools}
-
-    assert "index" not in asyncio.run(run())
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -12,6 +12,7 @@ from collections.abc import (
     Generator,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
@@ -29,8 +30,10 @@ from knotwork.inference.chat import ChatModel
 from knotwork.knowledge_base.base import KnowledgeBase
 from knotwork.knowledge_base.opening import open as open_knowledge_base
 from knotwork.knowledge_base.statistics import Statistics
-from knotwork.records import Answer, Direction, Document, Evidence, Subgraph
+from knotwork.records import Answer, Direction, Document, Evidence, QueryResult, Subgraph
+from knotwork.records.queries import PropertyValue
 from knotwork.stores.base import LedgerEntry
+from knotwork.stores.queries import OWN_GRAPH
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
@@ -177,6 +180,21 @@ class AsyncKnowledgeBase:
     async def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
         """Return what is decided about names: see `KnowledgeBase.same_names`."""
         return await self.call(self.knowledge_base.same_names, about)
+
+    async def cypher(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a read-only openCypher statement: see `KnowledgeBase.cypher`."""
+        run = self.knowledge_base.cypher
+        return await self.call(
+            run, statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
+        )
 
     async def documents(self) -> list[LedgerEntry]:
         """Return what is known of every source: see `KnowledgeBase.documents`."""
