@@ -144,13 +144,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cache", type=Path, required=True, help="indexes of measure.py")
     parser.add_argument("--sets", default="musique_train100,twowiki_fg101")
+    parser.add_argument("--limit", type=int, help="only the first questions of each set")
     options = parser.parse_args()
     embedder = open_embedder(EMBEDDER)
     assert embedder is not None
     known = KnownVectors(embedder)
     print("| set | variant | R@2 | R@5 | R@10 | all@5 | R@5 − pagerank (won/lost) | p |")
     for name in options.sets.split(","):
-        dataset = load_dataset(options.data / SETS[name].folder)
+        dataset = load_dataset(options.data / SETS[name].folder, limit=options.limit)
         store = open_store(str(index_path(dataset, embedder=embedder, folder=options.cache)))
         uris = {
             chunk: document.uri
