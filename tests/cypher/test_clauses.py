@@ -40,7 +40,7 @@ from knotwork.errors import QueryRefused, QuerySyntaxError
         ("MATCH (n:Absent) RETURN count(*), sum(n.x), collect(n), max(n.x)", [(0, 0, [], None)]),
         ("MATCH (n:Person) WHERE (n)-[:LIVES]->() RETURN n.name", ["Ada", "Di"]),
         ("MATCH (n:Person) WHERE NOT EXISTS { (n)-[:LIVES]->() } RETURN n.name", ["Bob"]),
-        ("MATCH (n) WHERE EXISTS { MATCH (n)-[k]->(m:Person) WHERE k.w > 4 RETURN m } RETURN n.name",
+        ("MATCH (n) WHERE EXISTS { MATCH (n)-[k]->(m:Person) WHERE k.w > 4 } RETURN n.name",
          ["Di"]),
         ("MATCH (n:Person) RETURN COUNT { (n)--() } AS c ORDER BY c DESC", [3, 3, 2]),
         ("MATCH (n:Boss) RETURN COLLECT { MATCH (n)--(m) RETURN m.name ORDER BY m.name }",

@@ -114,7 +114,7 @@ def test_a_duration_is_read_as_it_is_written(months: int, days: int, nanos: int)
     assert read_duration(str(duration)) == duration
 
 
-@given(st.dates(date(1, 1, 1), date(9000, 1, 1)), st.integers(0, 10**6))
+@given(st.dates(date(1, 1, 1), date(7000, 1, 1)), st.integers(0, 10**6))
 def test_days_are_added_as_in_python(day: date, days: int) -> None:
     shown = value("toString(date($d) + duration({days: $n}))", d=day.isoformat(), n=days)
     assert shown == (day + timedelta(days=days)).isoformat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operator_functions
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,6 +43,15 @@ from knotwork.errors import QuerySyntaxError
 
 if TYPE_CHECKING:
     from knotwork.cypher.runtime import Runtime
+
+_PLAIN_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
+    "=": operator_functions.eq,
+    "<>": operator_functions.ne,
+    "<": operator_functions.lt,
+    "<=": operator_functions.le,
+    ">": operator_functions.gt,
+    ">=": operator_functions.ge,
+}
 
 Row: TypeAlias = list[Value]
 Evaluate: TypeAlias = Callable[[Row], Value]
@@ -107,6 +117,8 @@ class Expressions(ListExpressions):
     def _property(self, expression: Property, scope: Scope) -> Evaluate:
         self.require_no_walk(expression.subject, scope)
         subject, key = self.compile(expression.subject, scope), expression.key
+        if isinstance(expression.subject, Variable) and expression.subject not in scope.replaced:
+            return _property_at(scope.find(expression.subject.name).slot, key)
 
         def evaluate(row: Row) -> Value:
             value = subject(row)
@@ -176,9 +188,17 @@ class Expressions(ListExpressions):
         left = self.compile(expression.first, scope)
         for operator, operand in expression.steps:
             right = self.compile(operand, scope)
-            steps.append(self._compared(operator, left, right))
+            plain = _plain_number(self._known(operand))
+            compared = self._compared(operator, left, right)
+            steps.append(compared if plain is None else _against(operator, left, plain, compared))
             left = right
         return steps[0] if len(steps) == 1 else _conjunction(steps)
+
+    def _known(self, expression: Expression) -> Value:
+        """Return the value of a literal or parameter, or null."""
+        if isinstance(expression, Parameter):
+            return self.runtime.parameters.get(expression.name)
+        return expression.value if isinstance(expression, Constant) else None
 
     def _compared(self, operator: str, left: Evaluate, right: Evaluate) -> Evaluate:
         step = self.runtime.budget.step
@@ -261,6 +281,34 @@ class Expressions(ListExpressions):
             argument = arguments[0]
             return evaluate_one
         return evaluate
+
+
+def _property_at(slot: int, key: str) -> Evaluate:
+    """Return what reads a property of what stands at a place of the row."""
+
+    def evaluate(row: Row) -> Value:
+        value = row[slot]
+        if isinstance(value, Element):
+            return value.properties.get(key)
+        return read_property(value, key)
+
+    return evaluate
+
+
+def _plain_number(value: Value) -> float | None:
+    return value if type(value) in (int, float) and value == value else None  # noqa: PLR0124 - NaN
+
+
+def _against(operator: str, left: Evaluate, number: float, compared: Evaluate) -> Evaluate:
+    """Return a comparison with a number that is known, which is most of what filters do."""
+    holds = _PLAIN_COMPARISONS[operator]
+
+    def evaluate(row: Row) -> Value:
+        value = left(row)
+        kind = type(value)
+        return holds(value, number) if kind is int or kind is float else compared(row)
+
+    return evaluate
 
 
 def _conjunction(operands: list[Evaluate]) -> Evaluate:

@@ -26,13 +26,23 @@ Test: TypeAlias = Callable[[Row], bool]
 Evaluate: TypeAlias = Callable[[Row], Value]
 
 
+_NODES_BETWEEN_LOOKS = 200
+
+
 def test_of(conditions: Sequence[Evaluate]) -> Test | None:
     """Return one test for conditions that must all be true, or None for no conditions."""
     if not conditions:
         return None
     if len(conditions) == 1:
         only = conditions[0]
-        return lambda row: truth(only(row), "WHERE") is True
+
+        def holds_one(row: Row) -> bool:
+            value = only(row)
+            if value is True:
+                return True
+            return value is not False and value is not None and truth(value, "WHERE") is True
+
+        return holds_one
 
     def holds(row: Row) -> bool:
         return all(truth(condition(row), "WHERE") is True for condition in conditions)
@@ -55,12 +65,16 @@ class Steps:
         if node.bound:
             return self._check_bound(node, test)
         candidates = self._candidates(step, value)
-        slot, nodes, tick = node.slot, self._graph.nodes, self._runtime.budget.step
+        slot, nodes, look = node.slot, self._graph.nodes, self._runtime.budget.look
 
         def run(rows: Rows) -> Rows:
+            left = 1
             for row in rows:
                 for index in candidates(row):
-                    tick()
+                    left -= 1
+                    if not left:
+                        left = _NODES_BETWEEN_LOOKS
+                        look()
                     row[slot] = nodes[index]
                     if test is None or test(row):
                         yield row
