@@ -11,12 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from knotwork.retrieval.paths.links import UNSTATED
+from knotwork.retrieval.paths.wording import relation_words
 from knotwork.stores.base import Store
+from knotwork.text.terms import STOP_WORDS
 
-REGULAR_GRAPH = 3.0
-"""Edges a relation, on average, from which all relations of a graph are its vocabulary."""
+MOST_ONCE = 0.5
+"""Share of relations that hold only once up to which all relations of a graph are a vocabulary: it
+is 0 to 0.3 in graphs that were made as such, 0.7 to 0.9 where rules read texts."""
 REGULAR_RELATION = 20
-"""Edges from which a relation of any other graph is taken for one of a vocabulary."""
+"""Edges from which a relation of any other graph is taken for one of a vocabulary, if its name is
+more than function words such as `is` and `in`."""
 
 
 class Regularity:
@@ -34,9 +38,11 @@ class Regularity:
         if generation != self._generation:
             counts = self._store.graph.schema().relations
             self._counts = {name: n for name, n in counts.items() if name not in UNSTATED}
-            mean = sum(self._counts.values()) / max(len(self._counts), 1)
-            self._is_regular_graph = mean >= REGULAR_GRAPH
+            once = sum(count == 1 for count in self._counts.values())
+            self._is_regular_graph = once <= MOST_ONCE * len(self._counts)
             self._generation = generation
         return self._is_regular_graph or all(
-            self._counts.get(relation, 0) >= REGULAR_RELATION for relation in relations
+            self._counts.get(relation, 0) >= REGULAR_RELATION
+            and any(word not in STOP_WORDS for word in relation_words(relation))
+            for relation in relations
         )
