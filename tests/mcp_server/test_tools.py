@@ -81,6 +81,15 @@ def test_search_gives_the_passages_of_the_knowledge_base(sample_index, talk):
         assert " ".join(part.split())[:40] in result.content[0].text
 
 
+def test_many_passages_are_told_in_few_words_and_given_whole(sample_index, talk):
+    arguments = {"question": "Skarrow Station Heron buoy Corvane office", "k": 50}
+    result = talk(call(sample_index, "search", **arguments))
+    passages = result.structured_content["passages"]
+    assert len(passages) > 20
+    assert len(result.content[0].text) < 16_000
+    assert sum(len(passage["text"]) for passage in passages) > 4_000
+
+
 def test_sources_of_an_answer_lead_to_their_exact_words(sample_index, talk):
     async def action(client, kb):
         result = await client.call_tool("ask", {"question": "海外出差由谁审批？"})

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from knotwork.mcp_server import shapes
 
 PASSAGE_CHARACTERS = 700
+FEWEST_CHARACTERS = 160
+ALL_PASSAGES_CHARACTERS = 12_000
+"""Of many passages each is shown shorter: the whole text stands in the object."""
+
 MOST_LINES = 60
 
 
@@ -14,9 +18,11 @@ def word_passages(found: shapes.Passages) -> str:
     """Return the passages, numbered, each with its place."""
     if not (found.passages or found.paths or found.results):
         return "\n".join(["Nothing was found.", *found.notes])
+    share = ALL_PASSAGES_CHARACTERS // max(len(found.passages), 1)
+    most = min(max(share, FEWEST_CHARACTERS), PASSAGE_CHARACTERS)
     parts = [
         f"[{number}] {_place(item.document, item.section)}, characters {item.start}-{item.end}\n"
-        f"{_shorten(item.text)}"
+        f"{_shorten(item.text, most)}"
         for number, item in enumerate(found.passages, start=1)
     ]
     parts += [f"Path: {path.text}" for path in found.paths]
@@ -100,7 +106,7 @@ def _place(document: str, section: str) -> str:
     return f"{document}, {section}" if section else document
 
 
-def _shorten(text: str, most: int = PASSAGE_CHARACTERS) -> str:
+def _shorten(text: str, most: int) -> str:
     """Return a text in one line, cut at a number of characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
