@@ -220,3 +220,11 @@ def test_a_long_text_at_the_end_of_a_fact_is_no_thing(opened, tmp_path):
     assert edges_of(kb) == {("Valley", "near", "Hill")}
     assert "Valley description: The valley has a river number 0." in text_of(kb)
     assert kb.store.graph.entity_count() == 2
+
+
+def test_named_columns_are_for_the_tables_without_a_header(opened, tmp_path):
+    kb = opened()
+    files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, "1,2,yes\n2,3,no\n", "likes.csv")
+    kb.import_graph(files, name="friends", columns=["source", "target", "close"])
+    assert edges_of(kb) == {("Ada Stone", "likes", "Bo Finch"), ("Bo Finch", "likes", "Cy Moss")}
+    assert "(close: yes)" in text_of(kb)

@@ -110,6 +110,8 @@ def test_lines_that_cannot_be_read_are_counted_and_shown(opened, tmp_path):
         "主语|谓语|宾语\n" + FILMS.replace("\t", "|"),
         "\ufeff" + FILMS,
         FILMS.replace("\n", "\r\n"),
+        FILMS.replace("\n", "\r"),
+        "sep=;\n" + FILMS.replace("\t", ";"),
         "\n" + FILMS.replace("\n", "\n\n"),
         "# made by a program\n" + FILMS,
     ],
@@ -239,3 +241,15 @@ def test_one_thing_is_shown_in_its_best_spelling(opened, tmp_path):
     assert ("Film 0", "has tags", "Charles Bronson") in edges_of(kb)
     assert {("Film 7", "has genre", "War"), ("War", "directed by", "Jon Avnet")} <= edges_of(kb)
     assert "Film 0 has tags charles bronson." in text_of(kb)
+
+
+def test_bytes_of_no_encoding_cost_no_fact(opened, tmp_path):
+    kb = opened()
+    path = tmp_path / "films.tsv"
+    names = "".join(f"Gert Fröbe\tspielte_in\tDer große Film {n}\n" for n in range(60))
+    path.write_bytes(names.encode() + b"Ann\tknows\tB\xf6b\n")
+    report = kb.import_graph(path)
+    assert report.facts == 61
+    assert report.bad_lines == {"bytes that are no utf-8": 1}
+    assert report.examples[0].kept
+    assert report.examples[0].line == 61

@@ -75,10 +75,17 @@ def read_lines(path: Path, encoding: str) -> Iterator[Line]:
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
             raw = raw.rstrip(b"\r\n")
-            try:
-                yield Line(number, raw.decode(plain), offset)
-            except UnicodeDecodeError:
-                yield Line(number, raw.decode(plain, "replace"), offset, is_damaged=True)
+            pieces = raw.split(b"\r") if b"\r" in raw else [raw]  # as the first Macs ended lines
+            for step, piece in enumerate(pieces):
+                yield _line(number + step, piece, offset, plain)
+            number += len(pieces) - 1
+
+
+def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:
+    try:
+        return Line(number, raw.decode(encoding), offset)
+    except UnicodeDecodeError:
+        return Line(number, raw.decode(encoding, "replace"), offset, is_damaged=True)
 
 
 def _read_wide_lines(path: Path, encoding: str) -> Iterator[Line]:

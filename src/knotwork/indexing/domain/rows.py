@@ -7,6 +7,7 @@ the usual columns comes of it, the lines behind its first are read as rows again
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ DELIMITERS = ("\t", ",", ";", "|")
 _MOST_ROW_LINES = 200
 _FIELD_CHARACTERS = 10_000_000
 _COMMENT = "#"
+_DECLARED = re.compile(r'"?sep=(.)"?')
+"""The first line that Excel writes and reads."""
 
 
 class Row(NamedTuple):
@@ -52,6 +55,9 @@ def find_dialect(path: Path, *, delimiter: str = "") -> Dialect:
     """
     encoding = find_encoding(path)
     lines = [line.text for line in islice(read_lines(path, encoding), SAMPLE_LINES)]
+    declared = _DECLARED.fullmatch(lines[0]) if lines else None
+    if declared:
+        delimiter, lines = delimiter or declared[1], lines[1:]
     has_comments = bool(lines) and lines[0].startswith((f"{_COMMENT} ", f"{_COMMENT}\t", "##"))
     texts = [text for text in lines if text.strip() and not (has_comments and text[0] == _COMMENT)]
     chosen = delimiter or _find_delimiter(texts, path)
@@ -70,6 +76,8 @@ def read_rows(path: Path, dialect: Dialect) -> Iterator[Row]:
         line = waiting.popleft() if waiting else next(source, None)
         if line is None:
             return
+        if line.number == 1 and _DECLARED.fullmatch(line.text):
+            continue
         if not line.text.strip() or (dialect.has_comments and line.text.startswith(_COMMENT)):
             continue
         if dialect.quotes and line.text.count('"') % 2:

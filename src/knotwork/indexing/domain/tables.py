@@ -73,18 +73,18 @@ def find_layout(path: Path, dialect: Dialect, options: ImportOptions) -> Layout:
     known = TableKind.NODES if "nodes" in {part.lower() for part in named[1:]} else ""
     stem = named[-1] if named else stem
     rows = [row.fields for row in islice(read_rows(path, dialect), _SAMPLE_ROWS) if not row.fault]
+    if rows and rows[0][0].startswith(_TUGRAPH):
+        return _tugraph_layout(rows)
+    found = layout_of_header(rows[0], stem=stem, kind=known) if rows else None
+    if found is not None and not (found.kind is TableKind.NODES and _repeats(rows)):
+        return replace(_check_types(found, rows), skipped=1)
     if options.columns:
         layout = layout_of_header(options.columns, stem=stem)
         if layout is None:
             raise _unknown_columns(options.columns)
-        return layout
+        return replace(layout, skipped=int(_has_strange_header(rows)))
     if not rows:
         return layout_of_values(dialect.width or 3, stem=stem)
-    if rows[0][0].startswith(_TUGRAPH):
-        return _tugraph_layout(rows)
-    found = layout_of_header(rows[0], stem=stem, kind=known)
-    if found is not None and not (found.kind is TableKind.NODES and _repeats(rows)):
-        return replace(_check_types(found, rows), skipped=1)
     if dialect.width > 2 and not known and not _relates(rows):
         raise IndexingError(
             f"What the columns of `{path}` mean cannot be told: it has no header, and the second of"
@@ -135,7 +135,7 @@ def _has_strange_header(rows: Sequence[Sequence[str]]) -> bool:
     Relations come again and again in the middle column; the word above them does not.
     """
     middles = [row[1] for row in rows if len(row) >= 3]
-    if len(middles) < _FEWEST_ROWS or len(rows[0]) < 3:
+    if len(middles) < _FEWEST_ROWS or len(rows[0]) != 3:
         return False
     counts = Counter(middles[1:])
     return rows[0][1] not in counts and 4 * len(counts) < len(middles)
