@@ -146,6 +146,8 @@ def test_compositions_answer(index, embedder, text):
         ("fuse(by=rank)", ConfigError, "is given a sum"),
         ("fuse(bm25 + dense, by=magic)", UnknownName, "`rank`"),
         ("rewrite(by=model) > bm25", RetrievalError, "language model"),
+        ("decompose > decompose > decompose > bm25", ConfigError, "up to 512 times"),
+        ('bm25 > rerank(url="http://example.org")', UnknownName, "option of `rerank`"),
         ("bm25 > prune(share=2)", ConfigError, "from 0 to 1"),
     ],
 )

@@ -35,6 +35,9 @@ from knotwork.stores.base import Store
 FUSE = "fuse"
 """The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
 
+MOST_SEARCHES = 64
+"""For one question, so that a specification from outside cannot keep a service busy."""
+
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
 _WRITTEN = {"int": int, "float": float, "bool": bool, "str": str, "Path": str}
 """Words of annotations, and what is written for each."""
@@ -58,7 +61,30 @@ def build_specification(
     Raises ConfigError for one that cannot be read or has a wrong option, UnknownName for an unknown
     name, RetrievalError where a part cannot work on this store.
     """
-    return _Builder(text, Means(store, embedder, model)).build(parse_specification(text))
+    tree = parse_specification(text)
+    searches = count_searches(tree)
+    if searches > MOST_SEARCHES:
+        raise ConfigError(
+            f"`{text}` would search up to {searches:,} times for one question, and {MOST_SEARCHES} "
+            "are the most.",
+            fix="Leave out steps before retrievers, or retrievers.",
+        )
+    return _Builder(text, Means(store, embedder, model)).build(tree)
+
+
+def count_searches(node: Call | Sum | Pipeline) -> int:
+    """Return how many searches a specification may take for one question, at most."""
+    if isinstance(node, Sum):
+        return sum(count_searches(part) for _, part in node.parts)
+    if isinstance(node, Call):
+        return count_searches(node.inner) if node.inner is not None else 1
+    total = 1
+    for stage in node.stages:
+        if isinstance(stage, Call) and stage.name in STEPS:
+            total *= STEPS[stage.name].searches
+        else:
+            total *= count_searches(stage)
+    return total
 
 
 def open_base(

@@ -18,6 +18,9 @@ from knotwork.retrieval.steps.splitting import BLANK, NUMBER, Plan, split_questi
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 
+MOST_FILLINGS = 5
+"""Of a blank: each is a search."""
+
 READ_HITS = 3
 """First hits of a part in which what fills the next one's blank is looked for."""
 
@@ -55,8 +58,8 @@ class Decompose:
     ) -> None:
         if by not in WAYS:
             raise UnknownName("way to decompose", by, WAYS)
-        if beam < 1:
-            raise ConfigError(f"`beam` is `{beam}`, but must be at least 1.")
+        if not 1 <= beam <= MOST_FILLINGS:
+            raise ConfigError(f"`beam` is `{beam}`, but must be from 1 to {MOST_FILLINGS}.")
         del embedder
         self._store = store
         self._base = base

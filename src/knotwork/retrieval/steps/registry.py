@@ -13,13 +13,14 @@ class StepPattern:
 
     It is a retriever around another: made with ``base``, ``store``, ``embedder``, with ``model``
     where ``takes_model``, and with options as keywords. ``order`` says on which side of the
-    retriever it stands in a specification.
+    retriever it stands in a specification, ``searches`` how often it asks the retriever at most.
     """
 
     place: str
     summary: str
     order: Literal["before", "behind"]
     takes_model: bool = False
+    searches: int = 1
 
 
 STEPS: Mapping[str, StepPattern] = {
@@ -28,18 +29,21 @@ STEPS: Mapping[str, StepPattern] = {
         "parts of a nested or comparing question, one after the other",
         "before",
         takes_model=True,
+        searches=8,
     ),
     "expand": StepPattern(
         "knotwork.retrieval.steps.expand:Expand",
         "words of the best passages, and other names of the things in question, are searched too",
         "before",
         takes_model=True,
+        searches=3,
     ),
     "hyde": StepPattern(
         "knotwork.retrieval.steps.hyde:Hyde",
         "a passage that may answer is searched for beside the question",
         "before",
         takes_model=True,
+        searches=3,
     ),
     "rewrite": StepPattern(
         "knotwork.retrieval.steps.rewrite:Rewrite",

@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
+from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.chat_server import ChatServer
-from knotwork.inference.reranking import Reranker, ServedReranker
+from knotwork.inference.reranking import Reranker
 from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.question import Question, read_question
@@ -23,9 +22,8 @@ from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 from knotwork.text.terms import content_terms
 
-WAYS = ("features", "model", "server")
+WAYS = ("features", "model")
 
-SERVER_TIMEOUT_S = 60.0
 TEXT_CHARACTERS = 2_000
 """Of a passage that a model reads, the first so many."""
 
@@ -35,14 +33,14 @@ class Rerank:
 
     A hit's score becomes ``(1 - weight)`` of its own, in units of the best, and ``weight`` of the
     new judgement: ``by="features"`` how the question's words stand together in one sentence, in
-    their order and in the titles; ``"model"`` the ratings of a language model, all in one call;
-    ``"server"`` those of the cross-encoder ``encoder`` behind the `/rerank` endpoint at ``url``. A
-    ``reranker`` may be given in place of the last.
+    their order and in the titles; ``"model"`` the ratings of a language model, all in one call. A
+    ``reranker``, such as the cross-encoder behind a `ServedReranker`, may be given in their place:
+    never in a specification, as a text from outside must not name the server that reads passages.
     """
 
     name = "rerank"
 
-    def __init__(  # noqa: PLR0913  options of one step, all by keyword
+    def __init__(
         self,
         *,
         store: Store,
@@ -53,8 +51,6 @@ class Rerank:
         by: str = "features",
         depth: int = 20,
         weight: float = -1.0,
-        url: str = "",
-        encoder: str = "reranker",
     ) -> None:
         del embedder
         if by not in WAYS:
@@ -65,14 +61,6 @@ class Rerank:
         self._base = base
         self._model = require_model(model, self.name) if by == "model" else None
         self._reranker = reranker
-        if by == "server" and reranker is None:
-            if not url:
-                raise RetrievalError(
-                    "`rerank(by=server)` needs the address of a server.",
-                    fix='Write rerank(by=server, url="http://localhost:8080/v1").',
-                )
-            server = ChatServer(url, api_key=None, timeout_s=SERVER_TIMEOUT_S)
-            self._reranker = ServedReranker(encoder, server)
         self._depth = depth
         usual = 0.2 if by == "features" and reranker is None else 0.7
         self._weight = weight if weight >= 0 else usual
