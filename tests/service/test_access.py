@@ -262,7 +262,7 @@ def test_a_bucket_fills_with_time():
 def test_no_key_is_in_a_log_or_an_error(keyed, caplog):
     place, headers = keyed
     secret = headers["Authorization"].rpartition("_")[2]
-    caplog.set_level("DEBUG")
+    caplog.set_level("DEBUG", logger="knotwork")
     with open_client(place) as client:
         texts = [
             client.get(f"{API}/workspaces/{SECRET}", headers=headers).text,

@@ -35,7 +35,6 @@ async def authenticate(
     """
     service = service_of(request)
     address = request.client.host if request.client else ""
-    service.failures.check(address)
     if credentials is not None:
         key = service.keys.find(credentials.credentials)
         if key is None and (service.keys.listed() or not _is_local(request, address)):

@@ -105,7 +105,7 @@ def respond(request: Request, error: KnotworkError) -> JSONResponse:
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Have every error of an application told in an envelope."""
+    """Have every error that is known told in an envelope; `Framing` tells the others."""
 
     @app.exception_handler(KnotworkError)
     async def known(request: Request, error: Exception) -> JSONResponse:
@@ -126,15 +126,6 @@ def handle_errors(app: FastAPI) -> None:
         response = respond(request, kind(f"{error.detail}.".replace("..", ".")))
         response.headers.update(error.headers or {})
         return response
-
-    @app.exception_handler(Exception)
-    async def unknown(request: Request, error: Exception) -> JSONResponse:
-        _log.error("request %s failed", request_id.get(), exc_info=error)
-        # What it says may quote a document or a path; the log has it.
-        fault = KnotworkError(
-            "The server failed.", fix="Look for the request's id in the log of the server."
-        )
-        return respond(request, fault)
 
 
 def _explain(error: RequestValidationError) -> InvalidRequest:

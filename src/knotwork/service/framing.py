@@ -11,7 +11,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from knotwork.errors import RequestTooLarge
+from knotwork.errors import KnotworkError, RequestTooLarge
 from knotwork.service.envelopes import request_id, respond
 from knotwork.service.meters import Meters
 
@@ -33,6 +33,9 @@ _TOO_LARGE = RequestTooLarge(
     "The body of the request is too large.",
     fix="Send less at a time, or raise service.max_upload_mb for uploads.",
 )
+_FAULT = KnotworkError(
+    "The server failed.", fix="Look for the request's id in the log of the server."
+)
 _UNKNOWN_ROUTE = "(none)"
 
 _log = logging.getLogger("knotwork.service")
@@ -53,10 +56,12 @@ class Framing:
         request_id.set(identifier)
         begun = time.perf_counter()
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
-        is_too_large = False
+        is_too_large = has_begun = False
 
         async def send_told(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 self._frame(scope, message, identifier, time.perf_counter() - begun)
             await send(message)
 
@@ -75,6 +80,11 @@ class Framing:
         self._meters.in_flight.inc()
         try:
             await self._app(scope, receive, send_framed)
+        except Exception:  # a fault of ours: the log tells it, and nobody else
+            _log.exception("request %s failed", identifier)
+            if has_begun:
+                raise  # nothing can mend what was sent: the connection is cut
+            await respond(Request(scope), _FAULT)(scope, receive, send_framed)
         finally:
             self._meters.in_flight.dec()
             route = _route(scope)

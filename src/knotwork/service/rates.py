@@ -41,15 +41,6 @@ class RateLimiter:
         if len(self._buckets) > _MOST_CALLERS:
             self._buckets.popitem(last=False)
 
-    def check(self, caller: str) -> None:
-        """Raise TooManyRequests where `take` would, and count nothing."""
-        if self._rate and self._level(caller, self._clock()) < 1:
-            raise TooManyRequests(
-                "Too many requests without a valid key.",
-                fix="Wait a minute.",
-                retry_after_s=1 / self._rate,
-            )
-
     def _level(self, caller: str, now: float) -> float:
         level, then = self._buckets.get(caller, (self._burst, now))
         return min(self._burst, level + (now - then) * self._rate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -65,7 +65,7 @@ async def _nothing() -> AsyncIterator[bytes]:
     yield b""
 
 
-async def keep_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def keep_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield events, and a ping wherever none comes for a while."""
     coming: asyncio.Task[bytes] | None = None
     try:
@@ -85,9 +85,10 @@ async def keep_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if coming is not None:
             coming.cancel()
             await asyncio.wait([coming])
+        await events.aclose()
 
 
-async def begin(events: AsyncIterator[T]) -> AsyncIterator[T]:
+async def begin(events: AsyncGenerator[T]) -> AsyncGenerator[T]:
     """Wait for the first item, so that what is wrong before it is told as an error, not in a
     stream that has begun; return an iterator of all items.
     """
@@ -96,8 +97,8 @@ async def begin(events: AsyncIterator[T]) -> AsyncIterator[T]:
     except StopAsyncIteration:
         return _none()
 
-    async def rest() -> AsyncIterator[T]:
-        async with aclosing(events) as left:  # type: ignore[type-var]
+    async def rest() -> AsyncGenerator[T]:
+        async with aclosing(events) as left:
             yield first
             async for item in left:
                 yield item
@@ -105,10 +106,10 @@ async def begin(events: AsyncIterator[T]) -> AsyncIterator[T]:
     return rest()
 
 
-async def _next(events: AsyncIterator[bytes]) -> bytes:
+async def _next(events: AsyncGenerator[bytes]) -> bytes:
     return await anext(events)
 
 
-async def _none() -> AsyncIterator[Any]:
+async def _none() -> AsyncGenerator[Any]:
     return
     yield

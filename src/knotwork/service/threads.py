@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -45,7 +45,7 @@ class Threads:
                 raise
             raise self._too_slow() from None
 
-    async def iterate(self, make: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
+    async def iterate(self, make: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
         """Yield what an iterator yields, which one thread makes and runs through.
 
         Whoever stops early ends the iterator at its next item. Raises as `run`.

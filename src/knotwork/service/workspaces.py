@@ -91,11 +91,6 @@ class Workspaces:
         with self._lock:
             return sorted(name for name in found if is_name(name) and name not in self._leaving)
 
-    def find(self, name: str) -> Workspace:
-        """Return a workspace, unopened. Raises NotFound."""
-        with self._lock:
-            return self._find(name)
-
     @contextmanager
     def lease(self, name: str) -> Iterator[Workspace]:
         """Keep a workspace from being removed. Raises NotFound."""

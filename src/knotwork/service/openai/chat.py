@@ -9,8 +9,8 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,16 +135,17 @@ async def _stream(
     return EventStream(keep_alive(_chunks(begun, talk)))
 
 
-async def _chunks(steps: AsyncIterator[AskEvent], talk: _Conversation) -> AsyncIterator[bytes]:
+async def _chunks(steps: AsyncGenerator[AskEvent], talk: _Conversation) -> AsyncGenerator[bytes]:
     """Yield a stream: the role, the text, all annotations at once, the end, and what it cost."""
     written = _Written()
     answer: Answer | None = None
     try:
         yield talk.delta({"role": "assistant", "content": ""})
-        async for event in steps:
-            answer = event.answer or answer
-            if piece := written.add(event):
-                yield talk.delta({"content": piece})
+        async with aclosing(steps) as events:
+            async for event in events:
+                answer = event.answer or answer
+                if piece := written.add(event):
+                    yield talk.delta({"content": piece})
         assert answer is not None, "the last event has the answer"
         for piece in written.finish(answer, talk.sources(answer)):
             yield talk.delta({"content": piece})

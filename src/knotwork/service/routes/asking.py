@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -104,11 +105,12 @@ def _with_documents(server: Service, workspace: Workspace, question: Question) -
         yield event, shape
 
 
-async def _events(steps: AsyncIterator[Step]) -> AsyncIterator[bytes]:
+async def _events(steps: AsyncGenerator[Step]) -> AsyncGenerator[bytes]:
     try:
-        async for event, evidence in steps:
-            for name, data in _tell(event, evidence):
-                yield write_event(data, event=name)
+        async with aclosing(steps) as told:
+            async for event, evidence in told:
+                for name, data in _tell(event, evidence):
+                    yield write_event(data, event=name)
     except KnotworkError as error:
         yield write_event(describe_error(error), event="error")
 

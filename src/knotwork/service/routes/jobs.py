@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -125,7 +125,7 @@ async def follow_job(
     return EventStream(keep_alive(_events(server, workspace.name, job, after)))
 
 
-async def _events(server: Service, workspace: str, job: str, after: int) -> AsyncIterator[bytes]:
+async def _events(server: Service, workspace: str, job: str, after: int) -> AsyncGenerator[bytes]:
     while True:
         # Looked at before the events: none that it tells of can come later.
         found = server.jobs.find(workspace, job)

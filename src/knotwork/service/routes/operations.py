@@ -21,7 +21,7 @@ async def tell_alive() -> Envelope[dict[str, str]]:
 
 @router.get("/health/ready")
 async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
-    """Tell whether the server takes work; 503 while it stops or has too much."""
+    """Tell whether the server takes work; 503 while it stops."""
     if server.closing:
         raise Overloaded("The server is stopping.", retry_after_s=5.0)
     return wrap({"status": "ready"})
