@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=show_examples(
-        "knotwork cypher 'MATCH (e:Entity) RETURN e.name, e.chunk_count LIMIT 5'",
-        "knotwork cypher 'MATCH (e {name: $n})-[r:RELATES]->(o) RETURN o.name' --param n=Ada",
-        "knotwork cypher 'MATCH (p:Person) RETURN count(p)' --graph people --json",
+        "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
+        "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
+        "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
     )
 )
 @click.argument("statement")
