@@ -23,6 +23,7 @@ SUBCOMMANDS = {
     "keys": ("add", "list", "remove"),
     "schema": ("propose", "examples", "show"),
     "config": ("show",),
+    "train": ("paths",),
 }
 _PART = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
