@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,12 +14,15 @@ from knotwork.retrieval.queries.statements import Asked
 from knotwork.retrieval.queries.values import ValueMention
 from knotwork.retrieval.queries.wording import Wording
 
-LEAST_LINK = 0.5
+LEAST_LINK = 0.4
 LONGEST_CHAIN = 4
 MOST_CHAINS = 4
 MOST_ALTERNATIVES = 12
 _AS_GOOD = 0.1
-_CLOSE_CHARACTERS = 14
+_CLOSE = 14
+_WHOLE = 0.75
+_PARTING = re.compile(r"\b(?:by|of|with|whose|that)\b", re.IGNORECASE)
+_OPENING = tuple("[\"“「《'‘")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +36,15 @@ class _Link:
 
 def assemble_chains(asked: Asked, linker: SchemaLinker, wording: Wording) -> list[QueryPlan]:
     """Return chains from the thing that a question names surest, over what it says of it."""
-    anchor = _find_anchor(asked.mentions)
+    anchor = _find_anchor(asked)
     if anchor is None:
         return []
     mentions = [
         m
-        for m in linker.link(asked.text, taken=[m.span for m in asked.mentions])
+        for m in linker.link(asked.text, taken=[anchor.span])
         if m.element == "link" and m.score >= LEAST_LINK
     ]
-    links = _order(_group(mentions), anchor, wording)
+    links = _order(_group(mentions), anchor, wording, asked.text)
     chains = [chain[:LONGEST_CHAIN] for chain in _readings(links, wording)]
     count = wording.returned is Returned.COUNT
     plans = [
@@ -50,16 +54,19 @@ def assemble_chains(asked: Asked, linker: SchemaLinker, wording: Wording) -> lis
     return [plan for plan in plans if plan is not None][:MOST_CHAINS]
 
 
-def _find_anchor(mentions: Sequence[ValueMention]) -> ValueMention | None:
-    return min(
-        mentions,
-        key=lambda m: (
-            -m.found[0].nearness,
-            not any(c.isupper() or c.isdigit() or ord(c) > 127 for c in m.surface),
-            m.span.start - m.span.end,
-        ),
-        default=None,
-    )
+def _find_anchor(asked: Asked) -> ValueMention | None:
+    """Return the thing that is named most surely: in quotes, with a capital, by a long name.
+
+    Words of the question may be names of something too; they are left to what they say.
+    """
+
+    def doubt(mention: ValueMention) -> tuple[float, bool, bool, int]:
+        before = asked.text[max(mention.span.start - 1, 0) : mention.span.start]
+        is_name = any(c.isupper() or c.isdigit() or ord(c) > 127 for c in mention.surface)
+        length = mention.span.start - mention.span.end
+        return -mention.found[0].nearness, before not in _OPENING, not is_name, length
+
+    return min(asked.mentions, key=doubt, default=None)
 
 
 def _group(mentions: Sequence[SchemaMention]) -> list[_Link]:
@@ -80,7 +87,9 @@ def _group(mentions: Sequence[SchemaMention]) -> list[_Link]:
     return found
 
 
-def _order(links: Sequence[_Link], anchor: ValueMention, wording: Wording) -> list[_Link]:
+def _order(
+    links: Sequence[_Link], anchor: ValueMention, wording: Wording, text: str
+) -> list[_Link]:
     """Return relations in the order in which they lead away from the anchor.
 
     Words before it are read backwards, words behind it forwards; where the question word stands
@@ -92,16 +101,23 @@ def _order(links: Sequence[_Link], anchor: ValueMention, wording: Wording) -> li
     ordered = [*before, *behind] if asked_behind else [*behind, *before]
     kept: list[_Link] = []
     for link in ordered:
-        last = kept[-1] if kept else None
-        twice = (
-            last is not None
-            and set(last.names) & set(link.names)
-            and _gap(last.span, link.span) <= _CLOSE_CHARACTERS
-            and not wording.shares
-        )
+        twice = kept and _says_the_same(kept[-1], link, text, shares=wording.shares)
         if not twice:
             kept.append(link)
     return kept
+
+
+def _says_the_same(first: _Link, second: _Link, text: str, *, shares: bool) -> bool:
+    """Tell whether two mentions of a relation are one: "starred which actors", a word of each."""
+    if not set(first.names) & set(second.names) or _gap(first.span, second.span) > _CLOSE:
+        return False
+    if first.score < _WHOLE and second.score < _WHOLE:
+        return not _PARTING.search(_between(first.span, second.span, text))
+    return not shares and not _PARTING.search(_between(first.span, second.span, text))
+
+
+def _between(first: Span, second: Span, text: str) -> str:
+    return text[min(first.end, second.end) : max(first.start, second.start)]
 
 
 def _gap(first: Span, second: Span) -> int:

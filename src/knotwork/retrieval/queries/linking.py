@@ -33,6 +33,13 @@ _COMMON_WORDS: dict[str, tuple[str, ...]] = {
 }
 """Words that everybody uses for kinds of these names."""
 
+_IRREGULAR_WORDS = """
+    wrote written writer=write sang sung=sing knew known=know led=lead won=win taught=teach
+    built=build bought=buy sold=sell held=hold gave given=give took taken=take spoke spoken=speak
+    drew drawn=draw drove driven=drive grew grown=grow flew flown=fly chose chosen=choose
+    made=make met=meet paid=pay said=say sent=send told=tell went gone=go born=birth died=death
+"""
+_LEAST_SHARE = 0.4
 _WIDEST = 2
 _KIN_LETTERS = 3
 _KIN_ENDING = 3
@@ -104,6 +111,20 @@ class SchemaLinker:
                 yield SchemaMention(phrase.element, phrase.name, span, 0.9 * float(row[place]))
 
 
+@lru_cache(maxsize=1)
+def _irregular() -> dict[str, str]:
+    """Return the stems of irregular forms with that of the word they are forms of."""
+    found: dict[str, str] = {}
+    waiting: list[str] = []
+    for word in _IRREGULAR_WORDS.split():
+        form, _, base = word.partition("=")
+        waiting.append(form)
+        if base:
+            found.update({terms(w)[0]: terms(base)[0] for w in waiting})
+            waiting = []
+    return found
+
+
 def split_name(name: str) -> str:
     """Return the words of a name such as ``KNOWS_SN`` or ``phoneNo``, in lower case."""
     words = [part.lower() for part in _HUMP.split(name) if part]
@@ -149,7 +170,7 @@ def _by_stems(phrase: _Phrase, tokens: Sequence[_Token], text: str) -> Iterator[
     ]
     for group in _groups(near, reach=len(phrase.stems) + 1):
         score = _share(phrase, [tokens[place].stem for place, _ in group])
-        if score > 0.45:
+        if score >= _LEAST_SHARE:
             span = Span(tokens[group[0][0]].span.start, tokens[group[-1][0]].span.end)
             yield SchemaMention(phrase.element, phrase.name, span, score)
 
@@ -177,6 +198,9 @@ def _kinship(first: str, second: str) -> float:
     """Return 1 for equal stems, less for those of one family (direct, director), else 0."""
     if first == second:
         return 1.0
+    irregular = _irregular()
+    if irregular.get(first, first) == irregular.get(second, second):
+        return 0.9
     short, long = sorted((first, second), key=len)
     if len(short) < _KIN_LETTERS or not short.isalpha():
         return 0.0

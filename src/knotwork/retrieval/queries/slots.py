@@ -234,7 +234,7 @@ def _find_answer(
     parted: Sequence[tuple[Span, str]],
 ) -> int:
     """Return which slot is asked for; one is added for a property that none of them has."""
-    after = [n for n, slot in enumerate(slots) if slot.span.start >= wording.asked_at]
+    after = [n for n, slot in enumerate(slots) if slot.span.end >= wording.asked_at]
     first = after[0] if after else 0
     leading = [
         m

@@ -209,7 +209,8 @@ def _exact_mentions(text: str, values: StoredValues) -> list[ValueMention]:
 
 def _mention(text: str, span: Span, items: Sequence[StoredValue], nearness: float) -> ValueMention:
     surface = text[span.start : span.end]
-    near = [Near(item, nearness) for item in items[:_MOST_WITH_ONE_FORM]]
+    as_written = sorted(items, key=lambda item: str(item.value) != surface)
+    near = [Near(item, nearness) for item in as_written[:_MOST_WITH_ONE_FORM]]
     return ValueMention(span, surface, tuple(near))
 
 

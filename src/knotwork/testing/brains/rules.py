@@ -17,6 +17,13 @@ from knotwork.testing.brains.asking import (
 from knotwork.testing.brains.lines import LineForm
 from knotwork.testing.brains.marks import Assignment, read_assignment
 from knotwork.testing.brains.passages import cite, read_passages
+from knotwork.testing.brains.planning import (
+    choose_fragments,
+    choose_template,
+    plan_relations,
+    plan_step,
+    translate_question,
+)
 from knotwork.testing.brains.reading import Fact, key_words, language_of, read_text, sentences_of
 from knotwork.testing.brains.relating import check_relations, propose_schema
 from knotwork.testing.brains.searching import (
@@ -200,6 +207,8 @@ TASKS: dict[str, Task] = {
     "answer": answer,
     "check-relations": check_relations,
     "ask-further": ask_further,
+    "choose-fragments": choose_fragments,
+    "choose-template": choose_template,
     "expand-question": expand_question,
     "extract-graph": extract_graph,
     "extract-triplets": extract_triplets,
@@ -208,6 +217,8 @@ TASKS: dict[str, Task] = {
     "imagine-passage": imagine_passage,
     "judge-pairs": judge_pairs,
     "map-reports": map_reports,
+    "plan-relations": plan_relations,
+    "plan-step": plan_step,
     "propose-schema": propose_schema,
     "rate-passages": rate_passages,
     "rate-reports": rate_reports,
@@ -217,6 +228,7 @@ TASKS: dict[str, Task] = {
     "route-question": route_question,
     "split-question": split_task,
     "summarise-descriptions": summarise_descriptions,
+    "translate-question": translate_question,
     "write-questions": write_questions,
 }
 """What a prompt may ask for in its first line, as ``task: NAME``."""

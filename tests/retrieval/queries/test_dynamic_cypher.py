@@ -1,0 +1,136 @@
+"""Questions become queries of typed fragments, whose values are parameters alone."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.retrieval.queries.films import film_store, values
+
+from knotwork.errors import QueryRefused, RetrievalError
+from knotwork.records import Query
+from knotwork.retrieval.queries.assembling import assemble_plans
+from knotwork.retrieval.queries.cypher_graph import CypherGraph
+from knotwork.retrieval.queries.dynamic_cypher import DynamicCypherRetriever
+from knotwork.retrieval.queries.linking import SchemaLinker, split_name
+from knotwork.retrieval.queries.plans import PlanHop, PlanNode, QueryPlan, Returned
+from knotwork.retrieval.queries.statements import Asked
+from knotwork.retrieval.queries.values import find_mentions
+from knotwork.retrieval.queries.written_cypher import quote_name
+from knotwork.stores.queries import RunsCypher
+from knotwork.testing.chat_models import ScriptedChatModel
+
+
+@pytest.fixture(scope="module")
+def store():
+    return film_store()
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which films were directed by Olev Raud?", ["Copper Kettle", "Paper Moon"]),
+        ("How many films did Olev Raud direct?", [2]),
+        ("Who acted in Copper Kettle?", ["Juhan Kask", "Liis Tamm"]),
+        ("What is the year of Silver Lantern?", [1954]),
+        ("Which people acted in films directed by Marta Ilves?", ["Juhan Kask"]),
+        ("Which is the latest film directed by Olev Raud?", ["Paper Moon"]),
+        ("Which is the earliest film with Liis Tamm?", ["Copper Kettle"]),
+        ("Which films after 1960 were directed by Olev Raud?", ["Copper Kettle", "Paper Moon"]),
+    ],
+)
+def test_a_question_finds_its_rows(store, question, expected):
+    evidence = DynamicCypherRetriever(store=store).retrieve(Query(question))
+    (result,) = evidence.results
+    assert values(result) == sorted(expected, key=str), result.statement
+    assert evidence.confidence > 0.5
+    assert evidence.trace[0].startswith("fragments by rules: MATCH")
+
+
+def test_values_are_parameters_and_never_text(store):
+    question = "Which films were directed by Olev Raud?"
+    (result,) = DynamicCypherRetriever(store=store).retrieve(Query(question)).results
+    assert "Olev" not in result.statement
+    assert "Olev Raud" in result.parameters.values()
+
+
+def test_a_misspelt_name_is_aligned_to_the_stored_one(store):
+    question = "Which films were directed by Olev Rautt?"
+    (result,) = DynamicCypherRetriever(store=store).retrieve(Query(question)).results
+    assert values(result) == ["Copper Kettle", "Paper Moon"]
+
+
+def test_a_question_about_nothing_known_has_no_rows_and_says_so(store):
+    evidence = DynamicCypherRetriever(store=store).retrieve(Query("xyzzy plugh"))
+    assert evidence.results == ()
+    assert any("No statement" in note for note in evidence.notes)
+
+
+def test_a_model_chooses_fragments_and_repairs_them_by_what_is_told(store):
+    replies = [
+        "find | x | Movie\nreturn | x",
+        (
+            "find | f | Film\nhop | f | DIRECTED_BY | p | Person\n"
+            "where | p | name | = | olev raud\nreturn | f | title"
+        ),
+    ]
+    model = ScriptedChatModel(replies)
+    retriever = DynamicCypherRetriever(store=store, model=model)
+    (result,) = retriever.retrieve(Query("What did Olev Raud make?")).results
+    assert values(result) == ["Copper Kettle", "Paper Moon"]
+    told = model.requests[1].messages[-1].content
+    assert "There is no kind `Movie`" in told
+    assert result.parameters == {"p0": "Olev Raud"}
+
+
+def test_rules_go_on_where_a_model_says_nothing_of_use(store):
+    retriever = DynamicCypherRetriever(store=store, model=ScriptedChatModel("I cannot."))
+    (result,) = retriever.retrieve(Query("Who acted in Copper Kettle?")).results
+    assert values(result) == ["Juhan Kask", "Liis Tamm"]
+
+
+def test_a_plan_that_does_not_fit_the_schema_is_refused(store):
+    target = CypherGraph(store, graph="films")
+    link = target.schema().links[0]
+    plans = [
+        QueryPlan((PlanNode("Movie"),)),
+        QueryPlan((PlanNode("Film"),), returned=Returned.VALUE, property="nothing"),
+        QueryPlan((PlanNode("Film"), PlanNode("Person"))),
+        QueryPlan((PlanNode("Film"), PlanNode("Person")), (PlanHop(1, 0, link),)),
+        QueryPlan((PlanNode("Film"),), returned=Returned.MAXIMUM),
+    ]
+    for plan in plans:
+        with pytest.raises(QueryRefused):
+            target.write(plan)
+
+
+def test_a_store_without_cypher_is_refused(store):
+    class Plain:
+        url = "plain:"
+
+    assert isinstance(store, RunsCypher)
+    with pytest.raises(RetrievalError, match="runs no Cypher"):
+        DynamicCypherRetriever(store=Plain())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_makes_plans_that_run_or_none(text):
+    store = SHARED
+    target = CypherGraph(store, graph="films")
+    asked = Asked(text, target.schema(), find_mentions(text, target.values()))
+    for plan in assemble_plans(asked, SchemaLinker(target.schema())):
+        target.run(target.write(plan))
+
+
+SHARED = film_store()
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20))
+def test_a_quoted_name_can_end_no_quotation(name):
+    quoted = quote_name(name)
+    assert quoted == name or quoted[1:-1].replace("``", "").count("`") == 0
+
+
+def test_names_are_split_into_words():
+    assert split_name("KNOWS_SN") == "knows sn"
+    assert split_name("phoneNo") == "phone number"
+    assert split_name("PhoneCall") == "phone call"
