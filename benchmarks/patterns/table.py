@@ -34,15 +34,14 @@ def fill_table(path: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def render_table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a row for each pattern: R@2 / R@5 / R@10, all@5 of each set, and milliseconds."""
+    """Return a row for each pattern: R@2 / R@5 / R@10, all@5 of each set."""
     sets = [name for name in _SHORT if name in results]
     patterns = list(dict.fromkeys(pattern for name in sets for pattern in results[name]))
     head = " | ".join(f"{_SHORT[name]} ({count(results[name])})" for name in sets)
-    lines = [f"| pattern | {head} | ms |", f"|---|{'---|' * len(sets)}--:|"]
+    lines = [f"| pattern | {head} |", f"|---|{'---|' * len(sets)}"]
     for pattern in patterns:
         cells = [cell(results[name], pattern) for name in sets]
-        times = [results[name][pattern]["ms"] for name in sets if pattern in results[name]]
-        lines.append(f"| `{pattern}` | {' | '.join(cells)} | {max(times):.0f} |")
+        lines.append(f"| `{pattern}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

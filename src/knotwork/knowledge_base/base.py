@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from knotwork.synthesis.asking import Asker, AskOptions
     from knotwork.synthesis.events import AskEvent
 
+MOST_RETRIEVERS = 64
+"""Kept for the next question, as anyone may compose new ones."""
+
 NO_VECTORS_NOTE = (
     "Searched by full text and the knowledge graph alone: the vectors of this index are of "
     "`{stored}`, which is not at hand."
@@ -335,6 +338,8 @@ class KnowledgeBase(Merging, GraphImporting, Querying):
         key = (name, embedder is not None)
         with self._lock:
             if key not in self._retrievers:
+                if len(self._retrievers) >= MOST_RETRIEVERS:
+                    self._retrievers.clear()
                 self._retrievers[key] = build_retriever(
                     name,
                     store=self.store,
