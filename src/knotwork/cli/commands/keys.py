@@ -32,7 +32,13 @@ _FILE = click.option(
 )
 
 
-@click.group()
+@click.group(
+    epilog=show_examples(
+        "knotwork keys add laptop --role admin",
+        "knotwork keys list",
+        "knotwork keys remove laptop",
+    )
+)
 @keep_common
 def command() -> None:
     """Add, list and remove the keys of a server."""
@@ -41,7 +47,8 @@ def command() -> None:
 @command.command(
     short_help="Make a key, and show it once.",
     epilog=show_examples(
-        "knotwork keys add laptop --place ~/indexes --role admin",
+        "knotwork keys add laptop --role admin",
+        "knotwork keys add phone --place ~/indexes",
         "knotwork keys add bot --place ~/indexes -w handbook -w papers",
     ),
 )
@@ -95,7 +102,11 @@ def add(
 @command.command(
     "list",
     short_help="List the keys, never their text.",
-    epilog=show_examples("knotwork keys list --place ~/indexes"),
+    epilog=show_examples(
+        "knotwork keys list",
+        "knotwork keys list --place ~/indexes",
+        "knotwork keys list --json | jq -r '.keys[].name'",
+    ),
 )
 @_PLACE
 @_FILE
@@ -128,7 +139,11 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
 
 @command.command(
     short_help="Remove a key; it does no more at once.",
-    epilog=show_examples("knotwork keys remove bot --place ~/indexes"),
+    epilog=show_examples(
+        "knotwork keys remove bot",
+        "knotwork keys remove 4f0c2a9be781",
+        "knotwork keys remove bot --place ~/indexes",
+    ),
 )
 @click.argument("name")
 @_PLACE
