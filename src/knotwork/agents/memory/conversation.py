@@ -22,7 +22,7 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _CHINESE_PRONOUN = re.compile("他们|她们|它们|他|她|它")
-_GOES_ON = re.compile(r"^\s*(?:and|but|what about|how about|那么?|那)\b?\s*", re.IGNORECASE)
+_GOES_ON = re.compile(r"^\s*(?:(?:and|but|what about|how about)\b|那么?)\s*", re.IGNORECASE)
 _FEW_WORDS = 6
 _NAME = re.compile(
     r"[A-Z][\w'’.-]*(?:\s+(?:(?:of|the|de|van|von|for)\s+)*[A-Z0-9][\w'’.-]*)*|《[^》]+》"

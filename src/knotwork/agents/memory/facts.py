@@ -89,15 +89,17 @@ class FactMemory:
         A fact that says what already holds then changes nothing. A single-valued fact that is told
         after one of a later time ends where that one begins.
         """
-        with self._lock, self._connection:
-            closed = self._add(fact)
-        return closed
+        with self._lock:
+            with self._connection:
+                closed = self._add(fact)
+            return closed  # noqa: RET504  the transaction ends first
 
     def end(self, subject: str, relation: str, object_: str, *, at: str) -> int:
         """Close the facts that say this and hold at a moment; return how many there were."""
         wanted = normal_form(object_)
+        ended = []
         with self._lock, self._connection:
-            ended = [
+            ended += [
                 self._close(known, at)
                 for known in self._of_key(normal_form(subject), normal_form(relation))
                 if normal_form(known.object) == wanted and known.holds_at(at)

@@ -20,7 +20,7 @@ _ENGLISH = re.compile(
     r" (?P<relation>am|is|are|was|lives? in|works? (?:for|at|as)|studies at|moved to|knows?|likes?"
     r"|uses?|owns?|speaks?|costs?|has|have|leads?|manages?|belongs? to|reports? to|prefers?)"
     r" (?:(?:a|an|the) )?(?P<object>[^.;,]+?)"
-    r"(?:,? (?:since|from|as of|starting)(?: on)? (?P<since>[^.;,]+?))?"
+    r"(?:,? (?:since|from|as of|starting)(?: on)? (?P<since>[^.;]+?))?"
     r"(?P<later> now| anymore)?[.!]?$"
 )
 _CHINESE = re.compile(
