@@ -28,7 +28,8 @@ def split_task(assignment: Assignment, form: LineForm) -> str:
         if (place := question.find(thing.name)) >= 0
     ]
     plan = split_question(question, names)
-    return "\n".join(form.join(part) for part in (plan.parts if plan else (question,)))
+    lines = [form.join(part) for part in (plan.parts if plan else (question,))]
+    return "\n".join(line for line in lines if line) or form.nothing
 
 
 def imagine_passage(assignment: Assignment, form: LineForm) -> str:
@@ -40,7 +41,7 @@ def imagine_passage(assignment: Assignment, form: LineForm) -> str:
 
 def rewrite_question(assignment: Assignment, form: LineForm) -> str:
     """Return the question without phrases of politeness."""
-    return form.join(without_politeness(assignment.section("question", "text")))
+    return form.join(without_politeness(assignment.section("question", "text"))) or form.nothing
 
 
 def expand_question(assignment: Assignment, form: LineForm) -> str:
