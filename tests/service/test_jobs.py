@@ -195,7 +195,7 @@ def test_a_job_on_record_as_running_is_begun_again(tmp_path):
     runner = JobRunner(workspaces, records, most=1)
     runner.start()
     wait_until(lambda: records.find("one", job.id).state is JobState.FINISHED)
-    runner.close()
+    assert runner.close(wait_s=20)
     workspaces.close()
     records.close()
 
@@ -258,3 +258,34 @@ def test_a_job_that_is_told_to_stop_does_so_at_its_next_step():
     with pytest.raises(JobStopped):
         progress.enter("second")
     assert told == [("progress", "first")]
+
+
+def test_a_step_that_does_not_end_holds_the_server_up_no_longer_than_it_may(tmp_path, monkeypatch):
+    gate, begun = threading.Event(), threading.Event()
+
+    def hang(_workspace, _arguments, _progress):
+        begun.set()
+        gate.wait(20)
+        return {}
+
+    monkeypatch.setattr(runner_module, "WORK", {"communities": hang})
+    records = JobRecords.open(tmp_path / ".jobs.db")
+    workspaces = Workspaces(tmp_path, make_settings())
+    workspaces.create("one")
+    runner = JobRunner(workspaces, records, most=1)
+    job = runner.submit("one", "communities", {"rebuild": False})
+    assert begun.wait(20)
+    assert not runner.close(wait_s=0.01)
+    assert records.find("one", job.id).state is JobState.RUNNING
+    gate.set()
+    assert runner.close(wait_s=20)
+    workspaces.close()
+    records.close()
+
+
+def test_what_a_broken_off_upload_left_is_gone_at_the_next_start(tmp_path):
+    left = tmp_path / "one.files" / "incoming-x"
+    left.parent.mkdir()
+    left.write_text("half", encoding="utf-8")
+    with open_client(Place(tmp_path, make_settings())):
+        assert not left.exists()

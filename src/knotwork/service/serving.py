@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,12 @@ from knotwork.service.threads import Threads
 from knotwork.service.workspaces import SUFFIX, Workspaces
 
 RECORDS_FILE = ".knotwork-service.db"
+PAUSE_S = 15.0
+"""Seconds that jobs have to come to the end of a step once the server is told to stop."""
+
 _FAILURES_PER_MINUTE = 60
+
+_log = logging.getLogger("knotwork.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class Service:
     def start(self) -> None:
         """Go on with the jobs that were not finished."""
         if not self.place.read_only:
+            self.workspaces.discard_leftovers()
             self.jobs.start()
 
     def begin_closing(self) -> None:
@@ -89,9 +96,15 @@ class Service:
         self.jobs.pause()
 
     def close(self) -> None:
-        """Wait for jobs to pause and requests to end, and close all files."""
+        """Wait for jobs to pause and requests to end, and close all files.
+
+        A job whose step takes too long is left to the end of the process: its index is then as
+        after a kill, and it is begun again by the next server.
+        """
         self.begin_closing()
-        self.jobs.close()
+        if not self.jobs.close(wait_s=PAUSE_S):
+            _log.warning("a job did not pause in %g s; the next start begins it again", PAUSE_S)
+            return
         self.threads.close()
         self.workspaces.close()
         self.records.close()

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
 from knotwork.indexing.loaders.base import MEGABYTE, Source, show_size
-from knotwork.service.workspaces import UPLOADS, Workspace
+from knotwork.service.workspaces import INCOMING, UPLOADS, Workspace
 
 MOST_FOLDERS = 8
 _MOST_NAME_BYTES = 200
@@ -159,9 +159,7 @@ def keep_file(file: Spooled, place: PurePosixPath, workspace: Workspace) -> str:
     """
     workspace.uploads.mkdir(parents=True, exist_ok=True)
     target = workspace.uploads.joinpath(*place.parts)
-    with tempfile.NamedTemporaryFile(
-        dir=workspace.files, prefix="incoming-", delete=False
-    ) as beside:
+    with tempfile.NamedTemporaryFile(dir=workspace.files, prefix=INCOMING, delete=False) as beside:
         file.stream.seek(0)
         shutil.copyfileobj(file.stream, beside)
     waiting = Path(beside.name)

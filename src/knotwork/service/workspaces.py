@@ -21,6 +21,9 @@ DEFAULT_WORKSPACE = "default"
 SUFFIX = ".knot"
 FILES_SUFFIX = ".files"
 UPLOADS = "uploads"
+INCOMING = "incoming-"
+"""What the names of uploads begin with that are not whole yet."""
+
 _COMPANIONS = ("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm")
 
 
@@ -139,6 +142,12 @@ class Workspaces:
             with self._lock:
                 self._known.pop(name, None)
                 self._leaving.discard(name)
+
+    def discard_leftovers(self) -> None:
+        """Remove what uploads left that a kill broke off; no upload may be under way."""
+        base = self.path if self.is_folder else self.path.parent
+        for left in base.glob(f"*{FILES_SUFFIX}/{INCOMING}*"):
+            left.unlink(missing_ok=True)
 
     def opened(self) -> int:
         """Return how many are open."""

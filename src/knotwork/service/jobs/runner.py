@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ class JobRunner:
         self._workspaces = workspaces
         self._records = records
         self._most = most
-        self._pool = ThreadPoolExecutor(most, thread_name_prefix="knotwork-job")
+        self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.RLock()
         self._running: dict[str, Job] = {}
         self._cancelled: set[str] = set()
@@ -91,10 +91,15 @@ class JobRunner:
         with self._lock:
             self._pausing = True
 
-    def close(self) -> None:
-        """Pause, and wait until all jobs have stopped."""
+    def close(self, *, wait_s: float) -> bool:
+        """Pause, wait for running jobs to stop, and return whether all did in time."""
         self.pause()
-        self._pool.shutdown(wait=True)
+        end = time.monotonic() + wait_s
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
 
     def _dispatch(self) -> None:
         """Start what may start; called with the lock."""
@@ -108,7 +113,10 @@ class JobRunner:
                 busy.add(job.workspace)
                 self._running[job.id] = job
                 self._records.set_state(job.id, JobState.RUNNING)
-                self._pool.submit(self._run, job)
+                # Of no weight at the end: what a step has not written is as after a kill.
+                thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+                self._threads[job.id] = thread
+                thread.start()
 
     def _run(self, job: Job) -> None:
         """Do a job, note how it ended, and start the next one."""
@@ -120,6 +128,7 @@ class JobRunner:
                 # It stays on record as running, and so is begun again by the next server.
                 _log.exception("the end of job %s cannot be noted", job.id)
             self._running.pop(job.id, None)
+            self._threads.pop(job.id, None)
             self._cancelled.discard(job.id)
             self._dispatch()
 
