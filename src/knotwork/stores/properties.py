@@ -9,6 +9,8 @@ from knotwork.records import PropertyNode, PropertyValue, Relationship
 from knotwork.stores.queries import OWN_GRAPH
 
 _DEEPEST = 32
+PLAIN = frozenset([str, bool, int, float])
+"""Most values are of these types, and need no closer look."""
 
 
 def checked_name(name: str) -> str:
@@ -60,7 +62,8 @@ def _checked(owner: str, properties: Mapping[str, PropertyValue]) -> dict[str, P
     found: dict[str, PropertyValue] = {}
     for key, value in properties.items():
         if value is not None:
-            _require_value(value, f"`{key}` of `{owner}`", _DEEPEST)
+            if type(value) not in PLAIN:
+                _require_value(value, f"`{key}` of `{owner}`", _DEEPEST)
             found[key] = value
     return found
 

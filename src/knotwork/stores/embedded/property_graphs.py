@@ -9,7 +9,7 @@ from typing import NamedTuple
 from knotwork.records import PropertyNode, PropertyValue, Relationship
 from knotwork.stores.embedded.database import Database, Row
 from knotwork.stores.embedded.packing import pack_line, unpack_line
-from knotwork.stores.properties import checked_graph, checked_name
+from knotwork.stores.properties import PLAIN, checked_graph, checked_name
 
 _PUT_NODE = "INSERT INTO property_node VALUES (?, ?, ?, ?, ?)"
 _PUT_RELATIONSHIP = "INSERT INTO property_relationship VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -18,6 +18,8 @@ _RELATIONSHIPS = (
     "SELECT id, type, source, target, properties FROM property_relationship"
     " WHERE graph = ? ORDER BY position"
 )
+
+_pack = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class StoredGraph(NamedTuple):
@@ -83,10 +85,6 @@ def unpack_properties(data: str) -> dict[str, PropertyValue]:
     return found
 
 
-def _pack(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
 def _node_rows(key: int, nodes: Iterable[PropertyNode]) -> Iterator[tuple[int | str | bytes, ...]]:
     for position, node in enumerate(nodes):
         labels, properties = _pack(node.labels), _pack(_plain(node.properties))
@@ -105,5 +103,5 @@ def _edge_rows(
 def _plain(value: PropertyValue) -> PropertyValue:
     """Return a value in the types that JSON knows."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: v if type(v) in PLAIN else _plain(v) for key, v in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
