@@ -138,8 +138,8 @@ def ask_all(
 
 def show_tables(results: dict[str, Any]) -> Iterator[str]:
     """Yield the table of all patterns: means in percent, and paired differences in recall@5."""
-    yield "| set | pattern | R@2 | R@5 | R@10 | all@5 | − hybrid (won/lost) p | − graph (won/lost) p | own ms |"  # noqa: E501
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    yield "| set | pattern | R@2 | R@5 | R@10 | all@5 | − hybrid (won/lost) p | − graph (won/lost) p |"  # noqa: E501
+    yield "|---|---|--:|--:|--:|--:|--:|--:|"
     for name in (name for name in USUAL_SETS if "hybrid" in results.get(name, {})):
         rows = results[name]
         shown = f"{name} ({len(rows['hybrid']['values']['R@5'])})"
@@ -147,7 +147,7 @@ def show_tables(results: dict[str, Any]) -> Iterator[str]:
             values = rows[row]["values"]
             means = " | ".join(f"{100 * fmean(values[metric]):.1f}" for metric in METRICS)
             paired = " | ".join(_difference(rows, row, other) for other in ("hybrid", "graph"))
-            yield f"| {shown} | {row} | {means} | {paired} | {rows[row]['own_ms']:.0f} |"
+            yield f"| {shown} | {row} | {means} | {paired} |"
             shown = ""
 
 

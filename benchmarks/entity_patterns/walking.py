@@ -64,8 +64,12 @@ VARIANTS: dict[str, Variant] = {
     "beside the text": Variant(mix=1.0, covered=False),
     "beside the text, by coverage": Variant(mix=1.0),
     "query-weighted, beside the text, by coverage": Variant(query=1.0, mix=2.0),
-    "the same, damping 0.7": Variant(query=1.0, mix=1.0, walk=WalkSettings(damping=0.7)),
-    "the same, 5 passages to start": Variant(query=1.0, mix=1.0, walk=WalkSettings(seed_chunks=5)),
+    "query-weighted, half the mix, damping 0.7": Variant(
+        query=1.0, mix=1.0, walk=WalkSettings(damping=0.7)
+    ),
+    "query-weighted, half the mix, 5 passages to start": Variant(
+        query=1.0, mix=1.0, walk=WalkSettings(seed_chunks=5)
+    ),
 }
 
 
