@@ -22,6 +22,7 @@ SUBCOMMANDS = {
     "graph": ("stats", "names", "join", "part", "import", "export"),
     "keys": ("add", "list", "remove"),
     "schema": ("propose", "examples", "show"),
+    "tables": ("add", "list", "remove", "query"),
     "config": ("show",),
     "train": ("paths",),
 }

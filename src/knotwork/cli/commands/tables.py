@@ -1,0 +1,136 @@
+"""`knotwork tables`: tables beside the index, to be asked by SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knotwork.cli.app import show_examples
+from knotwork.cli.options import keep_common, with_session
+from knotwork.cli.session import Session
+from knotwork.cli.terminal import count_of
+from knotwork.errors import ConfigError
+from knotwork.stores.tables import TableFile, TableShape, tables_path
+
+
+@click.group(
+    epilog=show_examples(
+        "knotwork tables add sales.xlsx prices.csv",
+        'knotwork tables query "SELECT sum(amount) FROM sales"',
+        'knotwork search "average amount in the north" --retriever text_to_sql',
+    )
+)
+@keep_common
+def command() -> None:
+    """Keep tables of spreadsheets beside the index, and ask them by SQL, read-only."""
+
+
+@command.command(
+    epilog=show_examples(
+        "knotwork tables add sales.csv",
+        "knotwork tables add sales.xlsx prices.tsv",
+        "knotwork tables add sales.xlsx --store sales.knot --json",
+    )
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@with_session()
+def add(session: Session, *, files: tuple[Path, ...]) -> None:
+    """Add the tables of .csv, .tsv and .xlsx files, or put them in the place of older ones."""
+    from knotwork.indexing.tables import add_tables
+
+    tables = _open(session)
+    _show(session, [shape for path in files for shape in add_tables(tables, path)])
+
+
+@command.command(
+    name="list",
+    epilog=show_examples(
+        "knotwork tables list",
+        "knotwork tables list --store sales.knot",
+        "knotwork tables list --json | jq .tables",
+    ),
+)
+@with_session()
+def show(session: Session) -> None:
+    """List the tables with their columns."""
+    _show(session, _open(session).tables())
+
+
+@command.command(
+    epilog=show_examples(
+        "knotwork tables remove sales",
+        "knotwork tables remove sales --store sales.knot",
+        "knotwork tables remove sales_q1",
+    )
+)
+@click.argument("name")
+@with_session()
+def remove(session: Session, *, name: str) -> None:
+    """Remove a table."""
+    _open(session).remove(name)
+    session.terminal.note(f"Removed {name}.")
+
+
+@command.command(
+    epilog=show_examples(
+        'knotwork tables query "SELECT count(*) FROM sales"',
+        'knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5',
+        'knotwork tables query "SELECT max(day) FROM sales" --json',
+    )
+)
+@click.argument("statement")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Rows, at most.",
+)
+@with_session()
+def query(session: Session, *, statement: str, limit: int) -> None:
+    """Run one SELECT on the tables."""
+    result = _open(session).run(statement, row_limit=limit)
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "columns": list(result.columns),
+                "rows": [list(row) for row in result.rows],
+                "truncated": result.truncated,
+            }
+        )
+        return
+    rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
+    session.terminal.table(rows, header=result.columns)
+    more = " (--limit allows no more)" if result.truncated else ""
+    session.terminal.note(f"{count_of(len(rows), 'row')}{more}", style="dim")
+
+
+def _open(session: Session) -> TableFile:
+    path = tables_path(str(session.settings.store.path))
+    if path is None:
+        raise ConfigError("This index has no file, and so no tables beside it.")
+    return TableFile(path)
+
+
+def _show(session: Session, shapes: list[TableShape]) -> None:
+    if session.common.json:
+        tables = [
+            {
+                "name": shape.name,
+                "source": shape.source,
+                "rows": shape.rows,
+                "columns": [{"name": name, "type": kind} for name, kind in shape.columns],
+            }
+            for shape in shapes
+        ]
+        session.terminal.emit({"tables": tables})
+        return
+    session.terminal.table(
+        [
+            (shape.name, f"{shape.rows:,}", ", ".join(f"{n} {t}" for n, t in shape.columns))
+            for shape in shapes
+        ],
+        header=("table", "rows", "columns"),
+    )
