@@ -160,8 +160,8 @@ class IndexSettings:
     )
     questions: str = _setting(
         "none",
-        'whether to index questions that each chunk answers, for the retriever "questions": "rules"\n'
-        'makes them of its sentences, "model" asks a language model, a few chunks a call',
+        'whether to index questions that each chunk answers, for the retriever "questions": '
+        '"rules"\nmakes them of its sentences, "model" asks a language model, a few chunks a call',
         may_be_empty=False,
     )
     include: tuple[str, ...] = _setting(
