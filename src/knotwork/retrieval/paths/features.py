@@ -205,7 +205,7 @@ class PatternFeatures:
         text = " ".join([*names, *words]).lower()
         characters = Counter(c for c in text if c.isalnum())
         shared = (self._characters & characters).total()
-        either = (self._characters | characters).total()
+        either = self._characters.total() + characters.total() - shared
         own = set(content_terms(" ".join(words)))
         union = len(self._terms | own)
         return [
