@@ -16,7 +16,7 @@ from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.store_contract import add_document
 
 _PEOPLE = 24
-_TIMEOUT_S = 0.1
+_TIMEOUT_S = 0.05
 _LATE_S = 2.0
 _opened: list[str] | None = None
 

@@ -15,6 +15,7 @@ from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _LONGEST_PATTERN = 1_000
+_MOST_REPEATS = 10_000
 _COUNTS = regex.compile(r"\{\s*(\d*)\s*,?\s*(\d*)")
 
 Operator = Callable[[Value, Value], Value]
@@ -137,7 +138,7 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
     repeats = 1
     for counts in _COUNTS.findall(pattern):
         repeats *= max(1, *(int(count) for count in counts if count))
-        if repeats > _LONGEST_PATTERN:
+        if repeats > _MOST_REPEATS:
             raise QueryRefused("A regular expression repeats too often.")
     try:
         return regex.compile(pattern, regex.VERSION0)
