@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -9,11 +10,12 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from knotwork.errors import NotAuthenticated, NotPermitted
+from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
 from knotwork.service.keys import LOCAL_USER, AccessKey, KeyRole
 from knotwork.service.serving import Service, is_loopback
 from knotwork.service.workspaces import Workspace, no_workspace
 
+_log = logging.getLogger("knotwork.service")
 _scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
 
 _ADD_KEY = "Send it as: Authorization: Bearer KEY. Make one with: knotwork keys add NAME"
@@ -35,14 +37,15 @@ async def authenticate(
     """
     service = service_of(request)
     address = request.client.host if request.client else ""
+    has_keys = _has_keys(service)
     if credentials is not None:
         key = service.keys.find(credentials.credentials)
-        if key is None and (service.keys.listed() or not _is_local(request, address)):
+        if key is None and (has_keys or not _is_local(request, address)):
             service.failures.take(address)
             raise NotAuthenticated("The key is not known.", fix=_ADD_KEY)
         # Clients of OpenAI always send a key; one is as good as none where none is needed.
         key = key or LOCAL_USER
-    elif service.keys.listed():
+    elif has_keys:
         raise NotAuthenticated("The request has no key.", fix=_ADD_KEY)
     elif not _is_local(request, address):
         raise NotAuthenticated(
@@ -54,6 +57,19 @@ async def authenticate(
         key = LOCAL_USER
     service.rates.take(key.id or address)
     return key
+
+
+def _has_keys(service: Service) -> bool:
+    """Tell whether there are keys. Raises Overloaded, without a word of where they lie, while
+    their file cannot be read: then nobody is let in.
+    """
+    try:
+        return bool(service.keys.listed())
+    except ConfigError as error:
+        _log.error("%s", error)
+        raise Overloaded(
+            "The keys of this server cannot be read.", fix="Look at the log of the server."
+        ) from error
 
 
 def _is_local(request: Request, address: str) -> bool:
