@@ -14,8 +14,9 @@ from knotwork.retrieval.mentions import OWN_PAGE
 from knotwork.stores.base import Store
 
 _LEAST = 1e-3
-_SURE = 2.0
-"""Score of a bridge that is as good as a path whose words fit."""
+_SURE = 8.0
+"""Score of a bridge that is worth as much as a path of even odds: a stated relation whose words fit
+comes before what only stands in one sentence."""
 
 
 def bridge_paths(hits: Sequence[Hit], store: Store, *, most: int) -> list[GraphPath]:

@@ -83,7 +83,9 @@ class PathsRetriever:
         likely = [one for one in ranked if one.probability >= SHOWN_PROBABILITY][:MOST_PATHS]
         regular, other = self._part(cite_paths(likely, self._store, found=places))
         if not regular:
-            other += bridge_paths(base.hits, self._store, most=MOST_PATHS)
+            stated = {frozenset((hop.source, hop.target)) for path in other for hop in path.hops}
+            bridges = bridge_paths(base.hits, self._store, most=MOST_PATHS)
+            other += [path for path in bridges if frozenset(path.entity_ids) not in stated]
         paths = sorted([*regular, *other], key=lambda path: -path.score)[:MOST_PATHS]
         acting = [p for p in regular if p.scores["probability"] >= ACTS][:_MOST_ACTING]
         return replace(
