@@ -28,7 +28,6 @@ _OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
 @click.command(
     "eval",
     epilog=show_examples(
-        "knotwork eval data/hotpot",
         "knotwork eval data/hotpot --retrievers auto,bm25 --json",
         "knotwork eval data/hotpot --all --limit 50",
         "knotwork eval data/hotpot --hide-titles --plot recall.png",
