@@ -35,7 +35,8 @@ def printed(evidence, *, explain):
 
 def test_paths_and_rows_are_printed_and_steps_when_asked():
     text = printed(EVIDENCE, explain=False)
-    assert "path 1: Ada\ufffd[2J ←designed- Kestrel -part of→ Heron  0.500" in text
+    assert "path 1: Ada\ufffd[2J ←designed- Kestrel -part of→ Heron\n" in text
+    assert "→ Heron  0.500" in printed(EVIDENCE, explain=True)
     assert "MATCH (n) RETURN n.name, n.x" in text
     assert "with who = 'Ada'" in text
     assert "name 19" in text

@@ -100,7 +100,8 @@ def print_evidence(
     for result in evidence.results:
         print_result(terminal, result)
     for number, path in enumerate(evidence.paths[:_MOST_PATHS], start=1):
-        terminal.say(f"path {number}: {join_lines(path.text)}  {path.score:.3f}", style="magenta")
+        score = f"  {path.score:.3f}" if explain else ""
+        terminal.say(f"path {number}: {join_lines(path.text)}{score}", style="magenta")
     if not evidence.hits and not evidence.results:
         terminal.say("No passage found.")
     for rank, hit in enumerate(evidence.hits, start=1):
