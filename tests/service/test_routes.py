@@ -220,11 +220,11 @@ def test_every_response_keeps_browsers_careful_and_is_not_kept(client):
     assert client.get(f"{API}/workspaces").headers["cache-control"] == "no-store"
 
 
-def test_pages_that_were_not_built_are_explained_without_a_request_elsewhere(client):
+def test_pages_that_are_not_there_are_explained_without_a_request_elsewhere(client):
     for path in ("/", "/ui", "/ui/documents/1"):
         page = client.get(path)
         assert page.status_code == 200
-        assert "not built" in page.text
+        assert "no web pages" in page.text
         assert "http" not in page.text.replace("html", "")
 
 

@@ -1,4 +1,4 @@
-"""The web pages, where they were built; else a page that says how to get them."""
+"""The web pages, where there are any; else a page that says what works without."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ _WITHOUT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Knotwork</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <h1>Knotwork is running</h1>
-<p>Its web pages were not built with this installation. The programs' interface works:
+<p>There are no web pages in this installation. The programs' interface works:
 <a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes it, and
 <code>/v1</code> is for clients of OpenAI.</p>
-<p>To have the pages too, install a released wheel, or build them in the source tree with Node; see
-<code>docs/service.md</code>.</p>
 </html>
 """
 
