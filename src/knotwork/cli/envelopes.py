@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from knotwork.cli.costs import describe_made, describe_money, describe_usage
-from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
+from knotwork.indexing.report import EventKind, IndexEvent, IndexReport, describe_counts
 from knotwork.records import (
     Answer,
     Chunk,
@@ -201,22 +201,7 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
     """Return the object of `index --json`."""
     seconds = {stage: round(value, 3) for stage, value in report.seconds.items()}
     described: dict[str, Any] = {
-        "added": report.added,
-        "changed": report.changed,
-        "unchanged": report.unchanged,
-        "removed": list(report.removed),
-        "skipped": [asdict(failure) for failure in report.failures],
-        "chunks": report.chunks,
-        "sentences": report.sentences,
-        "mentions": report.mentions,
-        "relations": report.relations,
-        "index": {
-            "documents": report.total_documents,
-            "chunks": report.total_chunks,
-            "entities": report.total_entities,
-        },
-        "embedder": report.embedder,
-        "embedded": report.embedded,
+        **describe_counts(report),
         "reused": report.reused,
         "without_vectors": report.without_vectors,
         "seconds": seconds,

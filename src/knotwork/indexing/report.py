@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from knotwork.inference.chat import TokenUsage
 from knotwork.records import ReadingStatus
@@ -144,6 +144,28 @@ class IndexReport:
         lines += [f"Failed: {f.uri}: {f.message}" for f in self.failures]
         lines += self.notes
         return "\n".join(lines)
+
+
+def describe_counts(report: IndexReport) -> dict[str, Any]:
+    """Return what a run counted, as values for JSON."""
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "unchanged": report.unchanged,
+        "removed": list(report.removed),
+        "skipped": [asdict(failure) for failure in report.failures],
+        "chunks": report.chunks,
+        "sentences": report.sentences,
+        "mentions": report.mentions,
+        "relations": report.relations,
+        "index": {
+            "documents": report.total_documents,
+            "chunks": report.total_chunks,
+            "entities": report.total_entities,
+        },
+        "embedder": report.embedder,
+        "embedded": report.embedded,
+    }
 
 
 class IndexingInterrupted(KeyboardInterrupt):

@@ -18,12 +18,9 @@ from knotwork.records import (
 from knotwork.retrieval.entity.answering import TrailReader
 from knotwork.retrieval.entity.grounding import DEFAULT_GROUNDING, GroundingSettings
 from knotwork.retrieval.entity.seeds import (
-    add_other_names,
-    merge_seeds,
-    named_seeds,
+    keyword_seeds,
     scores_of,
     seed_names,
-    worded_seeds,
 )
 from knotwork.retrieval.entity.walks import WalkLimits, walk_from
 from knotwork.retrieval.question import Question, read_question
@@ -31,7 +28,6 @@ from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Store
 from knotwork.text.terms import content_terms
 
-MOST_SEEDS = 8
 _CO_OCCURS = 0.4
 _RELATED = 0.6
 _ASKED = 0.4
@@ -72,14 +68,9 @@ class ExploreRetriever:
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
-        seeds = merge_seeds(
-            named_seeds(question),
-            worded_seeds(question, self._store, most=MOST_SEEDS),
-            most=MOST_SEEDS,
-        )
+        seeds = keyword_seeds(question, self._store)
         if not seeds:
             return Evidence(query, self.name, notes=("No entity has a word of the question.",))
-        seeds = add_other_names(seeds, self._store)
         trail = walk_from(
             scores_of(seeds), store=self._store, gain=WordGain(question), limits=self._limits
         )

@@ -12,12 +12,9 @@ from knotwork.retrieval.entity.grounding import DEFAULT_GROUNDING, GroundingSett
 from knotwork.retrieval.entity.ontology_derived import derive_ontology
 from knotwork.retrieval.entity.ontology_rules import Ontology, default_ontology, load_ontology
 from knotwork.retrieval.entity.seeds import (
-    add_other_names,
-    merge_seeds,
-    named_seeds,
+    keyword_seeds,
     scores_of,
     seed_names,
-    worded_seeds,
 )
 from knotwork.retrieval.entity.walks import WalkLimits, walk_from
 from knotwork.retrieval.question import Question, read_question
@@ -27,7 +24,6 @@ from knotwork.text.terms import content_terms
 
 BUILT_IN = "default"
 DERIVED = "derived"
-_MOST_SEEDS = 8
 _RARITY = 1.0 / 3.0
 _UNASKED = 0.7
 """What an edge is worth of which the question holds no word."""
@@ -75,14 +71,9 @@ class OntologyRetriever:
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
-        seeds = merge_seeds(
-            named_seeds(question),
-            worded_seeds(question, self._store, most=_MOST_SEEDS),
-            most=_MOST_SEEDS,
-        )
+        seeds = keyword_seeds(question, self._store)
         if not seeds:
             return Evidence(query, self.name, notes=("No entity has a word of the question.",))
-        seeds = add_other_names(seeds, self._store)
         ontology = self._ontology()
         gain = OntologyGain(ontology, question)
         trail = walk_from(scores_of(seeds), store=self._store, gain=gain, limits=self._limits)

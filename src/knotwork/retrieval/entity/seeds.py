@@ -16,6 +16,8 @@ NAMED = "named"
 WORDED = "words"
 NEAR = "vector"
 
+MOST_KEYWORDS = 8
+"""Entities that the words of a question lead to, their other names not counted."""
 _WORDED_CANDIDATES = 60
 _WORDED_TRUST = 0.5
 """What an entity of which the question holds the words is worth beside one that it names."""
@@ -55,6 +57,13 @@ def worded_seeds(question: Question, store: Store, *, most: int) -> list[Seed]:
         score = _WORDED_TRUST * share * math.sqrt(information) * rare
         found.append(Seed(entity, score, WORDED))
     return _best(found, most)
+
+
+def keyword_seeds(question: Question, store: Store) -> list[Seed]:
+    """Return what the question names or has words of, under all names of each thing."""
+    worded = worded_seeds(question, store, most=MOST_KEYWORDS)
+    found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
+    return add_other_names(found, store) if found else []
 
 
 def near_seeds(question: Question, store: Store, *, most: int, least: float = 0.0) -> list[Seed]:
