@@ -12,12 +12,14 @@ import contextlib
 import inspect
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 REPR_CHARACTERS = 300
+SECONDS = re.compile(r"seconds=[\d.e-]+")
 
 Cell = dict[str, Any]
 
@@ -85,7 +87,8 @@ def _evaluate(
 def _show(value: Any) -> dict[str, list[str]]:  # noqa: ANN401
     plain = repr(value)
     if len(plain) > REPR_CHARACTERS:
-        plain = plain[:REPR_CHARACTERS] + " …"
+        # A time of more digits must not move the place where the text is cut.
+        plain = SECONDS.sub("seconds=…", plain)[:REPR_CHARACTERS] + " …"
     data = {"text/plain": plain.splitlines(keepends=True)}
     if hasattr(value, "_repr_html_"):
         data["text/html"] = value._repr_html_().splitlines(keepends=True)
