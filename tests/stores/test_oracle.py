@@ -124,7 +124,8 @@ def community_snapshot(store: Store) -> list[object]:
     assert isinstance(store, StoresCommunities)
     held = store.communities
     ids = [key for level in held.levels() for key in level]
-    return [held.communities(ids), held.stale(), held.reports(ids), held.of_entities(SEEDS)]
+    holding = [held.of_entities(SEEDS), held.of_chunks(CHUNKS)]
+    return [held.communities(ids), held.stale(), held.reports(ids), holding]
 
 
 @st.composite

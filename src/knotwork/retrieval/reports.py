@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from knotwork.inference.base import Embedder
@@ -11,7 +11,7 @@ from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, Evid
 from knotwork.retrieval.focus import find_focus
 from knotwork.retrieval.question import can_embed
 from knotwork.stores.base import Scored, Store
-from knotwork.stores.communities import CommunityStore, StoresCommunities
+from knotwork.stores.communities import CommunityStore, StoresCommunities, read_parents
 
 FEWEST_THEMES = 4
 """With fewer topmost communities an overview takes the largest one's parts in its place."""
@@ -119,7 +119,7 @@ def _rank(
     if embedder is not None and can_embed(embedder, question) and has_vectors:
         lists.append(vectors.search(embedder.embed([question])[0], k=_CANDIDATES))
     if evidence is not None:
-        lists.append(_votes(evidence, store, held))
+        lists.append(_votes(evidence, held))
     scores: defaultdict[str, float] = defaultdict(float)
     for found in lists:
         for rank, item in enumerate(found, start=1):
@@ -127,32 +127,15 @@ def _rank(
     return [Scored(i, scores[i]) for i in sorted(scores, key=lambda i: (-scores[i], i))]
 
 
-def _votes(evidence: Evidence, store: Store, held: CommunityStore) -> list[Scored]:
+def _votes(evidence: Evidence, held: CommunityStore) -> list[Scored]:
     """Return the communities that hold the passages found, the lowest level of each."""
-    hits = evidence.hits[:_VOTING_HITS]
-    around = communities_of_chunks([hit.chunk.id for hit in hits], store, held)
+    hits = [hit for hit in evidence.hits[:_VOTING_HITS] if hit.score > 0]
+    around = held.of_chunks([hit.chunk.id for hit in hits])
     votes: defaultdict[str, float] = defaultdict(float)
     for hit in hits:
-        inside = [c for c in around.get(hit.chunk.id, ()) if hit.score > 0]
-        for community in inside[-1:]:
-            votes[community.id] += hit.score
+        for lowest in around.get(hit.chunk.id, ())[-1:]:
+            votes[lowest] += hit.score
     return [Scored(i, votes[i]) for i in sorted(votes, key=lambda i: (-votes[i], i))]
-
-
-def communities_of_chunks(
-    chunk_ids: Sequence[str], store: Store, held: CommunityStore
-) -> dict[str, list[Community]]:
-    """Return the communities that hold each chunk, from the topmost to the lowest."""
-    mentions = store.graph.mentions(chunk_ids)
-    entities = {m.entity_id for found in mentions.values() for m in found}
-    by_entity = held.of_entities(entities)
-    known = held.communities({i for ids in by_entity.values() for i in ids})
-    result: dict[str, list[Community]] = {}
-    for chunk_id, found in mentions.items():
-        ids = dict.fromkeys(i for m in found for i in by_entity.get(m.entity_id, ()))
-        holding = [known[i] for i in ids if i in known and chunk_id in known[i].chunk_ids]
-        result[chunk_id] = sorted(holding, key=lambda c: (c.level, c.id))
-    return result
 
 
 def _largest(held: CommunityStore, most: int) -> list[Scored]:
@@ -181,7 +164,7 @@ def _by_extent(community: Community) -> tuple[int, str]:
 
 def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Scored]:
     """Leave out what lies inside, or around, a better one."""
-    above = ancestors((item.id for item in ranked), held)
+    above = _ancestors([item.id for item in ranked], read_parents(held))
     kept: list[Scored] = []
     for item in ranked:
         if item.id in above and not any(
@@ -191,22 +174,18 @@ def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Sco
     return kept
 
 
-def ancestors(community_ids: Iterable[str], held: CommunityStore) -> Mapping[str, Collection[str]]:
+def _ancestors(
+    community_ids: Iterable[str], parents: Mapping[str, str | None]
+) -> dict[str, list[str]]:
     """Return the communities around each one; those that are gone are absent."""
-    wanted = list(dict.fromkeys(community_ids))
-    known = held.communities(wanted)
-    frontier = {c.parent_id for c in known.values() if c.parent_id} - known.keys()
-    while frontier:
-        found = held.communities(frontier)
-        known |= found
-        frontier = {c.parent_id for c in found.values() if c.parent_id} - known.keys()
     result: dict[str, list[str]] = {}
-    for identifier in wanted:
-        if identifier not in known:
+    for identifier in community_ids:
+        if identifier not in parents:
             continue
-        chain, parent = [], known[identifier].parent_id
+        chain: list[str] = []
+        parent = parents[identifier]
         while parent is not None and parent not in chain:
             chain.append(parent)
-            parent = known[parent].parent_id if parent in known else None
+            parent = parents.get(parent)
         result[identifier] = chain
     return result

@@ -25,6 +25,9 @@ class CommunityStore(Protocol):
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
         """Return the communities of each entity, from the topmost to the lowest."""
 
+    def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the communities that hold each chunk, from the topmost to the lowest."""
+
     def stale(self) -> list[str]:
         """Return the ids of the communities that a removal touched since `replace`, ascending."""
 

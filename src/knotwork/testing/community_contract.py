@@ -70,6 +70,8 @@ class CommunityStoreContract:
             entity_id("bob"): [top.id, low.id],
             entity_id("ada"): [top.id],
         }
+        found = store.communities.of_chunks([content_id(2), content_id(1), _ABSENT])
+        assert found == {content_id(1): [top.id], content_id(2): [top.id, low.id]}
         assert store.communities.stale() == []
 
     def test_parents_are_those_of_the_communities(self, store: CommunityHoldingStore) -> None:

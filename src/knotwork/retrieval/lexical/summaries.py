@@ -7,6 +7,7 @@ summarization, 2004); that needs vectors.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -32,7 +33,7 @@ CENTRAL_SENTENCES = 5
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How well a group's summary answers to the question, from 0 to 1, and its passages."""
+    """How well a group's summary answers to the question, from 0 to 1, and its passages found."""
 
     title: str
     value: float
@@ -101,16 +102,19 @@ class SummariesRetriever:
         )
         if held is None or not ranked:
             return []
-        ids = [item.id for item in ranked]
-        communities, reports = held.communities(ids), held.reports(ids)
+        reports = held.reports([item.id for item in ranked])
+        inside: defaultdict[str, set[str]] = defaultdict(set)
+        for chunk_id, around in held.of_chunks([h.chunk.id for h in evidence.hits]).items():
+            for community_id in around:
+                inside[community_id].add(chunk_id)
         return [
             Summary(
                 reports[item.id].title if item.id in reports else item.id,
                 item.score / ranked[0].score,
-                frozenset(communities[item.id].chunk_ids),
+                frozenset(inside[item.id]),
             )
             for item in ranked
-            if item.id in communities and communities[item.id].chunk_ids
+            if item.id in inside
         ]
 
     def _sections(self, query: Query, evidence: Evidence) -> list[Summary]:

@@ -36,6 +36,11 @@ _OF_ENTITIES = (
     " CROSS JOIN community_member m ON m.entity = j.value"
     " CROSS JOIN community c ON c.id = m.community ORDER BY m.entity, c.level, c.id"
 )
+_OF_CHUNKS = (
+    "SELECT h.chunk, h.community FROM json_each(?) j"
+    " CROSS JOIN community_chunk h ON h.chunk = j.value"
+    " CROSS JOIN community c ON c.id = h.community ORDER BY h.chunk, c.level, c.id"
+)
 _MARK = (
     "UPDATE community SET stale = 1 WHERE id IN"
     " (SELECT m.community FROM json_each(?1) j"
@@ -121,11 +126,11 @@ class EmbeddedCommunities:
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
         """Return the communities of each entity, from the topmost to the lowest."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        packed = pack_keys(key for _, key in keys_of(entity_ids))
-        for entity, community in self._database.rows(_OF_ENTITIES, (packed,)):
-            found[int_to_id(entity)].append(int_to_id(community))
-        return dict(found)
+        return self._holding(_OF_ENTITIES, entity_ids)
+
+    def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the communities that hold each chunk, from the topmost to the lowest."""
+        return self._holding(_OF_CHUNKS, chunk_ids)
 
     def stale(self) -> list[str]:
         """Return the ids of the communities that a removal touched since `replace`, ascending."""
@@ -179,6 +184,13 @@ class EmbeddedCommunities:
         rows = self._database.rows(_REPORTS, (pack_keys(keys.values()),))
         found = {key: _report(int_to_id(key), *columns) for key, *columns in rows}
         return {identifier: found[key] for identifier, key in keys.items() if key in found}
+
+    def _holding(self, statement: str, ids: Collection[str]) -> dict[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        packed = pack_keys(key for _, key in keys_of(ids))
+        for key, community in self._database.rows(statement, (packed,)):
+            found[int_to_id(key)].append(int_to_id(community))
+        return dict(found)
 
     def _write(self, communities: Sequence[Community]) -> None:
         database = self._database

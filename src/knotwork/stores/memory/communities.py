@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from knotwork.records import Community, CommunityReport
@@ -41,12 +41,20 @@ class MemoryCommunities:
         return {key: stored[key].parent_id for key in sorted(stored)}
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        wanted = set(entity_ids)
+        return self._holding(entity_ids, lambda community: community.entity_ids)
+
+    def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
+        return self._holding(chunk_ids, lambda community: community.chunk_ids)
+
+    def _holding(
+        self, ids: Collection[str], held_by: Callable[[Community], Collection[str]]
+    ) -> dict[str, list[str]]:
+        wanted = set(ids)
         found: dict[str, list[str]] = {}
         stored = self._state().communities.values()
         for community in sorted(stored, key=lambda c: (c.level, c.id)):
-            for entity in wanted.intersection(community.entity_ids):
-                found.setdefault(entity, []).append(community.id)
+            for held in wanted.intersection(held_by(community)):
+                found.setdefault(held, []).append(community.id)
         return found
 
     def stale(self) -> list[str]:
