@@ -5,11 +5,15 @@ The sessions use the environment that runs nox: install `.[local,dev]` into it f
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import venv
+import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from sysconfig import get_paths
+from types import ModuleType
 
 import nox
 
@@ -20,6 +24,9 @@ nox.options.stop_on_first_error = False
 ROOT = Path(__file__).parent
 CHECKED = ("src", "tests", "scripts", "benchmarks", "noxfile.py")
 WARNING_LINES, MOST_LINES = 350, 500
+BUILD_WEB = ROOT / "scripts" / "build_web.py"
+PAGES = ROOT / "src" / "knotwork" / "service" / "web"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def paths() -> list[str]:
@@ -69,9 +76,28 @@ def find_modules(place: Path) -> list[Path]:
 
 
 @nox.session
+def web(session: nox.Session) -> None:
+    """Check the web pages, and build them into the package; skipped without Node.js."""
+    missing = load_script(BUILD_WEB).missing_tool()
+    if missing:
+        session.skip(f"{missing} The web pages are neither checked nor built.")
+    session.run(sys.executable, str(BUILD_WEB), "--check")
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, in random order, with warnings as errors."""
-    run_module(session, "pytest", "-q", *session.posargs)
+    """Run the tests but those in a browser, in random order, with warnings as errors."""
+    run_module(session, "pytest", "-q", "--ignore=tests/browser", *session.posargs)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Use the built pages in Chromium; skipped without one, and where nothing is built."""
+    if not (PAGES / "index.html").is_file():
+        session.skip("The web pages are not built, so that none was used in a browser.")
+    if not any(map(shutil.which, BROWSERS)):
+        session.skip(f"None of {', '.join(BROWSERS)} is there: no page was used in a browser.")
+    run_module(session, "pytest", "-q", "tests/browser", *session.posargs)
 
 
 @nox.session
@@ -81,6 +107,7 @@ def wheel(session: nox.Session) -> None:
         place = Path(folder)
         run_module(session, "build", "--no-isolation", "--wheel", "--outdir", folder)
         (built,) = place.glob("*.whl")
+        check_pages(session, built)
         python = make_environment(place / "venv")
         session.run(sys.executable, "-m", "pip", "--python", str(python), "install", "-q",
                     "--no-deps", "--no-index", str(built))  # fmt: skip
@@ -90,6 +117,32 @@ def wheel(session: nox.Session) -> None:
         session.run(str(python.with_name("knotwork")), "--version")
         without_model = {"KNOTWORK_EMBEDDING_MODEL": "none"}
         session.run(str(python), "-m", "knotwork", "demo", env=without_model, silent=True)
+
+
+def check_pages(session: nox.Session, built: Path) -> None:
+    """Check that a wheel has the pages that are built, all of them and no others."""
+    room = PAGES.relative_to(ROOT / "src").as_posix()
+    with zipfile.ZipFile(built) as wheel:
+        held = {name for name in wheel.namelist() if name.startswith(f"{room}/")}
+    wanted = {file.relative_to(ROOT / "src").as_posix() for file in find_files(PAGES)}
+    if held != wanted:
+        session.error(f"the wheel has not the pages that are built: {sorted(held ^ wanted)}")
+    session.log(f"the wheel has {len(held)} files of web pages")
+
+
+def find_files(place: Path) -> list[Path]:
+    """Return all files below a place, which need not be there."""
+    return sorted(file for file in place.rglob("*") if file.is_file())
+
+
+def load_script(path: Path) -> ModuleType:
+    """Return a script of ours as a module."""
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def make_environment(place: Path) -> Path:

@@ -220,14 +220,6 @@ def test_every_response_keeps_browsers_careful_and_is_not_kept(client):
     assert client.get(f"{API}/workspaces").headers["cache-control"] == "no-store"
 
 
-def test_pages_that_are_not_there_are_explained_without_a_request_elsewhere(client):
-    for path in ("/", "/ui", "/ui/documents/1"):
-        page = client.get(path)
-        assert page.status_code == 200
-        assert "no web pages" in page.text
-        assert "http" not in page.text.replace("html", "")
-
-
 def test_counts_are_by_route_and_name_no_workspace(place):
     with open_client(place) as client:
         client.post(f"{OPEN}/ask", json={"question": QUESTION})

@@ -1,7 +1,8 @@
-"""The web pages, where there are any; else a page that says what works without."""
+"""The web pages, where there are any; else a page that says how to get them."""
 
 from __future__ import annotations
 
+import mimetypes
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,13 +15,24 @@ from starlette.types import Scope
 PAGES = Path(str(files("knotwork.service"))) / "web"
 """Where the build puts the pages."""
 
-_WITHOUT = """<!doctype html>
+BUILD_COMMAND = "python3 scripts/build_web.py"
+
+_ASSETS = "assets/"
+_FOR_EVER = "public, max-age=31536000, immutable"
+"""For files whose names hold a hash of what is in them."""
+
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+"""A machine may call these something else, and browsers then run none of them."""
+
+_WITHOUT = f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Knotwork</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <h1>Knotwork is running</h1>
-<p>There are no web pages in this installation. The programs' interface works:
-<a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes it, and
-<code>/v1</code> is for clients of OpenAI.</p>
+<p>There are no web pages in this installation. With Node.js 20 or newer, this builds them in a copy
+of the source: <code>{BUILD_COMMAND}</code>. Where the package was not installed with
+<code>-e</code>, install it again after that, and start the server anew.</p>
+<p>All else works: <a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes the interface
+for programs, and <code>/v1</code> is for clients of OpenAI.</p>
 </html>
 """
 
@@ -31,16 +43,26 @@ class Pages(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return a file, or the page."""
         try:
-            return await super().get_response(path, scope)
+            response = await super().get_response(path, scope)
         except HTTPException as error:
             if error.status_code != 404 or "." in path.rpartition("/")[2]:
                 raise
-            return await super().get_response("index.html", scope)
+            response = await super().get_response("index.html", scope)
+        is_asset = path.replace("\\", "/").startswith(_ASSETS)
+        response.headers["Cache-Control"] = _FOR_EVER if is_asset else "no-cache"
+        return response
+
+
+def has_pages(folder: Path = PAGES) -> bool:
+    """Tell whether the pages were built into a folder."""
+    return (folder / "index.html").is_file()
 
 
 def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
     """Serve the pages below /ui, and lead there from /."""
-    if (folder / "index.html").is_file():
+    if has_pages(folder):
+        for suffix, kind in _TYPES.items():
+            mimetypes.add_type(kind, suffix)
         app.mount("/ui", Pages(directory=folder, html=True), name="ui")
 
         @app.get("/", include_in_schema=False)

@@ -51,6 +51,7 @@ def command(
 
     require_extra()
     from knotwork.service import make_app
+    from knotwork.service.pages import BUILD_COMMAND, has_pages
     from knotwork.service.running import KnotworkServer
     from knotwork.service.serving import Place
 
@@ -71,6 +72,12 @@ def command(
             session.terminal.emit({"address": address})
         else:
             session.terminal.say(f"Serving {served.path} at {address}")
+            if not has_pages():
+                session.terminal.note(
+                    f"It has no web pages; with Node.js, {BUILD_COMMAND} makes them in a copy of "
+                    "the source.",
+                    style="dim",
+                )
             session.terminal.note("Stop it with Ctrl-C.", style="dim")
         sys.stdout.flush()
 

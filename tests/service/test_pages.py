@@ -1,0 +1,59 @@
+"""The web pages, with and without a build."""
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from knotwork.service.pages import BUILD_COMMAND, add_pages, has_pages
+
+ROOT = Path(__file__).parents[2]
+
+
+def open_pages(folder):
+    app = FastAPI()
+    add_pages(app, folder)
+    return TestClient(app)
+
+
+@pytest.fixture
+def built(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.html").write_text("<title>The page</title>", encoding="utf-8")
+    (tmp_path / "assets" / "main-1a2b.js").write_text("start()", encoding="utf-8")
+    return tmp_path
+
+
+def test_without_a_build_every_page_says_how_to_get_them_and_asks_for_nothing_elsewhere(tmp_path):
+    assert not has_pages(tmp_path)
+    with open_pages(tmp_path) as client:
+        for path in ("/", "/ui", "/ui/default/graph"):
+            page = client.get(path)
+            assert page.status_code == 200
+            assert "no web pages" in page.text
+            assert BUILD_COMMAND in page.text
+            assert "http" not in page.text.replace("html", "")
+
+
+def test_the_command_that_is_named_is_there():
+    assert (ROOT / BUILD_COMMAND.split()[1]).is_file()
+
+
+def test_every_address_below_ui_is_the_page_but_files_are_themselves(built):
+    assert has_pages(built)
+    with open_pages(built) as client:
+        for path in ("/", "/ui", "/ui/", "/ui/default/graph", "/ui/default/ask?q=1"):
+            assert "The page" in client.get(path).text, path
+        script = client.get("/ui/assets/main-1a2b.js")
+        assert script.text == "start()"
+        assert script.headers["content-type"].startswith("text/javascript")
+        assert client.get("/ui/assets/gone-3c4d.js").status_code == 404
+        assert client.get("/ui/../conftest.py").status_code == 404
+
+
+def test_files_with_a_hash_are_kept_and_the_page_is_looked_at_anew(built):
+    with open_pages(built) as client:
+        assert "immutable" in client.get("/ui/assets/main-1a2b.js").headers["cache-control"]
+        for path in ("/ui/", "/ui/default/graph"):
+            assert client.get(path).headers["cache-control"] == "no-cache"
