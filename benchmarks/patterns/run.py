@@ -14,15 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
-import numpy as np
+from known_vectors import EMBEDDER, KnownVectors
 from measures import measure_budget
 from sets import MULTI_HOP, SETS, BenchmarkSet
 from table import fill_table
@@ -30,16 +28,17 @@ from table import fill_table
 from knotwork.evaluation.datasets import Dataset, load_dataset
 from knotwork.evaluation.metrics import METRICS
 from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
+from knotwork.indexing.communities import refresh_communities, refresh_reports
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.questions import QUESTIONS, QuestionWriter, put_questions
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder, FloatMatrix
 from knotwork.records import Extraction
+from knotwork.retrieval.registry import retriever_names
+from knotwork.retrieval.reports import communities_of
 from knotwork.stores.base import Store
 from knotwork.stores.registry import open_store
 from knotwork.transform.registry import make_extractor
 
-EMBEDDER = "local:all-MiniLM-L6-v2"
 USUAL_SETS = (
     *MULTI_HOP,
     "popqa300",
@@ -51,6 +50,8 @@ KEPT = ("recall@2", "recall@5", "recall@10", "all_gold@5")
 PATTERNS = (
     "hybrid",
     "graph",
+    "bm25",
+    "dense",
     "sentence_window",
     "siblings",
     "parent_child",
@@ -58,6 +59,22 @@ PATTERNS = (
     "top_down",
     "summaries",
     "questions",
+    "pagerank",
+    "explore",
+    "explore(depth=1)",
+    "entity_vectors",
+    "graph_vector",
+    "graph_vector(depth=0)",
+    "ontology",
+    "ontology(ontology=derived)",
+    "drill_down",
+    "communities",
+    "communities(level=0)",
+    "paths",
+    "cypher_templates",
+    "dynamic_cypher",
+    "text_to_cypher",
+    "text_to_sql",
     "rewrite > graph",
     "hyde > graph",
     "expand > graph",
@@ -68,34 +85,17 @@ PATTERNS = (
     "graph > diversify",
     "graph > prune",
     "bm25 + dense",
-    "graph + pagerank",
     "graph + hybrid",
+    "graph + pagerank",
+    "graph + paths",
+    "decompose > graph + paths",
 )
-
-
-class KnownVectors:
-    """An embedder that remembers questions, so that patterns are not timed by its model."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.name = embedder.name
-        self.languages = getattr(embedder, "languages", frozenset())
-        self.dimension = embedder.dimension
-        self.embed_passages = embedder.embed_passages
-        self._known: dict[str, Any] = {}
-        self.seconds = 0.0
-
-    def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        started = time.perf_counter()
-        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if missing:
-            rows = self._embedder.embed(missing)
-            self._known |= dict(zip(missing, rows, strict=True))
-        self.seconds += time.perf_counter() - started
-        return np.stack([self._known[text] for text in texts])
+"""Every retriever that needs no model, then compositions."""
 
 
 def main() -> None:
+    left_out = {*retriever_names(model=False)} - {"auto", *PATTERNS}
+    assert not left_out, f"PATTERNS lacks {left_out}"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="the folder with a folder for each set")
     parser.add_argument("--output", type=Path, required=True, help="the results file, in JSON")
@@ -135,6 +135,7 @@ def measure_set(
             splitter=measured.splitter,
         ):
             pass
+        add_communities(store, embedder)
         entry = results.setdefault(name, {})
         for pattern in options.patterns.split(";"):
             known = entry.get(pattern.strip())
@@ -149,6 +150,14 @@ def measure_set(
             report(name, pattern.strip(), entry[pattern.strip()])
     finally:
         store.close()
+
+
+def add_communities(store: Store, embedder: KnownVectors) -> None:
+    """Find the communities of an index that has none, with extractive reports."""
+    held = communities_of(store)
+    if held is not None and not held.levels():
+        refresh_communities(store)
+        refresh_reports(store, embedding=Embedding(embedder))
 
 
 def add_questions(store: Store, embedder: KnownVectors) -> None:

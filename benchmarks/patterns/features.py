@@ -1,6 +1,6 @@
 """Measure whether graph features help: in a context for a model, and in ranking passages.
 
-    python benchmarks/entity_patterns/features.py --data ../shared/bench/qa --cache DIR
+    python benchmarks/patterns/features.py --data ../shared/bench/qa --cache DIR
 
 The first table is a proxy, without a model: the share of questions of which a known answer stands
 in what a model would read, under the same budget of tokens, with other parts in it. The second adds
@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 import numpy as np
 from graph_facts import KINDS, read_graph_facts
+from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
-from measure import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
 from knotwork.evaluation.answers import contains_answer, is_verdict

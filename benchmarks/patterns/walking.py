@@ -1,6 +1,6 @@
 """Ways to walk by PageRank that are measured and not part of the package.
 
-    python benchmarks/entity_patterns/walking.py --data ../shared/bench/qa --cache DIR
+    python benchmarks/patterns/walking.py --data ../shared/bench/qa --cache DIR
 
 Edges weighed by how well their passage answers, a start at the entities whose vectors are nearest,
 and the walk as one part of a score beside the text of a passage, by what this covers of the
@@ -19,10 +19,11 @@ from statistics import fmean
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 import numpy as np
-from measure import EMBEDDER, METRICS, KnownVectors
+from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
 from knotwork.evaluation.datasets import load_dataset
+from knotwork.evaluation.metrics import METRICS
 from knotwork.evaluation.runner import index_path
 from knotwork.evaluation.significance import compare_paired
 from knotwork.graph.pagerank import personalized_pagerank
@@ -39,6 +40,7 @@ from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 from knotwork.stores.registry import open_store
 
+MEASURES = {name: METRICS[name] for name in ("recall@2", "recall@5", "recall@10", "all_gold@5")}
 DEPTH = 50
 MIXED = 200
 
@@ -165,13 +167,13 @@ def main() -> None:
         plain: list[float] = []
         for row, variant in VARIANTS.items():
             walk = VariantWalk(variant, store, known)
-            values: dict[str, list[float]] = {metric: [] for metric in METRICS}
+            values: dict[str, list[float]] = {metric: [] for metric in MEASURES}
             for case in dataset.cases:
                 ranked = list(dict.fromkeys(uris[i] for i in walk.ranked(case.question)))
-                for metric, measure in METRICS.items():
+                for metric, measure in MEASURES.items():
                     values[metric].append(measure(ranked, case.gold))
-            plain = plain or values["R@5"]
-            compared = compare_paired(values["R@5"], plain)
+            plain = plain or values["recall@5"]
+            compared = compare_paired(values["recall@5"], plain)
             means = " | ".join(f"{100 * fmean(found):.1f}" for found in values.values())
             print(
                 f"| {name} | {row} | {means} | {100 * compared.difference:+.1f} "
