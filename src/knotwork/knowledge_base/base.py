@@ -5,24 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from knotwork.config import Settings
 from knotwork.errors import MissingExtra
-from knotwork.indexing.embedding import EMBEDDER_META, Embedding, check_embedder, holds_vectors
+from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
-from knotwork.inference.role_models import RoleModels, calls_path, forget_calls
+from knotwork.inference.role_models import RoleModels, forget_calls
+from knotwork.knowledge_base.asking import Asking
 from knotwork.knowledge_base.graph_import import GraphImporting
 from knotwork.knowledge_base.merging import Merging
 from knotwork.knowledge_base.querying import Querying
 from knotwork.knowledge_base.statistics import Statistics, read_statistics
-from knotwork.records import Answer, Direction, Document, Evidence, Query, Subgraph
+from knotwork.records import Document
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.base import LedgerEntry, Store
 
@@ -31,19 +31,10 @@ if TYPE_CHECKING:
     from knotwork.indexing.estimation import IndexEstimate
     from knotwork.indexing.exchange import ImportReport
     from knotwork.indexing.runs import IndexingRun, IndexOptions
-    from knotwork.synthesis.asking import Asker, AskOptions
-    from knotwork.synthesis.events import AskEvent
-
-MOST_RETRIEVERS = 64
-"""Kept for the next question, as anyone may compose new ones."""
-
-NO_VECTORS_NOTE = (
-    "Searched by full text and the knowledge graph alone: the vectors of this index are of "
-    "`{stored}`, which is not at hand."
-)
+    from knotwork.synthesis.asking import Asker
 
 
-class KnowledgeBase(Merging, GraphImporting, Querying):
+class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
     """One index with all that fills it and asks it.
 
     Reading from several threads is safe. Parts are made on first use: a knowledge base that only
@@ -187,87 +178,6 @@ class KnowledgeBase(Merging, GraphImporting, Querying):
         forget_calls(self.store.url, uris)
         return uris
 
-    def search(
-        self, question: str, *, retriever: str | None = None, k: int | None = None
-    ) -> Evidence:
-        """Return the passages that bear on a question, best first, each with its reasons.
-
-        ``retriever`` and ``k`` default to the settings. Raises UnknownName for an unknown
-        retriever, RetrievalError when it cannot work on this index, SchemaMismatch when the index
-        holds vectors of another embedder.
-        """
-        wanted = self.settings.retrieval
-        query = Query(question, wanted.k if k is None else k)
-        chosen, notes = self._retriever(retriever or wanted.retriever)
-        evidence = chosen.retrieve(query)
-        return _with_notes(evidence, notes)
-
-    def ask(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        **options: Unpack[AskOptions],
-    ) -> Answer:
-        """Answer a question from the documents, each statement with its citation.
-
-        Without a language model for answers in the settings the answer consists of sentences of
-        the documents. When they hold no answer, ``answered`` is False and ``reason`` says why. See
-        `AskOptions` for what a model may do, and `ask_events` for errors.
-        """
-        *_, last = self.ask_events(question, retriever=retriever, k=k, **options)
-        assert last.answer is not None, "the last event has the answer"
-        return last.answer
-
-    def ask_events(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        **options: Unpack[AskOptions],
-    ) -> Iterator[AskEvent]:
-        """Do what `ask` does, and yield every step, the model's words as they come.
-
-        The last event carries the answer. Calls to a model are kept beside the index: an equal
-        question costs nothing the second time. Raises as `search`, ConfigError when the model is
-        not set rightly, and ModelError when it fails and ``fallback`` is off.
-        """
-        from knotwork.synthesis.asking import Asker
-        from knotwork.synthesis.sources import index_sources
-
-        with self._lock:
-            if self._asker is None:
-                self._asker = Asker(self.store, self.settings, model=self._chat_model)
-        sources = index_sources(
-            self.store,
-            search=lambda text: self.search(text, retriever=retriever, k=k),
-            embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
-            concurrency=self.settings.llm.concurrency,
-        )
-        return self._asker.answer(question, sources, options)
-
-    def explore(
-        self,
-        names: str | Sequence[str],
-        *,
-        direction: Direction = "both",
-        depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
-    ) -> Subgraph:
-        """Walk the graph from entities by name: see `GraphStore.explore`.
-
-        Raises UnknownName with the nearest names when one means no entity.
-        """
-        from knotwork.retrieval.naming import resolve_names
-
-        seeds = resolve_names(self.store, [names] if isinstance(names, str) else names)
-        return self.store.graph.explore(
-            seeds, direction=direction, depth=depth, fan=fan, limit=limit
-        )
-
     @property
     def has_communities(self) -> bool:
         """Whether communities and reports are there and up to date with the documents."""
@@ -323,42 +233,6 @@ class KnowledgeBase(Merging, GraphImporting, Querying):
         return IndexingRun(
             self.store, self.settings, options, embedder=self.embedder, chat_model=self._chat_model
         )
-
-    def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
-        """Return the retriever of this name, with notes on what it lacks."""
-        from knotwork.retrieval.registry import build_retriever, may_ask_model
-
-        stored = self.store.meta().get(EMBEDDER_META, "")
-        embedder = self.embedder if stored else None
-        notes: tuple[str, ...] = ()
-        if embedder is not None:
-            check_embedder(self.store, embedder.name)
-        elif stored and holds_vectors(self.store):
-            notes = (NO_VECTORS_NOTE.format(stored=stored),)
-        key = (name, embedder is not None)
-        with self._lock:
-            if key not in self._retrievers:
-                if len(self._retrievers) >= MOST_RETRIEVERS:
-                    self._retrievers.clear()
-                self._retrievers[key] = build_retriever(
-                    name,
-                    store=self.store,
-                    embedder=embedder,
-                    model=self._keyword_model() if may_ask_model(name) else None,
-                )
-            return self._retrievers[key], notes
-
-    def _keyword_model(self) -> ChatModel | None:
-        """Return the model that retrievers ask, with the calls of this index; None without one."""
-        if self._search_models is None:
-            self._search_models = RoleModels(
-                self.settings.llm, path=calls_path(self.store.url), model=self._chat_model
-            )
-        return self._search_models.open("keyword")
-
-
-def _with_notes(evidence: Evidence, notes: tuple[str, ...]) -> Evidence:
-    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
 
 
 def _last_report(events: Iterator[IndexEvent]) -> IndexReport:
