@@ -26,6 +26,7 @@ from knotwork.errors import (
 from knotwork.indexing.embedding import EMBEDDER_META
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
+from knotwork.testing.model_server import ModelTestServer
 
 FACTS = {
     "team.md": "# The team\n\nAda Lovelace leads the Travel Office. Grace Hopper helps her.",
@@ -474,3 +475,16 @@ def test_triples_recorded_elsewhere_come_in_by_a_setting(tmp_path):
         pytest.raises(ConfigError, match=r"none\.jsonl"),
     ):
         kb.index_documents(documents)
+
+
+def test_a_served_reranker_is_asked_where_a_retriever_reranks(path, docs):
+    with ModelTestServer() as server:
+        options = {"rerank_model": "served:small", "rerank_base_url": server.url}
+        with knotwork.open(path, embedder=HashingEmbedder(32), **options) as kb:
+            kb.index(docs)
+            plain = kb.search("Who approves travel?", retriever="bm25")
+            assert not server.traffic.calls
+            moved = kb.search("Who approves travel?", retriever="bm25 > rerank(by=encoder)")
+            assert len(server.traffic.calls) == 1
+            assert {hit.chunk.id for hit in moved.hits} == {hit.chunk.id for hit in plain.hits}
+            assert all("rerank" in hit.scores for hit in moved.hits)

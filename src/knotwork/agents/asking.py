@@ -13,6 +13,7 @@ from knotwork.indexing.embedding import EMBEDDER_META
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, Evidence, Query
+from knotwork.retrieval.registry import may_rerank
 from knotwork.synthesis.answering import compose_answer
 
 
@@ -40,6 +41,7 @@ def ask_agent(
             store=store,
             embedder=embedder,
             model=models.open("keyword") if use_llm else None,
+            reranker=knowledge_base.reranker if any(map(may_rerank, tools)) else None,
             tools=tools,
             steps=steps,
             tokens=tokens,

@@ -13,6 +13,7 @@ from knotwork.agents.tools import DEFAULT_TOOLS, Tool, make_tools
 from knotwork.errors import UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranking import Reranker
 from knotwork.stores.base import Store
 
 AGENTS = {
@@ -31,6 +32,7 @@ def build_agent(
     store: Store,
     embedder: Embedder | None = None,
     model: ChatModel | None = None,
+    reranker: Reranker | None = None,
     tools: Sequence[str] = DEFAULT_TOOLS,
     steps: int = DEFAULT_STEPS,
     tokens: int | None = DEFAULT_TOKENS,
@@ -42,7 +44,7 @@ def build_agent(
     """
     if kind not in AGENTS:
         raise UnknownName("agent", kind, AGENTS)
-    made = make_tools(tools, store=store, embedder=embedder, model=model)
+    made = make_tools(tools, store=store, embedder=embedder, model=model, reranker=reranker)
     if kind == "reasoning":
         reasoner = GraphReasoner(
             store=store, embedder=embedder, model=model, text=next(iter(made.values())).retriever

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from knotwork.errors import RetrievalError
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranking import Reranker
 from knotwork.records import Evidence, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.registry import RETRIEVERS, build_retriever
@@ -36,6 +37,7 @@ def make_tools(
     store: Store,
     embedder: Embedder | None = None,
     model: ChatModel | None = None,
+    reranker: Reranker | None = None,
     options: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, Tool]:
     """Return tools by name, in the order of the names.
@@ -54,6 +56,7 @@ def make_tools(
                 store=store,
                 embedder=embedder,
                 model=model,
+                reranker=reranker,
                 options=(options or {}).get(name),
             ),
         )

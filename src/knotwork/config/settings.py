@@ -216,6 +216,28 @@ class RetrievalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankSettings:
+    """The model that reads a question and a passage together, for `rerank` and `paths`."""
+
+    model: str = _setting(
+        "none",
+        '"local:NAME" (a cross-encoder of sentence-transformers, or its folder), "served:NAME" '
+        '(a\nserver with /rerank: vLLM, llama.cpp, TEI, Jina, Cohere …) or "none"',
+        may_be_empty=False,
+    )
+    download: bool = _setting(
+        False, "whether to fetch a local model by name when it is not on this machine"
+    )
+    base_url: str = _setting(
+        "http://localhost:8000/v1", "the server of a served: model", may_be_empty=False
+    )
+    api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
+        None, 'the variable that holds its key, for example { env = "JINA_API_KEY" }'
+    )
+    timeout_s: float = _setting(30.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSettings:
     """How answers are composed."""
 
@@ -283,6 +305,7 @@ class Settings:
     index: IndexSettings = field(default_factory=IndexSettings)
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    rerank: RerankSettings = field(default_factory=RerankSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
 

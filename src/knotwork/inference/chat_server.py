@@ -7,7 +7,7 @@ import json
 import threading
 import weakref
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from knotwork.config import SecretRef
@@ -21,13 +21,20 @@ _LONGEST_CONNECT_S = 10.0
 _SPENT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _TOLD_OF_CALLS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
 _FIXES = {
-    401: 'Check the key, or name the variable that holds it: llm.api_key = { env = "NAME" }',
+    401: 'Check the key, or name the variable that holds it: SECTION.api_key = { env = "NAME" }',
     402: "Top up the account at the server.",
-    403: "Check that the key of llm.api_key may use this model.",
-    404: "Check the model's name and llm.base_url, which mostly ends in /v1.",
+    403: "Check that the key of SECTION.api_key may use this model.",
+    404: "Check the model's name and SECTION.base_url, which mostly ends in /v1.",
     413: "Lower index.chunk_tokens, or serve the model with a longer context.",
 }
-_BUSY_FIX = "Lower llm.concurrency, or set llm.requests_per_minute and llm.tokens_per_minute."
+_BUSY_FIXES = {
+    "llm": "Lower llm.concurrency, or set llm.requests_per_minute and llm.tokens_per_minute.",
+    "rerank": "Try again later, or rerank fewer passages: rerank(depth=10).",
+}
+_SLOW_FIXES = {
+    "llm": "Raise llm.timeout_s, or lower llm.concurrency.",
+    "rerank": "Raise rerank.timeout_s.",
+}
 _FAULT_FIX = "Try again later, or look into the log of the server."
 
 
@@ -45,18 +52,27 @@ class ChatServer:
     ``timeout_s`` is the longest silence of the server, not the length of a call. Nothing is
     followed to another host, as that would hand it the key. Raises ConfigError for an address that
     is none, MissingExtra without the SDK; the SDK is imported, and the key read, on first use.
+    ``section`` is that of the settings, for errors to name.
     """
 
-    def __init__(self, base_url: str, *, api_key: SecretRef | None, timeout_s: float) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: SecretRef | None,
+        timeout_s: float,
+        section: Literal["llm", "rerank"] = "llm",
+    ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(
                 f"`{base_url}` is not the address of a server.",
-                fix="Write llm.base_url with its scheme, such as http://localhost:8000/v1",
+                fix=f"Write {section}.base_url with its scheme, such as http://localhost:8000/v1",
             )
         if importlib.util.find_spec("openai") is None:
-            raise MissingExtra("A language model behind a server", "llm")
+            raise MissingExtra("A model behind a server", "llm")
         self.base_url = base_url.rstrip("/")
+        self.section = section
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._key = ""
@@ -201,9 +217,9 @@ class ChatServer:
             return Refusal(message, status=status, server_code=code, fix=fix)
         if status in TRANSIENT_STATUSES or status >= 500:
             wait_s = read_wait(headers or {})
-            fix = _BUSY_FIX if status == 429 else _FAULT_FIX
+            fix = _BUSY_FIXES[self.section] if status == 429 else _FAULT_FIX
             return ModelUnavailable(message, fix=fix, status=status, retry_after_s=wait_s)
-        fix = _FIXES.get(status, "")
+        fix = _FIXES.get(status, "").replace("SECTION", self.section)
         return Refusal(message, status=status, server_code=code, fix=fix)
 
     @property
@@ -260,13 +276,13 @@ class _Translation:
         if isinstance(error, openai.APITimeoutError):
             return ModelUnavailable(
                 f"`{url}` gave no answer within {server.timeout_s:g} s.",
-                fix="Raise llm.timeout_s, or lower llm.concurrency.",
+                fix=_SLOW_FIXES[server.section],
             )
         if isinstance(error, openai.APIConnectionError):
             reason = server.mask(str(error.__cause__ or error))
             return ModelUnavailable(
                 f"No connection to `{url}`: {reason}.",
-                fix="Check llm.base_url, and that the server runs.",
+                fix=f"Check {server.section}.base_url, and that the server runs.",
             )
         if isinstance(error, openai.APIError):
             return server.refuse(self._path, 500, error.body or error.message, None)

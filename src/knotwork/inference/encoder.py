@@ -30,7 +30,7 @@ class Encoder:
     """
 
     def __init__(self, source: str, *, download: bool) -> None:
-        with _quiet():
+        with quiet_libraries():
             self._model = _load(source, download=download)
         self._tokenizer = self._model.tokenizer
         self._tokenizer_lock = threading.Lock()
@@ -110,18 +110,18 @@ def _load(source: str, *, download: bool) -> Any:  # noqa: ANN401  untyped libra
     from sentence_transformers import SentenceTransformer
 
     # Hyperthreads count as cores to the system but not to torch, which leaves them idle by default.
-    torch.set_num_threads(_available_cores())
+    torch.set_num_threads(available_cores())
     try:
         model = SentenceTransformer(source, local_files_only=not download)
     except (OSError, ValueError, RuntimeError) as error:
         if Path(source).is_dir():
             raise ModelError(
-                f"The model in `{source}` cannot be loaded: {_first_line(error)}",
+                f"The model in `{source}` cannot be loaded: {first_line(error)}",
                 fix="Name a folder that sentence-transformers has saved.",
             ) from error
         raise ModelError(
             f"The model `{source}` is not on this machine, or cannot be loaded: "
-            f"{_first_line(error)}",
+            f"{first_line(error)}",
             fix="Name a folder, or allow the download: embedding.download = true",
         ) from error
     if not getattr(model.tokenizer, "is_fast", False):
@@ -145,18 +145,20 @@ def _to_tokens(
     return Tokens(tuple(ids[:head]), ids[head:end], starts, tuple(ids[end:]))
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its kind where it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_libraries() -> Iterator[None]:
     """Keep progress bars, notices and warnings of the libraries off the user's terminal."""
     from transformers.utils import logging as transformers_logging
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, holds_vectors
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranker_registry import open_reranker
+from knotwork.inference.reranking import Reranker
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.records import Answer, Direction, Evidence, Query, Subgraph
 from knotwork.retrieval.base import Retriever
@@ -38,12 +40,21 @@ class Asking:
     _chat_model: ChatModel | None
     _asker: Asker | None
     _search_models: RoleModels | None
+    _reranker: Reranker | None
     _retrievers: dict[tuple[str, bool], Retriever]
 
     if TYPE_CHECKING:
 
         @property
         def embedder(self) -> Embedder | None: ...
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The reranking model of the settings, or None when they name none."""
+        with self._lock:
+            if self._reranker is None:
+                self._reranker = open_reranker(self.settings.rerank)
+            return self._reranker
 
     def search(
         self, question: str, *, retriever: str | None = None, k: int | None = None
@@ -128,7 +139,7 @@ class Asking:
 
     def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
         """Return the retriever of this name, with notes on what it lacks."""
-        from knotwork.retrieval.registry import build_retriever, may_ask_model
+        from knotwork.retrieval.registry import build_retriever, may_ask_model, may_rerank
 
         stored = self.store.meta().get(EMBEDDER_META, "")
         embedder = self.embedder if stored else None
@@ -147,6 +158,7 @@ class Asking:
                     store=self.store,
                     embedder=embedder,
                     model=self._keyword_model() if may_ask_model(name) else None,
+                    reranker=self.reranker if may_rerank(name) else None,
                 )
             return self._retrievers[key], notes
 

@@ -27,6 +27,7 @@ from knotwork.errors import StoreError
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.base import KnowledgeBase
 from knotwork.knowledge_base.opening import open as open_knowledge_base
 from knotwork.knowledge_base.statistics import Statistics
@@ -232,6 +233,7 @@ async def open_async(
     read_only: bool = False,
     embedder: Embedder | None = None,
     chat_model: ChatModel | None = None,
+    reranker: Reranker | None = None,
     **overrides: object,
 ) -> AsyncIterator[AsyncKnowledgeBase]:
     """Open a knowledge base for an event loop as `knotwork.open` does, and close it afterwards."""
@@ -242,6 +244,7 @@ async def open_async(
         read_only=read_only,
         embedder=embedder,
         chat_model=chat_model,
+        reranker=reranker,
         **overrides,
     )
     async with AsyncKnowledgeBase(await asyncio.to_thread(begin), threads=threads) as opened:

@@ -16,6 +16,7 @@ from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
+from knotwork.inference.reranking import Reranker
 from knotwork.inference.role_models import RoleModels, forget_calls
 from knotwork.knowledge_base.asking import Asking
 from knotwork.knowledge_base.graph_import import GraphImporting
@@ -48,12 +49,14 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         *,
         embedder: Embedder | None = None,
         chat_model: ChatModel | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self.store = store
         self.settings = settings or Settings()
         self._embedder = embedder
         self._has_embedder = embedder is not None
         self._chat_model = chat_model
+        self._reranker = reranker
         self._asker: Asker | None = None
         self._search_models: RoleModels | None = None
         self._retrievers: dict[tuple[str, bool], Retriever] = {}

@@ -9,6 +9,7 @@ from knotwork.config.settings import setting_fields
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.base import KnowledgeBase
 from knotwork.notebook import teach_display
 from knotwork.stores.registry import open_store
@@ -21,6 +22,7 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     read_only: bool = False,
     embedder: Embedder | None = None,
     chat_model: ChatModel | None = None,
+    reranker: Reranker | None = None,
     **overrides: object,
 ) -> KnowledgeBase:
     """Open the knowledge base at ``path``, and make one if there is none; no model is loaded.
@@ -28,8 +30,8 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     ``settings`` are Settings, or the file to read them from; without them, `knotwork.toml` and the
     environment decide. ``overrides`` are single settings as SECTION_KEY, for example
     ``embedding_model="none"`` or ``index_chunk_tokens=300``. ``path`` is a file or ``memory:``,
-    by default ``store.path``. ``embedder`` and ``chat_model`` take the place of those in the
-    settings.
+    by default ``store.path``. ``embedder``, ``chat_model`` and ``reranker`` take the place of
+    those in the settings.
 
     Raises StoreNotFound when it is to be read only and is not there, SchemaMismatch when the file
     is no index of this version, ConfigError or UnknownName for wrong settings.
@@ -38,7 +40,7 @@ def open(  # noqa: A001 - `knotwork.open` is how it is called
     url = str(path) if path is not None else loaded.store.path
     store = open_store(url, read_only=read_only, create=not read_only)
     teach_display()
-    return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model)
+    return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model, reranker=reranker)
 
 
 def _settle(settings: Settings | str | Path | None, overrides: dict[str, object]) -> Settings:

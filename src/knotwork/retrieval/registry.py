@@ -10,9 +10,10 @@ from importlib import import_module
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranking import Reranker
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.grammar import is_expression
-from knotwork.retrieval.steps.registry import STEPS
+from knotwork.retrieval.steps.registry import STEPS, StepPattern
 from knotwork.stores.base import Store
 
 Options = Mapping[str, object]
@@ -22,14 +23,15 @@ Options = Mapping[str, object]
 class Pattern:
     """A retriever by the ``module:class`` that makes it, imported when it is asked for.
 
-    It is made with ``store`` and ``embedder``, with ``model`` where ``takes_model``, and with the
-    options of whoever asks, as keywords. ``needs_model`` says that it is nothing without one.
-    ``summary`` tells in a line what it is for.
+    It is made with ``store`` and ``embedder``, with ``model`` where ``takes_model``, ``reranker``
+    where ``takes_reranker``, and with the options of whoever asks, as keywords. ``needs_model``
+    says that it is nothing without one. ``summary`` tells in a line what it is for.
     """
 
     place: str
     summary: str
     takes_model: bool = False
+    takes_reranker: bool = False
     needs_model: bool = False
     needs_embedder: bool = False
 
@@ -83,6 +85,7 @@ RETRIEVERS: Mapping[str, Pattern] = {
     "paths": Pattern(
         "knotwork.retrieval.paths.retriever:PathsRetriever",
         "relations that lead from what is named to what is asked, as cited paths",
+        takes_reranker=True,
     ),
     "explore": Pattern(
         "knotwork.retrieval.entity.explore:ExploreRetriever",
@@ -147,12 +150,20 @@ def may_ask_model(name: str) -> bool:
     return "model" in words or any(p.takes_model or p.needs_model for p in found)
 
 
+def may_rerank(name: str) -> bool:
+    """Tell whether a retriever of this name or specification may ask a reranking model."""
+    words = set(re.findall(r"[\w-]+", name))
+    patterns: dict[str, Pattern | StepPattern] = {**RETRIEVERS, **STEPS}
+    return any(pattern.takes_reranker for known, pattern in patterns.items() if known in words)
+
+
 def build_retriever(
     name: str,
     *,
     store: Store,
     embedder: Embedder | None = None,
     model: ChatModel | None = None,
+    reranker: Reranker | None = None,
     options: Options | None = None,
 ) -> Retriever:
     """Build the retriever of this name, or composed as `specification` describes, over a store.
@@ -166,7 +177,9 @@ def build_retriever(
             raise UnknownName("retriever", name, retriever_names())
         from knotwork.retrieval.specification import build_specification
 
-        return build_specification(name, store=store, embedder=embedder, model=model)
+        return build_specification(
+            name, store=store, embedder=embedder, model=model, reranker=reranker
+        )
     pattern = RETRIEVERS[resolved]
     if pattern.needs_model and model is None:
         raise RetrievalError(
@@ -175,7 +188,11 @@ def build_retriever(
         )
     module, _, kind = pattern.place.partition(":")
     make = getattr(import_module(module), kind)
-    given = {"model": model} if pattern.takes_model or pattern.needs_model else {}
+    given: dict[str, object] = {}
+    if pattern.takes_model or pattern.needs_model:
+        given["model"] = model
+    if pattern.takes_reranker:
+        given["reranker"] = reranker
     try:
         retriever: Retriever = make(store=store, embedder=embedder, **given, **(options or {}))
     except TypeError as error:

@@ -16,6 +16,7 @@ from typing import Any
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.reranking import Reranker
 from knotwork.records import Evidence, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.fusion import FusedRetriever
@@ -51,10 +52,16 @@ class Means:
     store: Store
     embedder: Embedder | None = None
     model: ChatModel | None = None
+    reranker: Reranker | None = None
 
 
 def build_specification(
-    text: str, *, store: Store, embedder: Embedder | None = None, model: ChatModel | None = None
+    text: str,
+    *,
+    store: Store,
+    embedder: Embedder | None = None,
+    model: ChatModel | None = None,
+    reranker: Reranker | None = None,
 ) -> Retriever:
     """Build the retriever that a specification describes.
 
@@ -69,7 +76,7 @@ def build_specification(
             "are the most.",
             fix="Leave out steps before retrievers, or retrievers.",
         )
-    return _Builder(text, Means(store, embedder, model)).build(tree)
+    return _Builder(text, Means(store, embedder, model, reranker)).build(tree)
 
 
 def count_searches(node: Call | Sum | Pipeline) -> int:
@@ -172,6 +179,7 @@ class _Builder:
             store=means.store,
             embedder=means.embedder,
             model=means.model,
+            reranker=means.reranker,
             options=options,
         )
         return ComposedRetriever(show_specification(call), found) if options else found
@@ -200,6 +208,8 @@ class _Builder:
         given: dict[str, Any] = {"store": means.store, "embedder": means.embedder, "base": base}
         if step is not None and step.takes_model:
             given["model"] = means.model
+        if step is not None and step.takes_reranker:
+            given["reranker"] = means.reranker
         made: Retriever = kind(**given, **_checked(call, kind))
         return made
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork.errors import ModelUnavailable, UnknownName
+from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
 from knotwork.retrieval.registry import build_retriever
 from knotwork.retrieval.steps.diversify import similarities
@@ -208,6 +208,41 @@ def test_a_reranker_decides_within_its_depth(index, embedder):
     assert titles(moved) == [second, first, *rest]
     scores = [hit.score for hit in moved.hits]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_the_encoder_of_the_settings_is_asked_where_there_is_one(index, embedder):
+    def ask_with(text, reranker):
+        parts = {"store": index, "embedder": embedder, "reranker": reranker}
+        return build_retriever(text, **parts).retrieve(Query("silver lantern film", k=4))
+
+    plain = titles(ask_with("bm25", None))
+    turned = [*plain[1::-1], *plain[2:]]
+    reverse = ReverseReranker()
+    assert titles(ask_with("bm25 > rerank(depth=2, weight=1.0)", reverse)) == turned
+    assert titles(ask_with("bm25 > rerank(by=encoder, depth=2, weight=1.0)", reverse)) == turned
+    by_features = ask_with("bm25 > rerank(by=features)", None)
+    assert ask_with("bm25 > rerank(by=features)", reverse).hits == by_features.hits
+    assert ask_with("bm25 > rerank", None).hits == by_features.hits
+    with pytest.raises(RetrievalError, match="none is set") as raised:
+        ask_with("bm25 > rerank(by=encoder)", None)
+    assert "rerank.model" in raised.value.fix
+
+
+class SilentReranker:
+    """Behind a server that is down."""
+
+    name = "silent"
+
+    def score(self, question, texts):
+        raise ModelUnavailable("No connection.")
+
+
+def test_without_an_answer_of_the_encoder_the_order_stays_and_is_told(index, embedder):
+    base = build_retriever("bm25", store=index, embedder=embedder)
+    query = Query("silver lantern film", k=4)
+    kept = Rerank(store=index, base=base, reranker=SilentReranker()).retrieve(query)
+    assert kept.hits == base.retrieve(query).hits
+    assert kept.notes == ("The passages were not reranked: No connection.",)
 
 
 def test_a_model_rates_passages_in_one_call(index, embedder):

@@ -12,14 +12,16 @@ class StepPattern:
     """A step by the ``module:class`` that makes it, imported when it is asked for.
 
     It is a retriever around another: made with ``base``, ``store``, ``embedder``, with ``model``
-    where ``takes_model``, and with options as keywords. ``order`` says on which side of the
-    retriever it stands in a specification, ``searches`` how often it asks the retriever at most.
+    where ``takes_model``, ``reranker`` where ``takes_reranker``, and with options as keywords.
+    ``order`` says on which side of the retriever it stands in a specification, ``searches`` how
+    often it asks the retriever at most.
     """
 
     place: str
     summary: str
     order: Literal["before", "behind"]
     takes_model: bool = False
+    takes_reranker: bool = False
     searches: int = 1
 
 
@@ -71,5 +73,6 @@ STEPS: Mapping[str, StepPattern] = {
         "the best passages looked at again, with the question, by features, a model or an encoder",
         "behind",
         takes_model=True,
+        takes_reranker=True,
     ),
 }

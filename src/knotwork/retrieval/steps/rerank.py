@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.errors import ConfigError, ModelError, UnknownName
+from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.reranking import Reranker
@@ -22,7 +22,7 @@ from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 from knotwork.text.terms import content_terms
 
-WAYS = ("features", "model")
+WAYS = ("auto", "features", "encoder", "model")
 
 TEXT_CHARACTERS = 2_000
 """Of a passage that a model reads, the first so many."""
@@ -33,9 +33,10 @@ class Rerank:
 
     A hit's score becomes ``(1 - weight)`` of its own, in units of the best, and ``weight`` of the
     new judgement: ``by="features"`` how the question's words stand together in one sentence, in
-    their order and in the titles; ``"model"`` the ratings of a language model, all in one call. A
-    ``reranker``, such as the cross-encoder behind a `ServedReranker`, may be given in their place:
-    never in a specification, as a text from outside must not name the server that reads passages.
+    their order and in the titles; ``"encoder"`` the ``reranker``, a cross-encoder that the settings
+    name; ``"model"`` the ratings of a language model, all in one call. ``"auto"`` is "encoder"
+    where there is one, else "features". A specification cannot name the encoder, as a text from
+    outside must not choose the server that reads passages.
     """
 
     name = "rerank"
@@ -48,7 +49,7 @@ class Rerank:
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
         reranker: Reranker | None = None,
-        by: str = "features",
+        by: str = "auto",
         depth: int = 20,
         weight: float = -1.0,
     ) -> None:
@@ -60,9 +61,14 @@ class Rerank:
         self._store = store
         self._base = base
         self._model = require_model(model, self.name) if by == "model" else None
-        self._reranker = reranker
+        if by == "encoder" and reranker is None:
+            raise RetrievalError(
+                "`rerank(by=encoder)` needs a reranking model, and none is set.",
+                fix="Set rerank.model, or use by=features.",
+            )
+        self._reranker = reranker if by in {"auto", "encoder"} else None
         self._depth = depth
-        usual = 0.2 if by == "features" and reranker is None else 0.7
+        usual = 0.2 if self._reranker is None and self._model is None else 0.7
         self._weight = weight if weight >= 0 else usual
         self.requires = base.requires
 

@@ -1,0 +1,108 @@
+"""The local reranker, with random models that are made here."""
+
+import math
+
+import pytest
+
+from knotwork.config import RerankSettings
+from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName
+from knotwork.inference.cross_encoder import LocalReranker
+from knotwork.inference.reranker_registry import open_reranker
+from knotwork.inference.reranking import ServedReranker
+
+pytest.importorskip("sentence_transformers")
+
+WORDS = [
+    "the",
+    "old",
+    "bridge",
+    "was",
+    "built",
+    "of",
+    "stone",
+    "mayor",
+    "opened",
+    "it",
+    "in",
+    "who",
+    "when",
+    ".",
+    "?",
+]
+TEXTS = ["The bridge was built of stone.", "The mayor opened it.", "", "Who ? " * 200]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Return folders of random cross-encoders, by their number of scores for a pair."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    torch.manual_seed(7)
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "who", ".", "?"]
+    made = {}
+    for labels in (1, 3):
+        folder = tmp_path_factory.mktemp(f"labels{labels}")
+        (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+        tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), model_max_length=32)
+        tokenizer.save_pretrained(folder)
+        config = BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=32,
+            num_labels=labels,
+        )
+        BertForSequenceClassification(config).save_pretrained(folder)
+        made[labels] = folder
+    return made
+
+
+def test_scores_are_the_models_own_whatever_their_company(folders):
+    from sentence_transformers import CrossEncoder
+
+    reranker = LocalReranker(str(folders[1]))
+    question = "Who opened the old bridge?"
+    scores = reranker.score(question, TEXTS)
+    own = CrossEncoder(str(folders[1]), local_files_only=True)
+    for text, score in zip(TEXTS, scores, strict=True):
+        assert score == pytest.approx(float(own.predict([(question, text)])[0]), abs=1e-5)
+    assert len(set(scores)) == len(TEXTS)
+    assert reranker.score(question, []) == []
+    assert reranker.name == f"local:{folders[1].name}"
+
+
+def test_text_that_is_none_is_read_all_the_same(folders):
+    (score,) = LocalReranker(str(folders[1])).score("Who \ud800?", ["\udfff bridge"])
+    assert math.isfinite(score)
+
+
+def test_a_model_that_cannot_rank_is_refused(folders, tmp_path):
+    with pytest.raises(ModelError, match="3 scores for a text"):
+        LocalReranker(str(folders[3])).score("Who?", ["The mayor."])
+    with pytest.raises(ModelError, match="cannot be loaded") as raised:
+        LocalReranker(str(tmp_path)).score("Who?", ["The mayor."])
+    assert "rerank.download" in raised.value.fix
+
+
+def test_the_registry_opens_by_scheme():
+    assert open_reranker(RerankSettings()) is None
+    assert isinstance(open_reranker(RerankSettings(model="local:some/encoder")), LocalReranker)
+    served = open_reranker(RerankSettings(model="served:some/encoder"))
+    assert isinstance(served, ServedReranker)
+    assert served.name == "rerank:some/encoder"
+    with pytest.raises(UnknownName, match=r"`locl:x`.*`local:…`"):
+        open_reranker(RerankSettings(model="locl:x"))
+    with pytest.raises(ConfigError, match="names no model"):
+        open_reranker(RerankSettings(model="served:"))
+    with pytest.raises(ConfigError) as raised:
+        open_reranker(RerankSettings(model="served:x", base_url="localhost"))
+    assert "rerank.base_url" in raised.value.fix
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="`local`"):
+        open_reranker(RerankSettings(model="local:some/encoder"))
