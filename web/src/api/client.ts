@@ -1,0 +1,88 @@
+/** The server's interface: typed by its own description, its errors as they are meant. */
+
+import createClient from "openapi-fetch";
+import { accessKey, needsKey } from "../state/access";
+import type { components, paths } from "./schema";
+
+export type Shapes = components["schemas"];
+
+/** An error as the server tells it: what is wrong, and what to do about it. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly fix: string,
+    readonly status: number,
+    readonly requestId = "",
+    readonly retryAfterS = 0,
+  ) {
+    super(message);
+  }
+}
+
+/** The code of an error that did not come from the server: it could not be reached. */
+export const UNREACHABLE = "unreachable";
+
+/** Return what requests carry to be let in. */
+export function credentials(): Record<string, string> {
+  return accessKey.value ? { Authorization: `Bearer ${accessKey.value}` } : {};
+}
+
+/** Send a request. Throws ApiError where no answer comes, and what an abort throws. */
+export async function send(request: Request): Promise<Response> {
+  for (const [name, value] of Object.entries(credentials())) request.headers.set(name, value);
+  try {
+    return await fetch(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw new ApiError(UNREACHABLE, "", "", 0);
+  }
+}
+
+export const api = createClient<paths>({ fetch: send });
+
+/** Return the error that a response tells; the whole page asks for a key where one is wanted. */
+export function errorOf(response: Response, body: unknown): ApiError {
+  if (response.status === 401) needsKey.value = true;
+  const told = isTold(body) ? body : null;
+  return new ApiError(
+    told?.error.code ?? `http_${response.status}`,
+    told?.error.message ?? `${response.status} ${response.statusText}`.trim(),
+    told?.error.fix ?? "",
+    response.status,
+    told?.request_id ?? "",
+    Number(response.headers.get("Retry-After") ?? 0),
+  );
+}
+
+interface Told {
+  error: { code: string; message: string; fix: string };
+  request_id: string;
+}
+
+function isTold(body: unknown): body is Told {
+  return typeof body === "object" && body !== null && "error" in body && isObject(body.error);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+interface Reply<T> {
+  data?: { data: T; request_id: string };
+  error?: unknown;
+  response: Response;
+}
+
+/** Return the data of a response. Throws ApiError. */
+export async function take<T>(call: Promise<Reply<T>>): Promise<T> {
+  const { data, error, response } = await call;
+  if (data === undefined) throw errorOf(response, error);
+  return data.data;
+}
+
+/** Tell whether somebody else stopped a request: nothing to report. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}

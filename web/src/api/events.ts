@@ -1,0 +1,101 @@
+/** Server-sent events by fetch: with a key, with a body, and gone on with after a break. */
+
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { ApiError, errorOf, isAborted, send, UNREACHABLE } from "./client";
+
+export interface ServerEvent {
+  name: string;
+  data: unknown;
+  id: string;
+}
+
+/** Yield the events of a response as they come. */
+export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
+  const ready: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => ready.push(event) });
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      parser.feed(done ? decoder.decode() : decoder.decode(value, { stream: true }));
+      for (const event of ready.splice(0)) {
+        yield {
+          name: event.event ?? "message",
+          data: JSON.parse(event.data) as unknown,
+          id: event.id ?? "",
+        };
+      }
+      if (done) return;
+    }
+  } finally {
+    // Whoever stops listening lets the server stop, too.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Send a request and yield the events of its response. Throws ApiError. */
+export async function* streamEvents(request: Request): AsyncGenerator<ServerEvent> {
+  const response = await send(request);
+  if (!response.ok || response.body === null) {
+    throw errorOf(response, await response.json().catch(() => null));
+  }
+  yield* readEvents(response.body);
+}
+
+export interface Following {
+  /** The name of the event that ends the stream; without it, a stream that ends was cut. */
+  last: string;
+  signal: AbortSignal;
+  onEvent: (event: ServerEvent) => void;
+  /** Told when the connection is lost (true) and when it is there again (false). */
+  onLost?: (lost: boolean) => void;
+  /** Milliseconds before the first new attempt; each later one waits twice as long, up to 10 s. */
+  pauseMs?: number;
+}
+
+const LONGEST_PAUSE_MS = 10_000;
+
+/** Follow a stream to its end, going on after the last event wherever it breaks.
+ *
+ * Throws ApiError for what no new attempt mends.
+ */
+export async function followEvents(url: string, following: Following): Promise<void> {
+  const { last, signal, onEvent, onLost, pauseMs = 500 } = following;
+  let lastId = "";
+  let pause = pauseMs;
+  while (!signal.aborted) {
+    try {
+      const headers: Record<string, string> = lastId ? { "Last-Event-ID": lastId } : {};
+      for await (const event of streamEvents(new Request(url, { headers, signal }))) {
+        pause = pauseMs;
+        onLost?.(false);
+        if (event.id) lastId = event.id;
+        onEvent(event);
+        if (event.name === last) return;
+      }
+    } catch (error) {
+      if (signal.aborted || isAborted(error)) return;
+      if (error instanceof ApiError && !isPassing(error)) throw error;
+      if (!(error instanceof ApiError) && !(error instanceof TypeError)) throw error;
+    }
+    onLost?.(true);
+    await wait(pause, signal);
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+/** Tell whether an error goes away by itself: no connection, too many requests, a restart. */
+function isPassing(error: ApiError): boolean {
+  return error.code === UNREACHABLE || error.status === 429 || error.status >= 500;
+}
+
+function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,102 @@
+import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isAborted } from "../api/client";
+import { announce } from "../state/announcements";
+import { tellError } from "./ErrorState";
+import { Icon, type IconName } from "./Icon";
+
+interface Common {
+  /** What a click does; while it works, the button shows so and takes no other click. */
+  onClick?: (event: MouseEvent) => unknown;
+  icon?: IconName;
+  disabled?: boolean;
+  pressed?: boolean;
+  expanded?: boolean;
+  controls?: string;
+  title?: string;
+  class?: string;
+  type?: "button" | "submit";
+}
+
+interface ButtonProps extends Common {
+  children: ComponentChildren;
+  kind?: "plain" | "main" | "quiet" | "danger";
+  busy?: boolean;
+}
+
+/** A button with words. An error of what it does is announced. */
+export function Button({ children, kind = "plain", icon, busy = false, ...rest }: ButtonProps) {
+  const [isWorking, click] = useClick(rest.onClick);
+  const isBusy = busy || isWorking;
+  return (
+    <button
+      {...attributes(rest, isBusy)}
+      class={`button ${kind} ${rest.class ?? ""}`}
+      onClick={click}
+    >
+      {isBusy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
+      <span>{children}</span>
+    </button>
+  );
+}
+
+interface IconButtonProps extends Common {
+  icon: IconName;
+  /** What it does, for those who do not see the icon, and as a tip. */
+  label: string;
+}
+
+/** A button of an icon alone. */
+export function IconButton({ icon, label, ...rest }: IconButtonProps) {
+  const [isWorking, click] = useClick(rest.onClick);
+  return (
+    <button
+      {...attributes(rest, isWorking)}
+      class={`icon-button ${rest.class ?? ""}`}
+      aria-label={label}
+      title={rest.title ?? label}
+      onClick={click}
+    >
+      {isWorking ? <span class="spinner" aria-hidden="true" /> : <Icon name={icon} />}
+    </button>
+  );
+}
+
+function attributes(given: Common, isBusy: boolean): ButtonHTMLAttributes<HTMLButtonElement> {
+  return {
+    type: given.type ?? "button",
+    disabled: given.disabled ?? false,
+    ...(given.title ? { title: given.title } : {}),
+    ...(given.pressed === undefined ? {} : { "aria-pressed": given.pressed }),
+    ...(given.expanded === undefined ? {} : { "aria-expanded": given.expanded }),
+    ...(given.controls ? { "aria-controls": given.controls } : {}),
+    ...(isBusy ? { "aria-busy": true } : {}),
+  };
+}
+
+function useClick(
+  onClick: ((event: MouseEvent) => unknown) | undefined,
+): [boolean, (event: MouseEvent) => void] {
+  const [isWorking, setWorking] = useState(false);
+  const isThere = useRef(true);
+  useEffect(() => {
+    isThere.current = true;
+    return () => {
+      isThere.current = false;
+    };
+  }, []);
+  const click = (event: MouseEvent) => {
+    if (isWorking) return;
+    const done = onClick?.(event);
+    if (!(done instanceof Promise)) return;
+    setWorking(true);
+    done
+      .catch((error: unknown) => {
+        if (!isAborted(error)) announce(tellError(error), "bad");
+      })
+      .finally(() => {
+        if (isThere.current) setWorking(false);
+      });
+  };
+  return [isWorking, click];
+}

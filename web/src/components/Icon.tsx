@@ -1,0 +1,122 @@
+import {
+  Activity,
+  ArrowRight,
+  BookOpen,
+  ChartColumn,
+  Check,
+  ChevronDown,
+  ChevronRight,
+  CircleAlert,
+  CircleSlash,
+  Columns3,
+  Copy,
+  Download,
+  Ellipsis,
+  FileText,
+  Filter,
+  History,
+  type IconNode,
+  Info,
+  Keyboard,
+  KeyRound,
+  Languages,
+  Layers,
+  Library,
+  ListTree,
+  Maximize,
+  MessageCircleQuestionMark,
+  Minus,
+  Monitor,
+  Moon,
+  Network,
+  Play,
+  Plus,
+  Quote,
+  RotateCw,
+  Route,
+  Search,
+  Send,
+  Square,
+  Sun,
+  Table2,
+  Tag,
+  Trash2,
+  TriangleAlert,
+  Underline,
+  Upload,
+  X,
+} from "lucide";
+import { h } from "preact";
+
+const ICONS = {
+  activity: Activity,
+  arrow: ArrowRight,
+  ask: MessageCircleQuestionMark,
+  bad: CircleAlert,
+  check: Check,
+  close: X,
+  columns: Columns3,
+  communities: Layers,
+  copy: Copy,
+  delete: Trash2,
+  documents: FileText,
+  down: ChevronDown,
+  download: Download,
+  evaluation: ChartColumn,
+  filter: Filter,
+  fit: Maximize,
+  graph: Network,
+  history: History,
+  info: Info,
+  key: KeyRound,
+  keyboard: Keyboard,
+  language: Languages,
+  library: Library,
+  light: Sun,
+  minus: Minus,
+  dark: Moon,
+  system: Monitor,
+  more: Ellipsis,
+  none: CircleSlash,
+  play: Play,
+  plus: Plus,
+  quote: Quote,
+  read: BookOpen,
+  refresh: RotateCw,
+  right: ChevronRight,
+  route: Route,
+  search: Search,
+  send: Send,
+  stop: Square,
+  table: Table2,
+  tag: Tag,
+  tree: ListTree,
+  underline: Underline,
+  upload: Upload,
+  warning: TriangleAlert,
+} satisfies Record<string, IconNode>;
+
+export type IconName = keyof typeof ICONS;
+
+/** A small drawing beside words; it says nothing by itself. */
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  const parts = ICONS[name].map(([tag, attributes], index) =>
+    h(tag, { ...attributes, key: index }),
+  );
+  return (
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.75"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      {parts}
+    </svg>
+  );
+}

@@ -1,0 +1,76 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./Icon";
+
+interface MenuProps {
+  /** What the button says; a function gets whether the menu is open. */
+  label: string;
+  icon?: IconName;
+  /** What is shown on the button, in the place of the label. */
+  children?: ComponentChildren;
+  /** The content; closing is done by whatever is chosen. */
+  content: (close: () => void) => ComponentChildren;
+  side?: "left" | "right";
+  class?: string;
+}
+
+/** A button that opens a small panel beside it. Escape or a click elsewhere closes it. */
+export function Menu({
+  label,
+  icon,
+  children,
+  content,
+  side = "left",
+  class: kind = "",
+}: MenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const id = useId();
+  useEffect(() => {
+    if (!isOpen) return;
+    const leave = (event: Event) => {
+      if (event.target instanceof Node && box.current?.contains(event.target)) return;
+      setOpen(false);
+    };
+    document.addEventListener("pointerdown", leave);
+    document.addEventListener("focusin", leave);
+    return () => {
+      document.removeEventListener("pointerdown", leave);
+      document.removeEventListener("focusin", leave);
+    };
+  }, [isOpen]);
+  const close = () => {
+    setOpen(false);
+    button.current?.focus();
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of what is inside
+    <div
+      ref={box}
+      class={`menu ${kind}`}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !isOpen) return;
+        event.preventDefault();
+        event.stopPropagation();
+        close();
+      }}
+    >
+      <button
+        ref={button}
+        type="button"
+        class={children ? "menu-button" : "icon-button"}
+        aria-label={children ? undefined : label}
+        title={label}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {children ?? (icon && <Icon name={icon} />)}
+      </button>
+      <div id={id} class={`menu-panel ${side}`} hidden={!isOpen}>
+        {isOpen && content(close)}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { t } from "../i18n";
+import { workspace } from "../state/location";
+
+interface PageHeadProps {
+  title: string;
+  /** What the page is, or what it shows, in a line. */
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+}
+
+/** The head of a page: its name, which is the title of the tab too, and what can be done. */
+export function PageHead({ title, children, actions }: PageHeadProps) {
+  const tab = [title, workspace.value, t.value.shell.product].filter(Boolean).join(" · ");
+  useEffect(() => {
+    document.title = tab;
+  }, [tab]);
+  return (
+    <header class="page-head">
+      <div class="page-title">
+        <h1>{title}</h1>
+        {children && <div class="muted">{children}</div>}
+      </div>
+      {actions && <div class="row wrap">{actions}</div>}
+    </header>
+  );
+}

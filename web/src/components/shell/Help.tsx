@@ -1,0 +1,60 @@
+import { t } from "../../i18n";
+import { shortcuts } from "../../state/keys";
+import { usesLetterKeys } from "../../state/preferences";
+import { Dialog } from "../Dialog";
+
+/** All keys that work on this page. */
+export function Help({ onClose }: { onClose: () => void }) {
+  const words = t.value.shell;
+  const listed = new Map<string, string[]>();
+  for (const { keys, label } of shortcuts.value) {
+    if (label) listed.set(label, [...(listed.get(label) ?? []), keys]);
+  }
+  return (
+    <Dialog title={words.keys} onClose={onClose} class="narrow">
+      <label class="switch">
+        <input
+          type="checkbox"
+          role="switch"
+          aria-checked={usesLetterKeys.value}
+          checked={usesLetterKeys.value}
+          onChange={(event) => {
+            usesLetterKeys.value = event.currentTarget.checked;
+          }}
+        />
+        <span>{words.letterKeys}</span>
+      </label>
+      <dl class="key-list">
+        {[...listed].map(([label, keys]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              {keys.map((written) => (
+                <Keys key={written} written={written} />
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+const isMac = /mac|iphone|ipad/i.test(navigator.userAgent);
+
+/** Keys as they are written on a keyboard. */
+export function Keys({ written }: { written: string }) {
+  const presses = written.split(" ");
+  return (
+    <span class="keys">
+      {presses.map((press, index) => (
+        <kbd key={`${index}${press}`}>
+          {press
+            .replace("Mod+", isMac ? "⌘" : "Ctrl ")
+            .replace("Escape", "Esc")
+            .replace("Enter", "↵")}
+        </kbd>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,75 @@
+import { count, duration, t } from "../../i18n";
+import { currentJob, isCutOff, jobs, openJobs, pace, progress } from "../../state/jobs";
+import { linkTo } from "../../state/location";
+import { Icon } from "../Icon";
+import { Menu } from "../Menu";
+import { Progress } from "../Progress";
+
+const SHOWN = 6;
+
+/** What runs in the background, from every page. */
+export function JobsTray({ side }: { side: "left" | "right" }) {
+  const words = t.value.jobs;
+  const running = openJobs.value.length;
+  return (
+    <Menu
+      label={running ? words.trayRunning(running) : words.tray}
+      side={side}
+      class="up jobs-tray"
+      content={(close) => (
+        <div class="tray">
+          {running > 0 && <CurrentJob />}
+          <ul class="tray-list">
+            {(jobs.value ?? []).slice(0, SHOWN).map((job) => (
+              <li key={job.id}>
+                <span class={`state ${job.state}`}>{words.states[job.state] ?? job.state}</span>
+                <span class="grow">{words.kinds[job.kind] ?? job.kind}</span>
+              </li>
+            ))}
+          </ul>
+          {jobs.value?.length === 0 && <p class="muted">{words.none}</p>}
+          <a class="tray-all" href={linkTo("library")} onClick={close}>
+            {words.all}
+          </a>
+        </div>
+      )}
+    >
+      {running ? <span class="spinner" aria-hidden="true" /> : <Icon name="activity" size={18} />}
+      <span class="tray-label">{running ? <Percent /> : words.tray}</span>
+    </Menu>
+  );
+}
+
+function Percent() {
+  const told = progress.value;
+  if (!told?.total) return <>{t.value.jobs.running}</>;
+  return (
+    <>
+      {count(told.done)}/{count(told.total)}
+    </>
+  );
+}
+
+/** The job that runs: what it is at, how far, how long still. */
+export function CurrentJob() {
+  const words = t.value.jobs;
+  const job = currentJob.value;
+  const told = progress.value;
+  if (!job) return null;
+  const stage = told ? (words.stages[told.stage] ?? told.stage) : (words.states[job.state] ?? "");
+  return (
+    <div class="current-job">
+      <div class="row between">
+        <strong>{words.kinds[job.kind] ?? job.kind}</strong>
+        <span class="muted small">{stage}</span>
+      </div>
+      <Progress done={told?.done ?? 0} total={told?.total ?? 0} label={stage} />
+      <div class="row between small muted">
+        <span>{told?.total ? words.documents(told.done, told.total) : ""}</span>
+        <span>
+          {isCutOff.value ? words.cutOff : pace.value && words.left(duration(pace.value.leftS))}
+        </span>
+      </div>
+    </div>
+  );
+}

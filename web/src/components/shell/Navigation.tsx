@@ -1,0 +1,28 @@
+import { t } from "../../i18n";
+import { openJobs } from "../../state/jobs";
+import { linkTo, PAGES, page, workspace } from "../../state/location";
+import { Icon } from "../Icon";
+
+/** The pages of a workspace: a rail at the side, a bar at the bottom of a narrow window. */
+export function Navigation() {
+  if (!workspace.value) return null;
+  return (
+    <nav class="navigation" aria-label={t.value.shell.pages}>
+      {PAGES.map((name) => (
+        <a
+          key={name}
+          href={linkTo(name)}
+          class="navigation-link"
+          aria-current={page.value === name ? "page" : undefined}
+          title={t.value.pages[name]}
+        >
+          <Icon name={name} size={18} />
+          <span>{t.value.pages[name]}</span>
+          {name === "library" && openJobs.value.length > 0 && (
+            <span class="dot" role="img" aria-label={t.value.jobs.running} />
+          )}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,76 @@
+/** All words of the pages, in the language that is preferred. */
+
+import { computed } from "@preact/signals";
+import { language } from "../state/preferences";
+import { en } from "./en";
+import { zh } from "./zh";
+
+/** What every language has; a text that is missing in one is an error of types. */
+export type Messages = typeof en;
+
+const all: Record<typeof language.value, Messages> = { en, zh };
+
+/** The words: read `t.value` while rendering. */
+export const t = computed(() => all[language.value]);
+
+const numbers = computed(() => new Intl.NumberFormat(language.value));
+const dates = computed(
+  () => new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }),
+);
+
+/** Write a number. */
+export function count(value: number): string {
+  return numbers.value.format(value);
+}
+
+/** Write a number with as many digits behind the point. */
+export function decimal(value: number, digits: number): string {
+  return value.toLocaleString(language.value, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+}
+
+/** Write a share of one. */
+export function percent(share: number): string {
+  return share.toLocaleString(language.value, { style: "percent", maximumFractionDigits: 0 });
+}
+
+/** Write a time of day and date; what is no time stays as it is. */
+export function moment(time: string | number): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? String(time) : dates.value.format(date);
+}
+
+/** Write a size in bytes. */
+export function size(bytes: number): string {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
+  let value = bytes;
+  let step = 0;
+  while (value >= 1000 && step < units.length - 1) {
+    value /= 1000;
+    step += 1;
+  }
+  const options = {
+    style: "unit",
+    unit: units[step] ?? "byte",
+    maximumFractionDigits: value < 10 && step > 0 ? 1 : 0,
+  } as const;
+  return value.toLocaleString(language.value, options);
+}
+
+/** Write a duration in seconds, as short as it is still of use. */
+export function duration(seconds: number): string {
+  const write = (value: number, unit: string, digits = 0) =>
+    value.toLocaleString(language.value, {
+      style: "unit",
+      unit,
+      unitDisplay: "narrow",
+      maximumFractionDigits: digits,
+    });
+  if (seconds < 1) return write(seconds * 1000, "millisecond");
+  if (seconds < 10) return write(seconds, "second", 1);
+  if (seconds < 90) return write(seconds, "second");
+  if (seconds < 5400) return write(seconds / 60, "minute");
+  return write(seconds / 3600, "hour", 1);
+}

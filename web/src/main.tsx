@@ -1,0 +1,15 @@
+import { render } from "preact";
+import { App } from "./app";
+import { startJobs } from "./state/jobs";
+import { startKeys } from "./state/keys";
+import { startRouting } from "./state/location";
+import { startPreferences } from "./state/preferences";
+import "./theme.css";
+
+startPreferences();
+startRouting();
+startKeys();
+startJobs();
+
+const place = document.getElementById("app");
+if (place) render(<App />, place);

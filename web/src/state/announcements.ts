@@ -1,0 +1,32 @@
+/** Short messages: shown for a moment, and read out by a screen reader. */
+
+import { signal } from "@preact/signals";
+
+export interface Notice {
+  id: number;
+  text: string;
+  tone: "plain" | "bad";
+}
+
+const SHOWN_MS = 6_000;
+let next = 1;
+
+export const notices = signal<readonly Notice[]>([]);
+/** What is said to a screen reader alone, as where the focus went. */
+export const spoken = signal("");
+
+/** Show a message for a moment. */
+export function announce(text: string, tone: Notice["tone"] = "plain"): void {
+  const notice = { id: next++, text, tone };
+  notices.value = [...notices.peek(), notice];
+  setTimeout(() => dismiss(notice.id), SHOWN_MS);
+}
+
+export function dismiss(id: number): void {
+  notices.value = notices.peek().filter((notice) => notice.id !== id);
+}
+
+/** Say something to a screen reader. */
+export function speak(text: string): void {
+  spoken.value = text;
+}

@@ -1,0 +1,115 @@
+/** The jobs of the workspace that is shown, followed as they go. */
+
+import { computed, effect, signal } from "@preact/signals";
+import { api, type Shapes, take } from "../api/client";
+import { followEvents, type ServerEvent } from "../api/events";
+import { workspace } from "./location";
+import { type Pace, paceOf, type Sample, takeSample } from "./pace";
+import { revision } from "./workspaces";
+
+export type Job = Shapes["JobShape"];
+
+export interface Progress {
+  stage: string;
+  uri: string;
+  done: number;
+  total: number;
+  chunks: number;
+  failed: number;
+}
+
+/** The newest first; null until they are known. */
+export const jobs = signal<readonly Job[] | null>(null);
+export const progress = signal<Progress | null>(null);
+export const pace = signal<Pace | null>(null);
+/** Whether the connection that tells of progress is broken at the moment. */
+export const isCutOff = signal(false);
+
+const FINAL = new Set(["finished", "failed", "cancelled"]);
+
+export function isOpen(job: Job): boolean {
+  return !FINAL.has(job.state);
+}
+
+export const openJobs = computed(() => (jobs.value ?? []).filter(isOpen));
+/** The one that runs, or comes next. */
+export const currentJob = computed(
+  () => openJobs.value.find((job) => job.state === "running") ?? openJobs.value.at(-1) ?? null,
+);
+
+let samples: readonly Sample[] = [];
+
+/** Ask for the jobs of the workspace again. */
+export async function loadJobs(): Promise<void> {
+  const asked = workspace.value;
+  if (!asked) return;
+  const path = { workspace: asked };
+  const listed = await take(
+    api.GET("/api/v1/workspaces/{workspace}/jobs", { params: { path, query: { limit: 50 } } }),
+  );
+  if (workspace.value === asked) jobs.value = listed;
+}
+
+/** Show a job that was just started. */
+export function addJob(job: Job): void {
+  const others = (jobs.value ?? []).filter((known) => known.id !== job.id);
+  jobs.value = [job, ...others];
+}
+
+/** Read what an event says of progress; empty fields are those of no meaning for its stage. */
+export function readProgress(data: unknown): Progress {
+  const told = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress>;
+  const { stage = "", uri = "", done = 0, total = 0, chunks = 0, failed = 0 } = told;
+  return { stage, uri, done, total, chunks, failed };
+}
+
+function note(event: ServerEvent): void {
+  if (event.name !== "progress") {
+    if (event.name === "state") void loadJobs();
+    return;
+  }
+  const told = readProgress(event.data);
+  // Stages that count nothing leave the counts of before standing.
+  progress.value = told.total ? told : { ...(progress.value ?? told), stage: told.stage };
+  samples = takeSample(samples, { at: performance.now(), done: told.done, stage: told.stage });
+  pace.value = paceOf(samples, told.total);
+}
+
+/** Follow whichever job runs, for as long as the pages are open. */
+export function startJobs(): void {
+  effect(() => {
+    if (!workspace.value) return;
+    jobs.value = null;
+    loadJobs().catch(() => {
+      jobs.value = [];
+    });
+  });
+  const followed = computed(() => {
+    const job = currentJob.value;
+    return job ? `${encodeURIComponent(workspace.value)}/jobs/${job.id}` : "";
+  });
+  effect(() => {
+    if (!followed.value) return;
+    const abort = new AbortController();
+    samples = [];
+    progress.value = null;
+    pace.value = null;
+    followEvents(`/api/v1/workspaces/${followed.value}/events`, {
+      last: "end",
+      signal: abort.signal,
+      onEvent: note,
+      onLost: (lost) => {
+        isCutOff.value = lost;
+      },
+    })
+      .then(loadJobs)
+      .then(() => {
+        revision.value += 1;
+      })
+      .catch(() => loadJobs().catch(() => undefined));
+    return () => {
+      abort.abort();
+      isCutOff.value = false;
+    };
+  });
+}

@@ -1,0 +1,100 @@
+/** The address is the state: which workspace, which page, and what is shown there. */
+
+import { computed, signal } from "@preact/signals";
+
+export const PAGES = ["library", "graph", "ask", "communities", "documents", "evaluation"] as const;
+export type PageName = (typeof PAGES)[number];
+export type Query = Record<string, string | number | null | undefined>;
+
+export interface Place {
+  /** Empty where the address names none. */
+  workspace: string;
+  page: PageName;
+  query: URLSearchParams;
+}
+
+const BASE = "/ui/";
+
+export function isPage(name: string): name is PageName {
+  return (PAGES as readonly string[]).includes(name);
+}
+
+/** Read an address. `/ui/documents/ID?ws=W` is what citations of other interfaces lead to. */
+export function readPlace(path: string, search: string): Place {
+  const query = new URLSearchParams(search);
+  const parts = path.startsWith(BASE) ? path.slice(BASE.length).split("/").filter(Boolean) : [];
+  const [first = "", second = ""] = parts.map(decodePart);
+  const named = query.get("ws");
+  if (first === "documents" && second && !isPage(second) && named !== null) {
+    query.delete("ws");
+    query.set("doc", second);
+    return { workspace: named, page: "documents", query };
+  }
+  return { workspace: first, page: isPage(second) ? second : "library", query };
+}
+
+/** Return the address of a place. */
+export function addressOf(workspace: string, page: PageName, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") search.set(name, String(value));
+  }
+  const asked = search.toString();
+  return `${BASE}${encodeURIComponent(workspace)}/${page}${asked ? `?${asked}` : ""}`;
+}
+
+export const place = signal<Place>(readPlace(location.pathname, location.search));
+export const workspace = computed(() => place.value.workspace);
+export const page = computed(() => place.value.page);
+
+/** Return the address of a page of the workspace that is shown. */
+export function linkTo(page: PageName, query: Query = {}): string {
+  return addressOf(workspace.value, page, query);
+}
+
+/** Go to an address; `replace` leaves no step to go back to. */
+export function go(address: string, { replace = false } = {}): void {
+  if (address === location.pathname + location.search) return;
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+  const before = place.value;
+  place.value = readPlace(location.pathname, location.search);
+  if (before.page !== place.value.page) window.scrollTo(0, 0);
+}
+
+/** Change a part of what the address asks for; null takes a name out of it. */
+export function setQuery(change: Query, { replace = false } = {}): void {
+  const { query } = place.value;
+  go(addressOf(workspace.value, page.value, { ...Object.fromEntries(query), ...change }), {
+    replace,
+  });
+}
+
+/** Return what the address says under a name, or an empty text. */
+export function asked(name: string): string {
+  return place.value.query.get(name) ?? "";
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Follow links within the pages without loading them anew, and the browser's own steps. */
+export function startRouting(): void {
+  window.addEventListener("popstate", () => {
+    place.value = readPlace(location.pathname, location.search);
+  });
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download"))
+      return;
+    if (link.origin !== location.origin || !link.pathname.startsWith(BASE)) return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+}

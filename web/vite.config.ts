@@ -1,0 +1,21 @@
+import { defineConfig } from "vitest/config";
+
+const server = process.env.KNOTWORK_URL ?? "http://127.0.0.1:8321";
+
+export default defineConfig({
+  base: "/ui/",
+  build: {
+    outDir: "../src/knotwork/service/web",
+    emptyOutDir: true,
+    target: "es2022",
+    // Everything is a file of its own: the pages' policy lets no data address be a script or style.
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1500,
+  },
+  server: {
+    port: Number(process.env.PORT ?? 5173),
+    strictPort: true,
+    proxy: { "/api": server, "/health": server, "/v1": server },
+  },
+  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+});
