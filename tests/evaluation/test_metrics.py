@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from knotwork.evaluation.metrics import METRICS, all_gold, hits, recall, reciprocal_rank
-from knotwork.evaluation.significance import compare_paired
+from knotwork.evaluation.significance import compare_paired, estimate_mean
 
 
 def test_recall_counts_facts_not_passages():
@@ -63,3 +65,20 @@ def test_equal_runs_do_not_differ():
     assert (comparison.difference, comparison.p_value) == (0.0, 1.0)
     with pytest.raises(ValueError, match="equal lengths"):
         compare_paired([1], [1, 0])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_the_interval_of_a_mean_holds_it_and_narrows_with_more_values(values):
+    found = estimate_mean(values)
+    assert 0 <= found.low <= found.mean <= found.high <= 1
+    assert found.low < found.high
+    more = estimate_mean(values * 4)
+    assert more.high - more.low < found.high - found.low
+
+
+def test_the_interval_of_a_share_is_that_of_scipy():
+    for found_in, number in ((0, 5), (3, 10), (10, 10), (90, 400)):
+        found = estimate_mean([1.0] * found_in + [0.0] * (number - found_in))
+        expected = stats.binomtest(found_in, number).proportion_ci(method="wilson")
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert estimate_mean([]) is None

@@ -37,6 +37,10 @@ BODIES = {
     "complete_chat": {"model": SECRET, "messages": [{"role": "user", "content": QUESTION}]},
     "embed_texts": {"model": SECRET, "input": "x"},
 }
+FILES = {
+    "upload_documents": ("files", ("a.md", b"# A")),
+    "start_evaluation": ("questions", ("q.jsonl", b'{"question": "Who?", "answers": ["x"]}')),
+}
 PARAMETERS = {"workspace": SECRET, "model": f"{SECRET}:bm25"}
 WITHOUT_WORKSPACE = {"list_workspaces", "list_retrievers", "list_models", "tell_alive"} | {
     "tell_ready",
@@ -63,8 +67,8 @@ def send(client, method, path, operation, headers, *, workspace=SECRET):
             name = parameter["name"]
             path = path.replace(f"{{{name}}}", values.get(name, "0123456789abcdef"))
     options = {"params": {"name": "Keld"}, "headers": headers}
-    if operation["operationId"] == "upload_documents":
-        options["files"] = [("files", ("a.md", b"# A"))]
+    if operation["operationId"] in FILES:
+        options["files"] = [FILES[operation["operationId"]]]
     elif "requestBody" in operation:
         options["json"] = BODIES.get(operation["operationId"], {})
     return client.request(method, path, **options)
@@ -89,7 +93,7 @@ def test_a_key_of_one_workspace_reaches_nothing_of_another_on_any_route(keyed):
             ghost = send(client, method, path.replace("{model}", "ghost"), operation, headers)
             assert told.split("`")[0] == ghost.json()["error"]["message"].split("`")[0]
     assert len(tried) > 25
-    assert tried >= BODIES.keys()
+    assert tried >= BODIES.keys() | FILES.keys()
     assert (place.path / f"{SECRET}.knot").read_bytes() == before
     assert not (place.path / f"{SECRET}.files").exists()
 

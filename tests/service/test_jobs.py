@@ -24,9 +24,9 @@ from tests.service.serving import (
 from knotwork.errors import KnotworkError, StoreBusy
 from knotwork.service.jobs import runner as runner_module
 from knotwork.service.jobs import work as work_module
+from knotwork.service.jobs.progress import JobStopped, Progress
 from knotwork.service.jobs.records import JobRecords, JobState
 from knotwork.service.jobs.runner import JobRunner
-from knotwork.service.jobs.work import JobStopped
 from knotwork.service.serving import Place
 from knotwork.service.workspaces import Workspaces
 
@@ -251,7 +251,7 @@ def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path):
 
 def test_a_job_that_is_told_to_stop_does_so_at_its_next_step():
     told = []
-    progress = work_module.Progress(
+    progress = Progress(
         lambda kind, body: told.append((kind, body["stage"])), is_stopping=lambda: bool(told)
     )
     progress.enter("first")

@@ -9,8 +9,8 @@ the corpus does not answer. A passage is one document of one chunk.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,20 @@ def load_dataset(folder: Path, *, hide_titles: bool = False, limit: int | None =
     return Dataset(name, documents, cases[:limit], nulls[:limit])
 
 
+def read_cases(lines: Iterable[str], *, name: str) -> list[Case]:
+    """Read questions from lines as those of ``questions.jsonl``; one without ``qid`` has an id of
+    its text.
+
+    Raises ConfigError that names the line, in what is called ``name``, of a record that does not
+    fit the format.
+    """
+    cases = []
+    for where, record in _read_lines(lines, name):
+        made = _case(record, where)
+        cases.append(made if "qid" in record else replace(made, id=content_id(made.question)))
+    return cases
+
+
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if not path.is_file():
         raise ConfigError(
@@ -79,17 +93,21 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             fix=f"A data set is a folder with `{CORPUS}` and `{QUESTIONS}`.",
         )
     with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            where = f"{path}, line {number}"
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
-            if not isinstance(record, dict):
-                raise ConfigError(f"{where} is not an object.")
-            yield where, record
+        yield from _read_lines(lines, str(path))
+
+
+def _read_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
+        if not isinstance(record, dict):
+            raise ConfigError(f"{where} is not an object.")
+        yield where, record
 
 
 def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document:
@@ -99,15 +117,29 @@ def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document
 
 
 def _case(record: dict[str, Any], where: str) -> Case:
-    groups = record.get("gold_groups") or [[pid] for pid in record.get("gold_pids", [])]
+    named = [[pid] for pid in _listed(record, "gold_pids", where)]
+    groups = [_names(group, where) for group in _listed(record, "gold_groups", where) or named]
     return Case(
         id=str(record.get("qid", where)),
         question=_field(record, "question", where),
-        gold=tuple(frozenset(map(str, group)) for group in groups),
+        gold=tuple(map(frozenset, groups)),
         type=str(record.get("type", "")),
-        answers=tuple(map(str, record.get("answers", []))),
+        answers=tuple(map(str, _listed(record, "answers", where))),
         record=record,
     )
+
+
+def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
+    value = record.get(name) or []
+    if not isinstance(value, list):
+        raise ConfigError(f"{where} has no list under `{name}`.")
+    return value
+
+
+def _names(group: object, where: str) -> list[str]:
+    if not isinstance(group, list) or not group:
+        raise ConfigError(f"{where} has a group of gold passages that is no list, or empty.")
+    return list(map(str, group))
 
 
 def _field(record: dict[str, Any], name: str, where: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from statistics import fmean
 
@@ -20,7 +21,9 @@ from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages, document_source
 from knotwork.indexing.tiers import Tiers
 from knotwork.inference.base import Embedder
+from knotwork.inference.budget import Budget
 from knotwork.inference.metered import UsageMeter
+from knotwork.inference.prices import PriceTable
 from knotwork.inference.role_models import RoleModels
 from knotwork.records import Evidence, Query, content_id
 from knotwork.retrieval.registry import build_retriever
@@ -36,13 +39,21 @@ WHOLE = "whole"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question asked of one retriever, and what came back."""
+    """One question asked of one retriever, and what came back: the uris ranked, each metric, the
+    ``seconds`` it took, and the ``tokens`` and ``money`` of a language model, None where its price
+    is not known.
+    """
 
     retriever: str
     done: int
     total: int
     case: Case
     evidence: Evidence
+    ranked: list[str]
+    values: dict[str, float]
+    seconds: float
+    tokens: int
+    money: Decimal | None
 
 
 @dataclass(slots=True)
@@ -56,6 +67,14 @@ class RetrieverRun:
     values: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     tokens: int = 0
+
+    def add(self, asked: Asked) -> None:
+        """Add what came back for one more question."""
+        self.seconds.append(asked.seconds)
+        self.ranked.append(asked.ranked)
+        self.tokens += asked.tokens
+        for metric, value in asked.values.items():
+            self.values.setdefault(metric, []).append(value)
 
     def means(self) -> dict[str, float]:
         """Return each metric's mean over the questions."""
@@ -107,7 +126,7 @@ def _named(splitter: str) -> tuple[str, ...]:
     return () if splitter == WHOLE else (splitter,)
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913  one for each option
     dataset: Dataset,
     names: Sequence[str],
     *,
@@ -115,18 +134,22 @@ def evaluate(
     embedder: Embedder | None,
     run: EvaluationRun,
     models: RoleModels | None = None,
+    budget: Budget | None = None,
+    prices: PriceTable | None = None,
+    depth: int = DEPTH,
     skipping: bool = False,
 ) -> Iterator[Asked]:
     """Ask every question of every retriever; fill ``run``, yielding after each question.
 
-    Raises RetrievalError for a retriever that cannot work on this index; with ``skipping`` it is
-    left out, with the reason.
+    ``depth`` passages are ranked for each. Raises RetrievalError for a retriever that cannot work
+    on this index; with ``skipping`` it is left out, with the reason. Raises BudgetExceeded.
     """
     total = len(dataset.cases) * len(names)
     done = 0
     for name in names:
         meter = UsageMeter()
-        model = models.open("keyword", meter=meter) if models is not None else None
+        spending = _Spending(meter, prices or PriceTable())
+        model = models.open("keyword", meter=meter, budget=budget) if models is not None else None
         try:
             retriever = build_retriever(name, store=store, embedder=embedder, model=model)
         except RetrievalError as error:
@@ -139,20 +162,34 @@ def evaluate(
         uris = _Uris(store)
         for case in dataset.cases:
             started = time.perf_counter()
-            evidence = retriever.retrieve(Query(case.question, k=DEPTH))
+            evidence = retriever.retrieve(Query(case.question, k=depth))
             ranked = uris.of(evidence)
-            outcome.seconds.append(time.perf_counter() - started)
-            outcome.ranked.append(ranked)
-            outcome.tokens = _tokens(meter)
-            for metric, measure in METRICS.items():
-                outcome.values.setdefault(metric, []).append(measure(ranked, case.gold))
+            seconds = time.perf_counter() - started
+            tokens, money = spending.since_last()
+            values = {metric: measure(ranked, case.gold) for metric, measure in METRICS.items()}
             done += 1
-            yield Asked(name, done, total, case, evidence)
+            asked = Asked(name, done, total, case, evidence, ranked, values, seconds, tokens, money)
+            outcome.add(asked)
+            yield asked
 
 
-def _tokens(meter: UsageMeter) -> int:
-    spent = meter.total()
-    return spent.input_tokens + spent.output_tokens
+class _Spending:
+    """What a language model took for each question, one after the other."""
+
+    def __init__(self, meter: UsageMeter, prices: PriceTable) -> None:
+        self._meter = meter
+        self._prices = prices
+        self._before: tuple[int, Decimal | None] = (0, Decimal(0))
+
+    def since_last(self) -> tuple[int, Decimal | None]:
+        """Return tokens and money since this was asked before."""
+        spent, money = self._meter.total(), self._meter.money(self._prices)
+        tokens = spent.input_tokens + spent.output_tokens
+        tokens_before, money_before = self._before
+        self._before = (tokens, money)
+        if money is None or money_before is None:
+            return tokens - tokens_before, None
+        return tokens - tokens_before, money - money_before
 
 
 class _Uris:

@@ -20,7 +20,16 @@ from knotwork.service.meters import Meters
 from knotwork.service.openai import chat, embeddings, models
 from knotwork.service.openai.shapes import OpenAIError
 from knotwork.service.pages import add_pages
-from knotwork.service.routes import asking, documents, graph, jobs, operations, workspaces
+from knotwork.service.routes import (
+    asking,
+    documents,
+    evaluations,
+    graph,
+    jobs,
+    maps,
+    operations,
+    workspaces,
+)
 from knotwork.service.serving import Place, Service
 from knotwork.service.telemetry import require_telemetry
 
@@ -30,6 +39,7 @@ _MOST_BODY_BYTES = 1 * MEGABYTE
 _MOST_CHAT_BYTES = 8 * MEGABYTE
 """Clients send whole conversations, of which the last question is read."""
 
+_MOST_QUESTIONS_BYTES = 16 * MEGABYTE
 _MOST_FILES = 1_000
 _FORM_OVERHEAD_BYTES = 64 * 1024
 _DESCRIPTION = (
@@ -95,7 +105,7 @@ def build_app(place: Place) -> FastAPI:
 
 def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
     failed: Responses = {"default": {"model": ErrorEnvelope, "description": "What went wrong."}}
-    for part in (workspaces, documents, jobs, asking, graph):
+    for part in (workspaces, documents, jobs, asking, graph, maps, evaluations):
         app.include_router(
             part.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
         )
@@ -105,6 +115,13 @@ def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
         responses=failed,
         max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
         form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
+    )
+    app.include_router(
+        evaluations.uploads,
+        prefix=API,
+        responses=failed,
+        max_body_size=_MOST_QUESTIONS_BYTES,
+        form_limits={"max_files": 2, "max_fields": 40, "max_part_size": 10_000},
     )
     app.include_router(operations.router, responses=failed)
     refused: Responses = {"default": {"model": OpenAIError, "description": "What went wrong."}}

@@ -13,6 +13,7 @@ from knotwork.config import Settings
 from knotwork.errors import Conflict, InvalidRequest, NotFound
 from knotwork.inference.base import Embedder
 from knotwork.knowledge_base import KnowledgeBase
+from knotwork.service.maps.keeping import MAP_SUFFIX, MapKeeper
 from knotwork.service.names import NAME_RULE, is_name
 
 DEFAULT_WORKSPACE = "default"
@@ -21,10 +22,11 @@ DEFAULT_WORKSPACE = "default"
 SUFFIX = ".knot"
 FILES_SUFFIX = ".files"
 UPLOADS = "uploads"
+EVALUATIONS = "evaluations"
 INCOMING = "incoming-"
-"""What the names of uploads begin with that are not whole yet."""
+"""What the names of uploads and evaluations begin with that are not whole yet."""
 
-_COMPANIONS = ("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm")
+_COMPANIONS = ("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm", MAP_SUFFIX)
 
 
 class Workspace:
@@ -36,6 +38,8 @@ class Workspace:
         self.files = path.with_name(path.stem + FILES_SUFFIX)
         self.writing = threading.Lock()
         """Held by whoever changes the index or the uploaded files."""
+        self.map = MapKeeper(path.with_name(path.name + MAP_SUFFIX), writes=not opener.read_only)
+        """Where the graph of the index is laid out."""
         self._opener = opener
         self._opened: KnowledgeBase | None = None
         self._lock = threading.Lock()
@@ -63,6 +67,7 @@ class Workspace:
         """Close the index, if it was opened."""
         with self._lock:
             opened, self._opened = self._opened, None
+        self.map.forget()
         if opened is not None:
             opened.close()
 
@@ -148,6 +153,8 @@ class Workspaces:
         base = self.path if self.is_folder else self.path.parent
         for left in base.glob(f"*{FILES_SUFFIX}/{INCOMING}*"):
             left.unlink(missing_ok=True)
+        for folder in base.glob(f"*{FILES_SUFFIX}/{EVALUATIONS}/{INCOMING}*/"):
+            shutil.rmtree(folder)
 
     def opened(self) -> int:
         """Return how many are open."""
@@ -188,7 +195,7 @@ class _Opener:
 
     def __init__(self, settings: Settings, *, read_only: bool) -> None:
         self._settings = settings
-        self._read_only = read_only
+        self.read_only = read_only
         self._embedder: Embedder | None = None
         self._lock = threading.Lock()
 
@@ -197,7 +204,7 @@ class _Opener:
             opened = knowledge_base.open(
                 path,
                 settings=self._settings,
-                read_only=self._read_only,
+                read_only=self.read_only,
                 embedder=self._embedder,
             )
             self._embedder = opened.embedder

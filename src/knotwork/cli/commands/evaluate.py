@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from knotwork.cli.app import show_examples
 from knotwork.cli.options import with_session
 from knotwork.cli.session import Session
 from knotwork.cli.terminal import count_of
-from knotwork.errors import UnknownName
 
 if TYPE_CHECKING:
     from knotwork.evaluation.datasets import Dataset
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 DRAWN_METRIC = "recall@5"
 BASELINE = "hybrid"
 """What every retriever is compared with when all are measured."""
-
-_OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
 
 
 @click.command(
@@ -65,8 +61,9 @@ def command(
     """
     from knotwork.evaluation.datasets import load_dataset
     from knotwork.evaluation.report import as_json
+    from knotwork.evaluation.retrievers import read_retrievers
 
-    names = _all_names(session) if every else _read_names(retrievers)
+    names = _all_names(session) if every else read_retrievers(retrievers)
     dataset = load_dataset(folder, hide_titles=hide_titles, limit=limit)
     run = run_evaluation(session, dataset, names, skipping=every)
     if plot is not None:
@@ -85,18 +82,6 @@ def _all_names(session: Session) -> list[str]:
 
     names = retriever_names(model=bool(session.settings.llm.model))
     return [BASELINE, *(name for name in names if name not in {AUTO, BASELINE})]
-
-
-def _read_names(listed: str) -> list[str]:
-    from knotwork.retrieval.grammar import is_expression
-    from knotwork.retrieval.registry import retriever_names
-
-    names = [name.strip() for name in _OUTSIDE_PARENTHESES.split(listed)]
-    names = list(dict.fromkeys(name for name in names if name)) or [""]
-    for name in names:
-        if name not in retriever_names() and not is_expression(name):
-            raise UnknownName("retriever", name, retriever_names())
-    return names
 
 
 def run_evaluation(

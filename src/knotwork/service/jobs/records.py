@@ -149,10 +149,13 @@ class JobRecords:
             found = self._select("workspace = ? AND id = ?", (workspace, job))
         return found[0] if found else None
 
-    def jobs(self, workspace: str, *, limit: int) -> list[Job]:
-        """Return the jobs of a workspace, the newest first."""
+    def jobs(self, workspace: str, *, limit: int, kind: str = "") -> list[Job]:
+        """Return the jobs of a workspace, those of one kind if it is named, the newest first."""
         with self._lock:
-            return self._select("workspace = ? ORDER BY n DESC LIMIT ?", (workspace, limit))
+            return self._select(
+                "workspace = ? AND (? = '' OR kind = ?) ORDER BY n DESC LIMIT ?",
+                (workspace, kind, kind, limit),
+            )
 
     def open_jobs(self) -> list[Job]:
         """Return the jobs that are not finished, the oldest first."""

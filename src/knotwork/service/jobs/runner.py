@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from knotwork.errors import Conflict, KnotworkError, NotFound, Overloaded
+from knotwork.service.jobs.progress import JobStopped, Progress
 from knotwork.service.jobs.records import Job, JobRecords, JobState
-from knotwork.service.jobs.work import WORK, JobStopped, Progress
+from knotwork.service.jobs.work import WORK
 from knotwork.service.workspaces import Workspaces
 
 MOST_QUEUED = 1_000

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork.errors import InvalidRequest
-from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
+from knotwork.indexing.report import IndexReport
 from knotwork.indexing.selection import select_entries
 from knotwork.indexing.sources import entry_path, stored_roots
+from knotwork.service.evaluations.running import run_evaluation
+from knotwork.service.jobs.progress import Progress
 from knotwork.service.jobs.reports import report_of
 from knotwork.service.workspaces import Workspace
 from knotwork.stores.base import LedgerEntry
@@ -19,72 +20,7 @@ from knotwork.stores.base import LedgerEntry
 if TYPE_CHECKING:
     from knotwork.indexing.runs import IndexOptions
 
-PROGRESS_S = 0.25
-"""Seconds between two reports of progress, at least."""
-
 Report = dict[str, Any]
-Tell = Callable[[str, Mapping[str, Any]], None]
-
-_STAGES = {
-    EventKind.DISCOVERED: "discover",
-    EventKind.STARTED: "load",
-    EventKind.READ: "extract",
-    EventKind.EMBEDDED: "embed",
-    EventKind.REMOVED: "remove",
-}
-_STORED = "store"
-
-
-class JobStopped(Exception):
-    """The job was told to stop; what is finished is kept."""
-
-
-class Progress:
-    """Tells how far a job is, not too often, and stops it when it is to stop."""
-
-    def __init__(self, tell: Tell, *, is_stopping: Callable[[], bool]) -> None:
-        self._tell = tell
-        self._is_stopping = is_stopping
-        self._told_s = 0.0
-        self._stage = ""
-        self._failed = 0
-
-    def enter(self, stage: str) -> None:
-        """Tell that a stage begins. Raises JobStopped."""
-        self._check()
-        self._put({"stage": stage})
-
-    def show(self, event: IndexEvent) -> None:
-        """Tell an event of indexing. Raises JobStopped."""
-        self._check()
-        if event.kind is EventKind.FAILED:
-            self._failed += 1
-            failure = {"uri": event.uri, "reason": event.reason, "message": event.message}
-            self._tell("failure", failure)
-        stage = event.message if event.kind is EventKind.ENRICHING else ""
-        stage = stage or _STAGES.get(event.kind, _STORED)
-        is_last = event.report is not None
-        if stage == self._stage and time.monotonic() - self._told_s < PROGRESS_S and not is_last:
-            return
-        self._put(
-            {
-                "stage": stage,
-                "uri": event.uri,
-                "done": event.done,
-                "total": event.total,
-                "chunks": event.chunks,
-                "chunks_known": event.chunks_known,
-                "failed": self._failed,
-            }
-        )
-
-    def _put(self, body: Mapping[str, Any]) -> None:
-        self._told_s, self._stage = time.monotonic(), str(body["stage"])
-        self._tell("progress", body)
-
-    def _check(self) -> None:
-        if self._is_stopping():
-            raise JobStopped
 
 
 def index_uploads(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> Report:
@@ -135,6 +71,7 @@ WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], Report]] =
     "reindex": index_again,
     "delete": delete_documents,
     "communities": find_communities,
+    "evaluate": run_evaluation,
 }
 """What each kind of job does."""
 

@@ -1,0 +1,218 @@
+"""The job that runs an evaluation: what a kill broke off goes on where it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from knotwork.errors import BudgetExceeded
+from knotwork.evaluation.answers import contains_answer, is_verdict
+from knotwork.evaluation.datasets import Case, Dataset
+from knotwork.evaluation.runner import Asked, EvaluationRun, evaluate
+from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.inference.budget import Ceiling, parse_ceiling
+from knotwork.inference.model_run import open_budget
+from knotwork.inference.prices import PriceTable
+from knotwork.inference.role_models import RoleModels, calls_path
+from knotwork.records import Answer
+from knotwork.retrieval.registry import may_ask_model
+from knotwork.service.evaluations.records import Evaluation, Evaluations
+from knotwork.service.evaluations.summaries import summarize
+from knotwork.service.shapes.answers import AnswerShape
+from knotwork.service.shapes.evaluations import MeasuredQuestion, RankedShape
+from knotwork.service.workspaces import Workspace
+from knotwork.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from knotwork.service.jobs.progress import Progress
+
+MOST_HITS = 10
+"""Passages of each question that are kept."""
+
+_READ_PASSAGES = 5
+_RAISE_IT = (
+    "Start another evaluation with a higher budget: what a language model was asked already costs "
+    "nothing again."
+)
+_MARKS = re.compile(r"\s*\[\d+\]")
+
+
+def run_evaluation(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Ask all questions that were not asked yet, and sum up; return what each retriever came to."""
+    evaluation = Evaluations(workspace).find(str(arguments["evaluation"]))
+    evaluation.mend()
+    run = _Run(workspace, evaluation)
+    total = len(evaluation.plan.retrievers) * len(run.cases)
+    done = len(run.asked)
+    try:
+        for retriever in evaluation.plan.retrievers:
+            progress.count("ask", done, total, retriever=retriever)
+            for result in run.ask(retriever):
+                evaluation.add(result)
+                done += 1
+                progress.count("ask", done, total, retriever=retriever)
+    except BudgetExceeded as error:
+        raise BudgetExceeded(error.message, fix=_RAISE_IT) from error
+    outcomes = summarize(evaluation.plan.retrievers, evaluation.results(), run.skipped)
+    evaluation.finish(outcomes)
+    means = {o.retriever: {m: e.mean for m, e in o.metrics.items()} for o in outcomes}
+    return {"evaluation": evaluation.plan.id, "retrievers": means, "skipped": run.skipped}
+
+
+class _Run:
+    """What all retrievers of a run share: the questions, the documents, and what may be spent."""
+
+    def __init__(self, workspace: Workspace, evaluation: Evaluation) -> None:
+        questions = evaluation.questions()
+        self.cases = questions.all
+        self.skipped: dict[str, str] = {}
+        self.asked: set[tuple[str, int]] = set()
+        self._answerable = len(questions.cases)
+        self._base = workspace.base
+        self._plan = evaluation.plan
+        self._uris = {entry.document_id: entry.uri for entry in self._base.documents()}
+        self._purse = _Purse(evaluation.plan.budget)
+        for result in evaluation.results():
+            self.asked.add((result.retriever, result.position))
+            money = None if result.money is None else Decimal(result.money)
+            self._purse.take(result.tokens, money)
+
+    def ask(self, retriever: str) -> Iterator[MeasuredQuestion]:
+        """Ask one retriever what it was not asked yet."""
+        left = [n for n in range(len(self.cases)) if (retriever, n) not in self.asked]
+        if not left:
+            return
+        settings, store = self._base.settings.llm, self._base.store
+        cases = tuple(self.cases[n] for n in left)
+        run = EvaluationRun(self._plan.name, len(cases))
+        with closing(RoleModels(settings, path=calls_path(store.url))) as models:
+            questions = evaluate(
+                Dataset(self._plan.name, (), cases),
+                [retriever],
+                store=store,
+                embedder=self._base.embedder if store.meta().get(EMBEDDER_META) else None,
+                run=run,
+                models=models if self._plan.use_llm else None,
+                budget=open_budget(self._purse.left(), settings, count_tokens=count_tokens),
+                prices=PriceTable.read(settings.prices),
+                depth=self._plan.k,
+                skipping=True,
+            )
+            for position, asked in zip(left, questions, strict=False):
+                yield self._measure(position, asked)
+                self._purse.check()
+        for reason in run.skipped.values():
+            without = not self._plan.use_llm and may_ask_model(retriever)
+            self.skipped[retriever] = (
+                "It needs a language model, and the evaluation was made without `use_llm`."
+                if without
+                else reason
+            )
+
+    def _measure(self, position: int, asked: Asked) -> MeasuredQuestion:
+        case = asked.case
+        values = dict(asked.values) if case.gold else {}
+        if case.answers and not is_verdict(case.answers):
+            passages = "\n".join(
+                f"{hit.chunk.context}\n{hit.chunk.text}"
+                for hit in asked.evidence.hits[:_READ_PASSAGES]
+            )
+            values[f"answer@{_READ_PASSAGES}"] = float(contains_answer(passages, case.answers))
+        tokens, money, answer = asked.tokens, asked.money, None
+        self._purse.take(tokens, money)
+        if self._plan.answers:
+            answer = self._answer(asked)
+            values |= _judge(answer, case, is_answerable=position < self._answerable)
+            written, price = _spending(answer)
+            self._purse.take(written, price)
+            tokens += written
+            money = None if money is None or price is None else money + price
+        return MeasuredQuestion(
+            retriever=asked.retriever,
+            position=position,
+            values=values,
+            seconds=round(asked.seconds, 6),
+            tokens=tokens,
+            money=None if money is None else str(money),
+            confidence=round(asked.evidence.confidence, 4),
+            gold_rank=_first_rank(asked.ranked, case),
+            hits=self._describe(asked),
+            answer=None if answer is None else AnswerShape.of(answer),
+        )
+
+    def _answer(self, asked: Asked) -> Answer:
+        return self._base.ask(
+            asked.case.question,
+            retriever=asked.retriever,
+            use_llm=self._plan.use_llm,
+            fallback=False,
+            budget=self._purse.left(),
+        )
+
+    def _describe(self, asked: Asked) -> list[RankedShape]:
+        described = []
+        for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1):
+            uri = self._uris.get(hit.chunk.document_id, "")
+            described.append(
+                RankedShape(
+                    rank=rank,
+                    document=uri,
+                    document_id=hit.chunk.document_id,
+                    chunk_id=hit.chunk.id,
+                    score=hit.score,
+                    is_gold=uri in asked.case.gold_uris,
+                )
+            )
+        return described
+
+
+class _Purse:
+    """What may still be spent of a budget; without one, anything."""
+
+    def __init__(self, budget: str) -> None:
+        self._ceiling: Ceiling | None = parse_ceiling(budget) if budget else None
+        self._spent = Decimal(0)
+
+    def take(self, tokens: int, money: Decimal | None) -> None:
+        """Count what was spent."""
+        if self._ceiling is not None:
+            # Nothing without a price is asked under a ceiling of money.
+            part = Decimal(tokens) if self._ceiling.unit == "tokens" else money or Decimal(0)
+            self._spent += part
+
+    def left(self) -> str:
+        """Return what is left, as `parse_ceiling` reads it; empty without a budget."""
+        if self._ceiling is None:
+            return ""
+        return f"{max(self._ceiling.amount - self._spent, Decimal(0)):f} {self._ceiling.unit}"
+
+    def check(self) -> None:
+        """Raise BudgetExceeded when something was spent and nothing is left."""
+        if self._ceiling is not None and self._spent and self._spent >= self._ceiling.amount:
+            raise BudgetExceeded(f"The budget of {self._ceiling} is reached.")
+
+
+def _spending(answer: Answer) -> tuple[int, Decimal | None]:
+    """Return the tokens and the money that an answer took."""
+    tokens = answer.usage.input_tokens + answer.usage.output_tokens
+    return tokens, answer.usage.money if tokens else Decimal(0)
+
+
+def _judge(answer: Answer, case: Case, *, is_answerable: bool) -> dict[str, float]:
+    """Return whether an answer was given where there is one, and whether it holds a known one."""
+    if not is_answerable:
+        return {"abstained": float(not answer.answered)}
+    judged = {"answered": float(answer.answered)}
+    if case.answers and not is_verdict(case.answers):
+        text = _MARKS.sub("", answer.text)
+        judged["answer_found"] = float(answer.answered and contains_answer(text, case.answers))
+    return judged
+
+
+def _first_rank(ranked: list[str], case: Case) -> int | None:
+    return next((rank for rank, uri in enumerate(ranked, 1) if uri in case.gold_uris), None)

@@ -1,0 +1,296 @@
+"""Routes of evaluations: retrievers measured on questions about a workspace."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Annotated, BinaryIO
+
+from fastapi import APIRouter, File, Form, Path, Query, UploadFile
+
+from knotwork.errors import (
+    Conflict,
+    InvalidRequest,
+    NotPermitted,
+    RequestTooLarge,
+    RetrievalError,
+)
+from knotwork.evaluation.questions import QuestionSet, read_question_set
+from knotwork.evaluation.retrievers import read_retrievers
+from knotwork.evaluation.runner import DEPTH
+from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.inference.budget import parse_ceiling
+from knotwork.retrieval.registry import build_retriever
+from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork.service.envelopes import Envelope, wrap
+from knotwork.service.evaluations.differences import Side, compare
+from knotwork.service.evaluations.records import Evaluation, Evaluations, now
+from knotwork.service.evaluations.summaries import summarize
+from knotwork.service.jobs.records import Job
+from knotwork.service.keys import AccessKey, KeyRole
+from knotwork.service.serving import Service
+from knotwork.service.shapes.answers import MOST_PASSAGES
+from knotwork.service.shapes.evaluations import (
+    CaseShape,
+    DifferenceShape,
+    EvaluationDetails,
+    EvaluationList,
+    EvaluationShape,
+    MeasuredQuestion,
+    PlanShape,
+)
+from knotwork.service.workspaces import Workspace
+
+router = APIRouter(tags=["evaluations"])
+uploads = APIRouter(tags=["evaluations"])
+"""Apart, since what is sent may be larger here."""
+
+EvaluationId = Annotated[str, Path(description="The id of an evaluation.", max_length=40)]
+MOST_QUESTIONS = 10_000
+_MOST_RETRIEVERS = 20
+_KIND = "evaluate"
+
+
+@uploads.post("/workspaces/{workspace}/evaluations", status_code=202)
+async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    questions: Annotated[
+        UploadFile,
+        File(description="Lines of JSON: question, and gold_pids (documents) or answers, or both."),
+    ],
+    unanswerable: Annotated[
+        UploadFile | None, File(description="The same, of questions without an answer.")
+    ] = None,
+    retrievers: Annotated[
+        list[Annotated[str, Form(max_length=500)]],
+        Form(max_length=_MOST_RETRIEVERS, description="Names, each by itself or with commas."),
+    ] = ["auto", "hybrid", "dense", "bm25"],  # noqa: B006  the schema tells it; nothing changes it
+    name: Annotated[str, Form(max_length=200)] = "",
+    k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Passages ranked.")] = DEPTH,
+    answers: Annotated[bool, Form(description="Whether answers are judged, too.")] = False,
+    use_llm: Annotated[bool, Form(description="Whether a language model takes part.")] = False,
+    budget: Annotated[str, Form(max_length=40, description="For all questions together.")] = "",
+) -> Envelope[EvaluationShape]:
+    """Send questions, and have a job ask retrievers all of them."""
+    server.jobs.check()
+    _check_budget(server, key, budget, use_llm=use_llm)
+    if unanswerable is not None and not answers:
+        raise InvalidRequest(
+            "Questions without an answer are measured by answers alone.",
+            fix="Send `answers` as true, too, or leave them out.",
+        )
+    names = read_retrievers(",".join(retrievers))
+    if len(names) > _MOST_RETRIEVERS:
+        raise InvalidRequest(f"{_MOST_RETRIEVERS} retrievers are the most.", fix="Name fewer.")
+
+    def start() -> EvaluationShape:
+        _check_retrievers(workspace, names)
+        asked = _read_questions(workspace, questions, unanswerable)
+        plan = PlanShape(
+            id=secrets.token_hex(8),
+            name=name.strip() or questions.filename or "",
+            created=now(),
+            retrievers=names,
+            k=k,
+            answers=answers,
+            use_llm=use_llm,
+            budget=budget,
+            questions=len(asked.cases),
+            unanswerable=len(asked.unanswerable),
+            documents=workspace.base.stats().documents,
+        )
+        evaluation = Evaluations(workspace).create(plan, asked)
+        job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
+        return _describe(evaluation, [job])
+
+    return wrap(await server.threads.run(start))
+
+
+@router.get("/workspaces/{workspace}/evaluations")
+async def list_evaluations(
+    server: Server,
+    workspace: ReadWorkspace,
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Envelope[EvaluationList]:
+    """List evaluations, the newest first, with what each retriever came to."""
+
+    def read() -> EvaluationList:
+        found = Evaluations(workspace).listed()
+        jobs = _jobs(server, workspace)
+        page = [_describe(item, jobs) for item in found[start : start + limit]]
+        return EvaluationList(evaluations=page, total=len(found))
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/evaluations/{evaluation}")
+async def show_evaluation(
+    server: Server,
+    workspace: ReadWorkspace,
+    evaluation: EvaluationId,
+    start: Annotated[int, Query(ge=0, le=10**9, description="The first question.")] = 0,
+    limit: Annotated[int, Query(ge=0, le=500, description="Questions, at most.")] = 100,
+) -> Envelope[EvaluationDetails]:
+    """Return an evaluation, and for a page of its questions what each retriever came to."""
+
+    def read() -> EvaluationDetails:
+        found = Evaluations(workspace).find(evaluation)
+        questions = found.questions()
+        end = min(start + limit, len(questions.all))
+        results: defaultdict[int, list[MeasuredQuestion]] = defaultdict(list)
+        for result in found.results():
+            if start <= result.position < end:
+                results[result.position].append(result)
+        shown = _describe(found, _jobs(server, workspace))
+        return EvaluationDetails(
+            **dict(shown),
+            cases=list(_cases(questions, range(start, end), results)),
+            next=end if end < len(questions.all) else None,
+        )
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/evaluations/{evaluation}/difference")
+async def compare_evaluations(
+    server: Server,
+    workspace: ReadWorkspace,
+    evaluation: EvaluationId,
+    retriever: Annotated[str, Query(max_length=500, description="By default the first.")] = "",
+    other: Annotated[str, Query(max_length=40, description="By default the same.")] = "",
+    other_retriever: Annotated[
+        str, Query(max_length=500, description="By default the first that is another.")
+    ] = "",
+    metric: Annotated[str, Query(max_length=40, description="What questions are sorted by.")] = "",
+    limit: Annotated[int, Query(ge=0, le=MOST_QUESTIONS, description="Questions told.")] = 100,
+) -> Envelope[DifferenceShape]:
+    """Compare two retrievers, of one evaluation or of two, on the questions that both were asked.
+
+    Each metric comes with wins, ties and losses of the first, and the chance of such a difference
+    between equals.
+    """
+
+    def read() -> DifferenceShape:
+        known = Evaluations(workspace)
+        one = known.find(evaluation)
+        second = known.find(other) if other else one
+        first = retriever or one.plan.retrievers[0]
+        rest = [name for name in second.plan.retrievers if second is not one or name != first]
+        if not other_retriever and not rest:
+            raise InvalidRequest(
+                "The evaluation has one retriever.", fix="Name an `other` evaluation."
+            )
+        sides = Side(one, first), Side(second, other_retriever or rest[0])
+        return compare(*sides, metric=metric, limit=limit)
+
+    return wrap(await server.threads.run(read))
+
+
+@router.delete("/workspaces/{workspace}/evaluations/{evaluation}")
+async def delete_evaluation(
+    server: Server, workspace: WriteWorkspace, evaluation: EvaluationId
+) -> Envelope[EvaluationShape]:
+    """Remove an evaluation with its results; one that is under way must be cancelled first."""
+
+    def remove() -> EvaluationShape:
+        server.jobs.check()
+        known = Evaluations(workspace)
+        shown = _describe(known.find(evaluation), _jobs(server, workspace))
+        if shown.state in ("queued", "running"):
+            raise Conflict(
+                "The evaluation is under way.",
+                fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",
+            )
+        known.remove(evaluation)
+        return shown
+
+    return wrap(await server.threads.run(remove))
+
+
+def _check_budget(server: Service, key: AccessKey, budget: str, *, use_llm: bool) -> None:
+    if budget:
+        parse_ceiling(budget)
+    if use_llm and server.limits.question_budget and not key.role.covers(KeyRole.ADMIN):
+        raise NotPermitted(
+            "This server sets the budget of a question, and an evaluation asks many.",
+            fix="Leave out `use_llm`, or use a key with the role admin.",
+        )
+
+
+def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
+    """Raise UnknownName or ConfigError for what is no retriever; whether each can work on the
+    index, is told by the evaluation.
+    """
+    base = workspace.base
+    embedder = base.embedder if base.store.meta().get(EMBEDDER_META) else None
+    for name in names:
+        try:
+            build_retriever(name, store=base.store, embedder=embedder)
+        except RetrievalError:
+            continue
+
+
+def _read_questions(
+    workspace: Workspace, questions: UploadFile, unanswerable: UploadFile | None
+) -> QuestionSet:
+    uris = {entry.uri for entry in workspace.base.documents() if entry.document_id}
+    files = [questions.file, *([unanswerable.file] if unanswerable is not None else [])]
+    asked = read_question_set(*map(_lines, files), documents=uris)
+    if len(asked.all) > MOST_QUESTIONS:
+        raise RequestTooLarge(
+            f"There are {len(asked.all):,} questions; the limit is {MOST_QUESTIONS:,}.",
+            fix="Send fewer at a time.",
+        )
+    return asked
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    try:
+        yield from file.read().decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest("The questions are not in UTF-8.", fix="Convert them.") from error
+
+
+def _jobs(server: Service, workspace: Workspace) -> list[Job]:
+    return server.records.jobs(workspace.name, limit=500, kind=_KIND)
+
+
+def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
+    """Return an evaluation as it stands; ``jobs`` are those of the workspace, the newest first."""
+    plan = evaluation.plan
+    own = (job for job in jobs if job.arguments.get("evaluation") == plan.id)
+    newest = next(own, None)
+    summary = evaluation.summary()
+    if summary is not None:
+        state, finished, outcomes = "finished", summary.finished, summary.outcomes
+    else:
+        # Its job may be forgotten, or was never started by a server that was killed.
+        state, finished = (newest.state, newest.finished) if newest else ("cancelled", "")
+        outcomes = summarize(plan.retrievers, evaluation.results(), {})
+    return EvaluationShape(
+        **dict(plan),
+        state=state,
+        job=newest.id if newest else "",
+        finished=finished,
+        outcomes=outcomes,
+    )
+
+
+def _cases(
+    questions: QuestionSet, positions: range, results: dict[int, list[MeasuredQuestion]]
+) -> Iterator[CaseShape]:
+    for position in positions:
+        case = questions.all[position]
+        yield CaseShape(
+            id=case.id,
+            question=case.question,
+            type=case.type,
+            gold=[sorted(group) for group in case.gold],
+            answers=list(case.answers),
+            is_answerable=position < len(questions.cases),
+            results=results.get(position, []),
+        )
