@@ -328,6 +328,77 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evaluations
+         * @description List evaluations, the newest first, with what each retriever came to.
+         */
+        get: operations["list_evaluations"];
+        put?: never;
+        /**
+         * Start Evaluation
+         * @description Send questions, and have a job ask retrievers all of them.
+         */
+        post: operations["start_evaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/evaluations/{evaluation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Evaluation
+         * @description Return an evaluation, and for a page of its questions what each retriever came to.
+         */
+        get: operations["show_evaluation"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Evaluation
+         * @description Remove an evaluation with its results; one that is under way must be cancelled first.
+         */
+        delete: operations["delete_evaluation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/evaluations/{evaluation}/difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Evaluations
+         * @description Compare two retrievers, of one evaluation or of two, on the questions that both were asked.
+         *
+         *     Each metric comes with wins, ties and losses of the first, and the chance of such a difference
+         *     between equals.
+         */
+        get: operations["compare_evaluations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/explore": {
         parameters: {
             query?: never;
@@ -343,6 +414,110 @@ export interface paths {
          *     with the nearest ones.
          */
         post: operations["explore_graph"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Map
+         * @description Return a level of the map: its largest communities, where they lie, and their links.
+         *
+         *     The map is drawn once for each state of the communities, and kept.
+         */
+        get: operations["show_map"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/graph/communities/{community}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Open Community
+         * @description Return what lies in a community: those inside, and its most important entities.
+         */
+        get: operations["open_community"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/graph/entities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place Entities
+         * @description Return where entities lie, and the relations among them; those that are not on the map are
+         *     left out.
+         */
+        post: operations["place_entities"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/graph/entities/{entity}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Entity
+         * @description Return what is known of an entity: its relations, and the passages that speak of it.
+         */
+        get: operations["show_entity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/graph/neighbours": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find Neighbours
+         * @description Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` says
+         *     how many there are.
+         */
+        post: operations["find_neighbours"];
         delete?: never;
         options?: never;
         head?: never;
@@ -696,6 +871,18 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AncestorShape
+         * @description A community that holds another thing.
+         */
+        AncestorShape: {
+            /** Id */
+            id: string;
+            /** Level */
+            level: number;
+            /** Title */
+            title: string;
+        };
+        /**
          * Annotation
          * @description A mark such as [1] in the text, and its source.
          */
@@ -795,6 +982,59 @@ export interface components {
              */
             role: "assistant";
         };
+        /** Body_start_evaluation */
+        Body_start_evaluation: {
+            /**
+             * Answers
+             * @description Whether answers are judged, too.
+             * @default false
+             */
+            answers: boolean;
+            /**
+             * Budget
+             * @description For all questions together.
+             * @default
+             */
+            budget: string;
+            /**
+             * K
+             * @description Passages ranked.
+             * @default 50
+             */
+            k: number;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /**
+             * Questions
+             * @description Lines of JSON: question, and gold_pids (documents) or answers, or both.
+             */
+            questions: string;
+            /**
+             * Retrievers
+             * @description Names, each by itself or with commas.
+             * @default [
+             *       "auto",
+             *       "hybrid",
+             *       "dense",
+             *       "bm25"
+             *     ]
+             */
+            retrievers: string[];
+            /**
+             * Unanswerable
+             * @description The same, of questions without an answer.
+             */
+            unanswerable?: string | null;
+            /**
+             * Use Llm
+             * @description Whether a language model takes part.
+             * @default false
+             */
+            use_llm: boolean;
+        };
         /** Body_upload_documents */
         Body_upload_documents: {
             /**
@@ -809,6 +1049,26 @@ export interface components {
             files: string[];
             /** Tier */
             tier?: ("none" | "lean" | "full") | null;
+        };
+        /**
+         * CaseShape
+         * @description A question, and what each retriever came to; each group of gold documents gives one fact.
+         */
+        CaseShape: {
+            /** Answers */
+            answers: string[];
+            /** Gold */
+            gold: string[][];
+            /** Id */
+            id: string;
+            /** Is Answerable */
+            is_answerable: boolean;
+            /** Question */
+            question: string;
+            /** Results */
+            results: components["schemas"]["MeasuredQuestion"][];
+            /** Type */
+            type: string;
         };
         /**
          * ChatCompletion
@@ -920,6 +1180,33 @@ export interface components {
             span: number[];
         };
         /**
+         * CircleColumns
+         * @description Communities: ``x``, ``y`` and ``radius`` on the map; ``size`` counts entities, ``matching``
+         *     those that fit the filters, ``children`` the communities right inside.
+         */
+        CircleColumns: {
+            /** Children */
+            children: number[];
+            /** Id */
+            id: string[];
+            /** Level */
+            level: number[];
+            /** Matching */
+            matching: number[];
+            /** Parent */
+            parent: (string | null)[];
+            /** Radius */
+            radius: number[];
+            /** Size */
+            size: number[];
+            /** Title */
+            title: string[];
+            /** X */
+            x: number[];
+            /** Y */
+            y: number[];
+        };
+        /**
          * CitationShape
          * @description Where a statement of an answer stands: ``text[span]`` of the document is ``quote``.
          */
@@ -1004,6 +1291,28 @@ export interface components {
             title: string;
         };
         /**
+         * CommunityView
+         * @description A community opened: those inside, its most important entities, and what can be filtered.
+         */
+        CommunityView: {
+            /** Around */
+            around: components["schemas"]["AncestorShape"][];
+            children: components["schemas"]["CircleColumns"];
+            /** Children Total */
+            children_total: number;
+            circle: components["schemas"]["CircleColumns"];
+            /** Key */
+            key: string;
+            links: components["schemas"]["LinkColumns"];
+            /** Links Total */
+            links_total: number;
+            part: components["schemas"]["PartShape"];
+            relation_names: components["schemas"]["FacetList"];
+            /** Summary */
+            summary: string;
+            types: components["schemas"]["FacetList"];
+        };
+        /**
          * ContentPart
          * @description A part of a message; only text is read.
          */
@@ -1026,6 +1335,27 @@ export interface components {
              * @description Uris.
              */
             documents: string[];
+        };
+        /**
+         * DifferenceShape
+         * @description The paired difference of two; ``cases`` are those that differ most in ``sorted_by``.
+         */
+        DifferenceShape: {
+            /**
+             * Cases
+             * @description The largest differences first, either way.
+             */
+            cases: components["schemas"]["PairedQuestion"][];
+            first: components["schemas"]["SideShape"];
+            /** Metrics */
+            metrics: {
+                [key: string]: components["schemas"]["MetricDifference"];
+            };
+            /** Questions */
+            questions: number;
+            second: components["schemas"]["SideShape"];
+            /** Sorted By */
+            sorted_by: string;
         };
         /**
          * DocumentDetails
@@ -1088,6 +1418,25 @@ export interface components {
             uploaded: boolean;
             /** Uri */
             uri: string;
+        };
+        /**
+         * EdgeColumns
+         * @description Relations, strongest first. ``source`` and ``target`` are positions in the entities, and
+         *     after these in ``anchors``; ``relation`` is one in ``relations``.
+         */
+        EdgeColumns: {
+            /** Anchors */
+            anchors: string[];
+            /** Relation */
+            relation: number[];
+            /** Relations */
+            relations: string[];
+            /** Source */
+            source: number[];
+            /** Target */
+            target: number[];
+            /** Weight */
+            weight: number[];
         };
         /**
          * EdgeShape
@@ -1172,6 +1521,88 @@ export interface components {
             total_tokens: number;
         };
         /**
+         * EntitiesRequest
+         * @description Find where entities lie, and the relations among them.
+         */
+        EntitiesRequest: {
+            /**
+             * Document
+             * @description Only what this document mentions.
+             * @default
+             */
+            document: string;
+            /** Entities */
+            entities: string[];
+            /**
+             * Relations
+             * @description Names of relations.
+             */
+            relations?: string[];
+            /**
+             * Types
+             * @description Types of entities.
+             */
+            types?: string[];
+            /**
+             * Weight
+             * @description Relations of at least this weight.
+             * @default 0
+             */
+            weight: number;
+        };
+        /**
+         * EntityColumns
+         * @description Entities: where they lie, in how many passages they stand, in which lowest community.
+         */
+        EntityColumns: {
+            /** Chunks */
+            chunks: number[];
+            /** Community */
+            community: (string | null)[];
+            /** Id */
+            id: string[];
+            /** Name */
+            name: string[];
+            /** Type */
+            type: string[];
+            /** X */
+            x: number[];
+            /** Y */
+            y: number[];
+        };
+        /**
+         * EntityDetails
+         * @description All that is known of an entity; ``x`` and ``y`` are null while it is not on the map.
+         */
+        EntityDetails: {
+            /** Communities */
+            communities: components["schemas"]["AncestorShape"][];
+            /** Description */
+            description: string;
+            /** Description Source */
+            description_source: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Names */
+            names: string[];
+            /** Relations */
+            relations: components["schemas"]["RelationRow"][];
+            /** Relations Total */
+            relations_total: number;
+            /** Sources */
+            sources: components["schemas"]["SourceShape"][];
+            /** Sources Total */
+            sources_total: number;
+            /** Type */
+            type: string;
+            /** X */
+            x: number | null;
+            /** Y */
+            y: number | null;
+        };
+        /**
          * EntityList
          * @description Things, best match first.
          */
@@ -1211,6 +1642,12 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[CommunityView] */
+        Envelope_CommunityView_: {
+            data: components["schemas"]["CommunityView"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[dict[str, Any]] */
         Envelope_dict_str__Any__: {
             /** Data */
@@ -1229,6 +1666,12 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[DifferenceShape] */
+        Envelope_DifferenceShape_: {
+            data: components["schemas"]["DifferenceShape"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[DocumentDetails] */
         Envelope_DocumentDetails_: {
             data: components["schemas"]["DocumentDetails"];
@@ -1241,9 +1684,33 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[EntityDetails] */
+        Envelope_EntityDetails_: {
+            data: components["schemas"]["EntityDetails"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[EntityList] */
         Envelope_EntityList_: {
             data: components["schemas"]["EntityList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[EvaluationDetails] */
+        Envelope_EvaluationDetails_: {
+            data: components["schemas"]["EvaluationDetails"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[EvaluationList] */
+        Envelope_EvaluationList_: {
+            data: components["schemas"]["EvaluationList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[EvaluationShape] */
+        Envelope_EvaluationShape_: {
+            data: components["schemas"]["EvaluationShape"];
             /** Request Id */
             request_id: string;
         };
@@ -1276,6 +1743,18 @@ export interface components {
         /** Envelope[NameList] */
         Envelope_NameList_: {
             data: components["schemas"]["NameList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[Overview] */
+        Envelope_Overview_: {
+            data: components["schemas"]["Overview"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[PartShape] */
+        Envelope_PartShape_: {
+            data: components["schemas"]["PartShape"];
             /** Request Id */
             request_id: string;
         };
@@ -1337,6 +1816,106 @@ export interface components {
             request_id: string;
         };
         /**
+         * EstimateShape
+         * @description The mean of a metric over ``questions`` of them, with its 95 % confidence interval.
+         */
+        EstimateShape: {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mean */
+            mean: number;
+            /** Questions */
+            questions: number;
+        };
+        /**
+         * EvaluationDetails
+         * @description An evaluation with a page of its questions; ``next`` is where the next page begins.
+         */
+        EvaluationDetails: {
+            /** Answers */
+            answers: boolean;
+            /** Budget */
+            budget: string;
+            /** Cases */
+            cases: components["schemas"]["CaseShape"][];
+            /** Created */
+            created: string;
+            /** Documents */
+            documents: number;
+            /** Finished */
+            finished: string;
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** K */
+            k: number;
+            /** Name */
+            name: string;
+            /** Next */
+            next: number | null;
+            /** Outcomes */
+            outcomes: components["schemas"]["OutcomeShape"][];
+            /** Questions */
+            questions: number;
+            /** Retrievers */
+            retrievers: string[];
+            /** State */
+            state: string;
+            /** Unanswerable */
+            unanswerable: number;
+            /** Use Llm */
+            use_llm: boolean;
+        };
+        /**
+         * EvaluationList
+         * @description Evaluations, the newest first.
+         */
+        EvaluationList: {
+            /** Evaluations */
+            evaluations: components["schemas"]["EvaluationShape"][];
+            /** Total */
+            total: number;
+        };
+        /**
+         * EvaluationShape
+         * @description An evaluation and what came of it so far; ``state`` is that of its newest job.
+         */
+        EvaluationShape: {
+            /** Answers */
+            answers: boolean;
+            /** Budget */
+            budget: string;
+            /** Created */
+            created: string;
+            /** Documents */
+            documents: number;
+            /** Finished */
+            finished: string;
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** K */
+            k: number;
+            /** Name */
+            name: string;
+            /** Outcomes */
+            outcomes: components["schemas"]["OutcomeShape"][];
+            /** Questions */
+            questions: number;
+            /** Retrievers */
+            retrievers: string[];
+            /** State */
+            state: string;
+            /** Unanswerable */
+            unanswerable: number;
+            /** Use Llm */
+            use_llm: boolean;
+        };
+        /**
          * EvidenceShape
          * @description What a retriever found, best first.
          */
@@ -1388,6 +1967,26 @@ export interface components {
             limit: number;
             /** Names */
             names: string[];
+        };
+        /**
+         * Facet
+         * @description A value to filter by, and how many have it.
+         */
+        Facet: {
+            /** Count */
+            count: number;
+            /** Name */
+            name: string;
+        };
+        /**
+         * FacetList
+         * @description The values that most have; ``total`` says how many values there are.
+         */
+        FacetList: {
+            /** Total */
+            total: number;
+            /** Values */
+            values: components["schemas"]["Facet"][];
         };
         /**
          * FindingShape
@@ -1535,6 +2134,58 @@ export interface components {
             sources: "none" | "markdown";
         };
         /**
+         * LevelShape
+         * @description A level of communities; ``radius`` is that in which half of its entities lie.
+         */
+        LevelShape: {
+            /** Communities */
+            communities: number;
+            /** Level */
+            level: number;
+            /** Radius */
+            radius: number;
+        };
+        /**
+         * LinkColumns
+         * @description Links between communities: positions in their list, and what all relations weigh.
+         */
+        LinkColumns: {
+            /** Source */
+            source: number[];
+            /** Target */
+            target: number[];
+            /** Weight */
+            weight: number[];
+        };
+        /**
+         * MeasuredQuestion
+         * @description One question asked of one retriever; ``gold_rank`` is that of the first gold document among
+         *     those found, null where there is none.
+         */
+        MeasuredQuestion: {
+            answer?: components["schemas"]["AnswerShape"] | null;
+            /** Confidence */
+            confidence: number;
+            /** Gold Rank */
+            gold_rank: number | null;
+            /** Hits */
+            hits: components["schemas"]["RankedShape"][];
+            /** Money */
+            money: string | null;
+            /** Position */
+            position: number;
+            /** Retriever */
+            retriever: string;
+            /** Seconds */
+            seconds: number;
+            /** Tokens */
+            tokens: number;
+            /** Values */
+            values: {
+                [key: string]: number;
+            };
+        };
+        /**
          * MemberShape
          * @description A member of a community.
          */
@@ -1545,6 +2196,29 @@ export interface components {
             importance: number;
             /** Name */
             name: string;
+        };
+        /**
+         * MetricDifference
+         * @description Two sides over the same questions: how often the first is better (``wins``), and the chance
+         *     of such a difference between equals (``p_value``, of a two-sided sign-flip permutation test).
+         */
+        MetricDifference: {
+            /** Difference */
+            difference: number;
+            /** First */
+            first: number;
+            /** Losses */
+            losses: number;
+            /** P Value */
+            p_value: number;
+            /** Questions */
+            questions: number;
+            /** Second */
+            second: number;
+            /** Ties */
+            ties: number;
+            /** Wins */
+            wins: number;
         };
         /**
          * ModelList
@@ -1599,6 +2273,46 @@ export interface components {
             waiting: number;
         };
         /**
+         * NeighboursRequest
+         * @description Find the strongest neighbours of an entity that are not drawn yet.
+         */
+        NeighboursRequest: {
+            /**
+             * Document
+             * @description Only what this document mentions.
+             * @default
+             */
+            document: string;
+            /** Entity */
+            entity: string;
+            /**
+             * Known
+             * @description What is drawn: no neighbours, but ends of relations.
+             */
+            known?: string[];
+            /**
+             * Limit
+             * @default 30
+             */
+            limit: number;
+            /**
+             * Relations
+             * @description Names of relations.
+             */
+            relations?: string[];
+            /**
+             * Types
+             * @description Types of entities.
+             */
+            types?: string[];
+            /**
+             * Weight
+             * @description Relations of at least this weight.
+             * @default 0
+             */
+            weight: number;
+        };
+        /**
          * NewWorkspace
          * @description Make a workspace.
          */
@@ -1644,6 +2358,73 @@ export interface components {
             type: string;
         };
         /**
+         * OutcomeShape
+         * @description What one retriever came to; ``skipped`` says why it could not run, and is empty if it did.
+         *
+         *     Times are those of the search; those of answers are null where none were asked for. Tokens and
+         *     money are sums; money is null where a price is not known.
+         */
+        OutcomeShape: {
+            /** Answer P50 Ms */
+            answer_p50_ms: number | null;
+            /** Answer P95 Ms */
+            answer_p95_ms: number | null;
+            /** Asked */
+            asked: number;
+            /** Metrics */
+            metrics: {
+                [key: string]: components["schemas"]["EstimateShape"];
+            };
+            /** Money */
+            money: string | null;
+            /** P50 Ms */
+            p50_ms: number | null;
+            /** P95 Ms */
+            p95_ms: number | null;
+            /** Retriever */
+            retriever: string;
+            /**
+             * Skipped
+             * @default
+             */
+            skipped: string;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * Overview
+         * @description A level of the map: the largest communities and the strongest links among them.
+         */
+        Overview: {
+            communities: components["schemas"]["CircleColumns"];
+            /** Entities */
+            entities: number;
+            /** Is Current */
+            is_current: boolean;
+            /** Key */
+            key: string;
+            /** Level */
+            level: number;
+            /** Levels */
+            levels: components["schemas"]["LevelShape"][];
+            links: components["schemas"]["LinkColumns"];
+            /** Links Total */
+            links_total: number;
+            /**
+             * Order
+             * @default size
+             */
+            order: string;
+            /** Radius */
+            radius: number;
+            relation_names: components["schemas"]["FacetList"];
+            /** Relations */
+            relations: number;
+            /** Total */
+            total: number;
+            types: components["schemas"]["FacetList"];
+        };
+        /**
          * PageShape
          * @description Where a page begins.
          */
@@ -1652,6 +2433,24 @@ export interface components {
             label: string;
             /** Start */
             start: number;
+        };
+        /**
+         * PairedQuestion
+         * @description A question on which both were measured.
+         */
+        PairedQuestion: {
+            /** First */
+            first: {
+                [key: string]: number;
+            };
+            /** Id */
+            id: string;
+            /** Question */
+            question: string;
+            /** Second */
+            second: {
+                [key: string]: number;
+            };
         };
         /**
          * PairShape
@@ -1668,6 +2467,20 @@ export interface components {
             source: string;
             /** Verdict */
             verdict: string;
+        };
+        /**
+         * PartShape
+         * @description Entities with the relations among them, and how many there were to choose from.
+         */
+        PartShape: {
+            edges: components["schemas"]["EdgeColumns"];
+            /** Edges Total */
+            edges_total: number;
+            entities: components["schemas"]["EntityColumns"];
+            /** Entities Total */
+            entities_total: number;
+            /** Order */
+            order: string;
         };
         /**
          * PathList
@@ -1708,6 +2521,24 @@ export interface components {
             names: string[];
         };
         /**
+         * RankedShape
+         * @description A passage that was found, and whether its document is a gold one.
+         */
+        RankedShape: {
+            /** Chunk Id */
+            chunk_id: string;
+            /** Document */
+            document: string;
+            /** Document Id */
+            document_id: string;
+            /** Is Gold */
+            is_gold: boolean;
+            /** Rank */
+            rank: number;
+            /** Score */
+            score: number;
+        };
+        /**
          * RefusedFile
          * @description A file of an upload that was not taken, and why.
          */
@@ -1740,6 +2571,26 @@ export interface components {
             documents: string[];
             /** Tier */
             tier?: ("none" | "lean" | "full") | null;
+        };
+        /**
+         * RelationRow
+         * @description A relation of an entity: ``forward`` says that the entity is its source.
+         */
+        RelationRow: {
+            /** Chunks */
+            chunks: string[];
+            /** Forward */
+            forward: boolean;
+            /** Other */
+            other: string;
+            /** Other Name */
+            other_name: string;
+            /** Other Type */
+            other_type: string;
+            /** Relation */
+            relation: string;
+            /** Weight */
+            weight: number;
         };
         /**
          * ResultShape
@@ -1812,6 +2663,45 @@ export interface components {
              * @description From and to, in characters (code points).
              */
             span: number[];
+        };
+        /**
+         * SideShape
+         * @description One side of a comparison.
+         */
+        SideShape: {
+            /** Evaluation */
+            evaluation: string;
+            /** Name */
+            name: string;
+            /** Retriever */
+            retriever: string;
+        };
+        /**
+         * SourceShape
+         * @description A passage that mentions an entity; ``marks`` are offsets in the document, as ``span``.
+         */
+        SourceShape: {
+            /** About */
+            about: number;
+            /** Chunk Id */
+            chunk_id: string;
+            /** Document */
+            document: string;
+            /** Document Id */
+            document_id: string;
+            /** Marks */
+            marks: number[][];
+            /** Section */
+            section: string;
+            /**
+             * Span
+             * @description From and to, in characters (code points).
+             */
+            span: number[];
+            /** Text */
+            text: string;
+            /** Title */
+            title: string;
         };
         /**
          * StatementRequest
@@ -2702,6 +3592,195 @@ export interface operations {
             };
         };
     };
+    list_evaluations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                start?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_EvaluationList_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    start_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["Body_start_evaluation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_EvaluationShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    show_evaluation: {
+        parameters: {
+            query?: {
+                /** @description Questions, at most. */
+                limit?: number;
+                /** @description The first question. */
+                start?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an evaluation. */
+                evaluation: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_EvaluationDetails_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    delete_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an evaluation. */
+                evaluation: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_EvaluationShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    compare_evaluations: {
+        parameters: {
+            query?: {
+                /** @description Questions told. */
+                limit?: number;
+                /** @description What questions are sorted by. */
+                metric?: string;
+                /** @description By default the same. */
+                other?: string;
+                /** @description By default the first that is another. */
+                other_retriever?: string;
+                /** @description By default the first. */
+                retriever?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an evaluation. */
+                evaluation: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_DifferenceShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
     explore_graph: {
         parameters: {
             query?: never;
@@ -2725,6 +3804,217 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_SubgraphShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    show_map: {
+        parameters: {
+            query?: {
+                /** @description Only what this document mentions. */
+                document?: string;
+                /** @description 0 is the topmost. */
+                level?: number;
+                /** @description Communities, at most. */
+                limit?: number;
+                /** @description Names of relations. */
+                relations?: string[];
+                /** @description Types of entities. */
+                types?: string[];
+                /** @description Relations of at least this weight. */
+                weight?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_Overview_"];
+                };
+            };
+            /** @description As it was before. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    open_community: {
+        parameters: {
+            query?: {
+                /** @description Only what this document mentions. */
+                document?: string;
+                /** @description Entities, at most. */
+                limit?: number;
+                /** @description Names of relations. */
+                relations?: string[];
+                /** @description Types of entities. */
+                types?: string[];
+                /** @description Relations of at least this weight. */
+                weight?: number;
+            };
+            header?: never;
+            path: {
+                community: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_CommunityView_"];
+                };
+            };
+            /** @description As it was before. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    place_entities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EntitiesRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_PartShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    show_entity: {
+        parameters: {
+            query?: {
+                relations?: number;
+                sources?: number;
+            };
+            header?: never;
+            path: {
+                entity: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_EntityDetails_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    find_neighbours: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NeighboursRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_PartShape_"];
                 };
             };
             /** @description What went wrong. */
