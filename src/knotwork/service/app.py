@@ -28,6 +28,7 @@ from knotwork.service.routes import (
     jobs,
     maps,
     operations,
+    preferences,
     workspaces,
 )
 from knotwork.service.serving import Place, Service
@@ -105,7 +106,7 @@ def build_app(place: Place) -> FastAPI:
 
 def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
     failed: Responses = {"default": {"model": ErrorEnvelope, "description": "What went wrong."}}
-    for part in (workspaces, documents, jobs, asking, graph, maps, evaluations):
+    for part in (workspaces, documents, jobs, asking, graph, maps, evaluations, preferences):
         app.include_router(
             part.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
         )

@@ -246,6 +246,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/documents/{document}/contents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Contents
+         * @description Tell what the graph has from a document, and what of it would go with the document.
+         */
+        get: operations["list_contents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/documents/delete": {
         parameters: {
             query?: never;
@@ -686,6 +706,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Preferences
+         * @description Tell how often each retriever was preferred to each other, and the newest preferences.
+         */
+        get: operations["list_preferences"];
+        put?: never;
+        /**
+         * Add Preference
+         * @description Keep which retriever's answer to a question was the best, of several side by side.
+         */
+        post: operations["add_preference"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/search": {
         parameters: {
             query?: never;
@@ -1047,6 +1091,12 @@ export interface components {
              * @description Files; a name may have folders.
              */
             files: string[];
+            /**
+             * Index
+             * @description False keeps the files for `estimate`, and for a later `index`.
+             * @default true
+             */
+            index: boolean;
             /** Tier */
             tier?: ("none" | "lean" | "full") | null;
         };
@@ -1356,6 +1406,17 @@ export interface components {
             second: components["schemas"]["SideShape"];
             /** Sorted By */
             sorted_by: string;
+        };
+        /**
+         * DocumentContents
+         * @description What the graph has from a document: things by how often they are named, relations by
+         *     weight. What is ``only_here`` goes with the document.
+         */
+        DocumentContents: {
+            /** Relations */
+            relations: components["schemas"]["RelationHere"][];
+            /** Things */
+            things: components["schemas"]["ThingHere"][];
         };
         /**
          * DocumentDetails
@@ -1672,6 +1733,12 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[DocumentContents] */
+        Envelope_DocumentContents_: {
+            data: components["schemas"]["DocumentContents"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[DocumentDetails] */
         Envelope_DocumentDetails_: {
             data: components["schemas"]["DocumentDetails"];
@@ -1761,6 +1828,18 @@ export interface components {
         /** Envelope[PathList] */
         Envelope_PathList_: {
             data: components["schemas"]["PathList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[PreferenceList] */
+        Envelope_PreferenceList_: {
+            data: components["schemas"]["PreferenceList"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[PreferenceShape] */
+        Envelope_PreferenceShape_: {
+            data: components["schemas"]["PreferenceShape"];
             /** Request Id */
             request_id: string;
         };
@@ -2313,6 +2392,18 @@ export interface components {
             weight: number;
         };
         /**
+         * NewPreference
+         * @description Tell which of several answers to one question was the best; no ``winner`` is a tie.
+         */
+        NewPreference: {
+            /** Question */
+            question: string;
+            /** Retrievers */
+            retrievers: string[];
+            /** Winner */
+            winner?: string | null;
+        };
+        /**
          * NewWorkspace
          * @description Make a workspace.
          */
@@ -2521,6 +2612,51 @@ export interface components {
             names: string[];
         };
         /**
+         * PreferenceList
+         * @description Pairs, the most often compared first, and the newest preferences.
+         */
+        PreferenceList: {
+            /** Latest */
+            latest: components["schemas"]["PreferenceShape"][];
+            /** Pairs */
+            pairs: components["schemas"]["PreferencePair"][];
+            /** Total */
+            total: number;
+        };
+        /**
+         * PreferencePair
+         * @description Two retrievers over all comparisons that had both: how often the first was preferred, and
+         *     the chance of such a difference between equals.
+         */
+        PreferencePair: {
+            /** First */
+            first: string;
+            /** Losses */
+            losses: number;
+            /** P Value */
+            p_value: number;
+            /** Second */
+            second: string;
+            /** Ties */
+            ties: number;
+            /** Wins */
+            wins: number;
+        };
+        /**
+         * PreferenceShape
+         * @description What was preferred; ``winner`` is null for a tie.
+         */
+        PreferenceShape: {
+            /** Created */
+            created: string;
+            /** Question */
+            question: string;
+            /** Retrievers */
+            retrievers: string[];
+            /** Winner */
+            winner: string | null;
+        };
+        /**
          * RankedShape
          * @description A passage that was found, and whether its document is a gold one.
          */
@@ -2571,6 +2707,28 @@ export interface components {
             documents: string[];
             /** Tier */
             tier?: ("none" | "lean" | "full") | null;
+        };
+        /**
+         * RelationHere
+         * @description A relation that a document states; ``only_here`` says that no other one does.
+         */
+        RelationHere: {
+            /** Chunks */
+            chunks: string[];
+            /** Only Here */
+            only_here: boolean;
+            /** Relation */
+            relation: string;
+            /** Source */
+            source: string;
+            /** Source Name */
+            source_name: string;
+            /** Target */
+            target: string;
+            /** Target Name */
+            target_name: string;
+            /** Weight */
+            weight: number;
         };
         /**
          * RelationRow
@@ -2794,6 +2952,22 @@ export interface components {
             span: number[];
         };
         /**
+         * ThingHere
+         * @description A thing that a document names; ``only_here`` says that no other one does.
+         */
+        ThingHere: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Only Here */
+            only_here: boolean;
+            /** Spans */
+            spans: number[][];
+            /** Type */
+            type: string;
+        };
+        /**
          * ThingShape
          * @description A thing with several names, the usual one first.
          */
@@ -2819,12 +2993,12 @@ export interface components {
         };
         /**
          * Upload
-         * @description What became of an upload; the job indexes the files.
+         * @description What became of an upload; the job indexes the files, null where none was wanted.
          */
         Upload: {
             /** Files */
             files: components["schemas"]["UploadedFile"][];
-            job: components["schemas"]["JobShape"];
+            job: components["schemas"]["JobShape"] | null;
             /** Refused */
             refused: components["schemas"]["RefusedFile"][];
         };
@@ -2901,6 +3075,11 @@ export interface components {
             labels: {
                 [key: string]: number;
             };
+            /**
+             * Model
+             * @description The language model that reads for the index; empty for none.
+             */
+            model: string;
             /** Name */
             name: string;
             /** Relations */
@@ -2909,6 +3088,11 @@ export interface components {
             };
             /** Role */
             role: string;
+            /**
+             * Tier
+             * @description How much it does where nothing else is said.
+             */
+            tier: string;
         };
         /**
          * WorkspaceShape
@@ -3436,6 +3620,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    list_contents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a document. */
+                document: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_DocumentContents_"];
                 };
             };
             /** @description What went wrong. */
@@ -4298,6 +4516,77 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_PathList_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    list_preferences: {
+        parameters: {
+            query?: {
+                /** @description Newest ones told. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_PreferenceList_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    add_preference: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPreference"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_PreferenceShape_"];
                 };
             };
             /** @description What went wrong. */
