@@ -43,7 +43,7 @@ def test_the_command_that_is_named_is_there():
 def test_every_address_below_ui_is_the_page_but_files_are_themselves(built):
     assert has_pages(built)
     with open_pages(built) as client:
-        for path in ("/", "/ui", "/ui/", "/ui/default/graph", "/ui/default/ask?q=1"):
+        for path in ("/", "/ui", "/ui/", "/ui/default/graph", "/ui/v1.2/ask?q=1", "/ui/notes.2024"):
             assert "The page" in client.get(path).text, path
         script = client.get("/ui/assets/main-1a2b.js")
         assert script.text == "start()"
@@ -57,3 +57,11 @@ def test_files_with_a_hash_are_kept_and_the_page_is_looked_at_anew(built):
         assert "immutable" in client.get("/ui/assets/main-1a2b.js").headers["cache-control"]
         for path in ("/ui/", "/ui/default/graph"):
             assert client.get(path).headers["cache-control"] == "no-cache"
+
+
+def test_large_files_are_sent_packed(built):
+    (built / "assets" / "large-9f.js").write_text("start();" * 1_000, encoding="utf-8")
+    with open_pages(built) as client:
+        sent = client.get("/ui/assets/large-9f.js", headers={"Accept-Encoding": "gzip"})
+    assert sent.headers["content-encoding"] == "gzip"
+    assert sent.text == "start();" * 1_000

@@ -92,6 +92,24 @@ def test_a_document_is_shown_with_the_boundaries_of_its_chunks(client):
         assert all(chunk["span"][0] <= a < b <= chunk["span"][1] for a, b in chunk["sentences"])
 
 
+def test_what_comes_from_a_document_lies_in_its_text_and_says_what_goes_with_it(client):
+    listed = client.get(f"{OPEN}/documents").json()["data"]["documents"]
+    identifier = next(item["id"] for item in listed if "kestrel-probe" in item["uri"])
+    text = client.get(f"{OPEN}/documents/{identifier}").json()["data"]["text"]
+    told = client.get(f"{OPEN}/documents/{identifier}/contents").json()["data"]
+    by_name = {thing["name"]: thing for thing in told["things"]}
+    keld = by_name["Oriane Keld"]
+    assert {text[slice(*span)] for span in keld["spans"]} == {"Oriane Keld"}
+    # She has a document of her own; the depth of the probe is told here alone.
+    assert not keld["only_here"]
+    assert any(thing["only_here"] for thing in told["things"])
+    ends = {name for r in told["relations"] for name in (r["source_name"], r["target_name"])}
+    assert "Oriane Keld" in ends
+    assert all(relation["chunks"] for relation in told["relations"])
+    missing = client.get(f"{OPEN}/documents/0000/contents")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "not_found")
+
+
 def test_pages_of_documents_join_to_the_whole_list(client):
     start, uris = 0, []
     while start is not None:

@@ -209,3 +209,13 @@ def test_a_folder_in_the_way_of_a_file_is_told(new):
     refused = upload(new, "new", {"a": TEXT})
     assert refused.status_code == 422
     assert "in the way" in refused.json()["error"]["message"]
+
+
+def test_files_may_be_kept_without_a_job_and_indexed_later(new):
+    sent = upload(new, "new", {"lanterns.md": TEXT}, data={"index": "false"}).json()["data"]
+    assert sent["job"] is None
+    assert new.get(f"{NEW}/jobs").json()["data"] == []
+    assert new.post(f"{NEW}/estimate", json={}).json()["data"]["chunks"] == 0  # there is no model
+    job = new.post(f"{NEW}/index", json={}).json()["data"]
+    await_job(new, "new", job)
+    assert new.get(f"{NEW}/documents").json()["data"]["total"] == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -21,6 +22,7 @@ _ASSETS = "assets/"
 _FOR_EVER = "public, max-age=31536000, immutable"
 """For files whose names hold a hash of what is in them."""
 
+_LEAST_PACKED_BYTES = 1_000
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 """A machine may call these something else, and browsers then run none of them."""
 
@@ -45,12 +47,16 @@ class Pages(StaticFiles):
         try:
             response = await super().get_response(path, scope)
         except HTTPException as error:
-            if error.status_code != 404 or "." in path.rpartition("/")[2]:
+            # A file of a build that is gone must not look as if it were there.
+            if error.status_code != 404 or _is_asset(path):
                 raise
             response = await super().get_response("index.html", scope)
-        is_asset = path.replace("\\", "/").startswith(_ASSETS)
-        response.headers["Cache-Control"] = _FOR_EVER if is_asset else "no-cache"
+        response.headers["Cache-Control"] = _FOR_EVER if _is_asset(path) else "no-cache"
         return response
+
+
+def _is_asset(path: str) -> bool:
+    return path.replace("\\", "/").startswith(_ASSETS)
 
 
 def has_pages(folder: Path = PAGES) -> bool:
@@ -63,7 +69,8 @@ def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
     if has_pages(folder):
         for suffix, kind in _TYPES.items():
             mimetypes.add_type(kind, suffix)
-        app.mount("/ui", Pages(directory=folder, html=True), name="ui")
+        pages = Pages(directory=folder, html=True)
+        app.mount("/ui", GZipMiddleware(pages, minimum_size=_LEAST_PACKED_BYTES), name="ui")
 
         @app.get("/", include_in_schema=False)
         async def lead() -> RedirectResponse:

@@ -10,11 +10,13 @@ from fastapi import APIRouter, File, Form, Header, Path, Query, UploadFile
 from knotwork.errors import Conflict, InvalidRequest, LoadError, NotFound
 from knotwork.records import Document
 from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
+from knotwork.service.contents import read_contents
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.jobs.work import is_upload, known_entries
 from knotwork.service.serving import Service
 from knotwork.service.shapes.library import (
     DeleteRequest,
+    DocumentContents,
     DocumentDetails,
     DocumentList,
     DocumentShape,
@@ -54,11 +56,14 @@ async def upload_documents(
     idempotency_key: IdempotencyKey = None,
     tier: Annotated[Tier | None, Form()] = None,
     budget: Annotated[str, Form(max_length=40)] = "",
+    index: Annotated[
+        bool, Form(description="False keeps the files for `estimate`, and for a later `index`.")
+    ] = True,
 ) -> Envelope[Upload]:
     """Send files, and have a job index them. A file of a name that is there replaces it."""
     server.jobs.check()
     spooled = [Spooled(file.filename or "", file.file) for file in files]
-    options = {"tier": tier, "budget": budget, "retry": False}
+    options = {"tier": tier, "budget": budget, "retry": False} if index else None
     if idempotency_key is None:
         return wrap(await server.threads.run(_keep, server, workspace, spooled, options))
     mark = (key.id, workspace.name, idempotency_key)
@@ -75,11 +80,11 @@ def _keep_once(
     server: Service,
     workspace: Workspace,
     spooled: list[Spooled],
-    options: dict[str, Any],
+    options: dict[str, Any] | None,
     mark: tuple[str, str, str],
 ) -> Upload:
     """Answer an upload as before, if it came before."""
-    asked = repr((sorted(options.items()), [file.digest for file in spooled]))
+    asked = repr((sorted((options or {}).items()), [file.digest for file in spooled]))
     fingerprint = sha256(asked.encode()).hexdigest()
     before = server.records.answered(*mark)
     if before is not None:
@@ -94,9 +99,12 @@ def _keep_once(
 
 
 def _keep(
-    server: Service, workspace: Workspace, spooled: list[Spooled], options: dict[str, Any]
+    server: Service,
+    workspace: Workspace,
+    spooled: list[Spooled],
+    options: dict[str, Any] | None,
 ) -> Upload:
-    """Keep those files that can be documents, and have them indexed."""
+    """Keep those files that can be documents, and have them indexed with the options, if any."""
     kept: list[UploadedFile] = []
     refused: list[RefusedFile] = []
     max_file_mb = workspace.base.settings.index.max_file_mb
@@ -118,8 +126,10 @@ def _keep(
         raise InvalidRequest(
             f"Nothing of the upload can be kept. {told}", fix=refused[0].fix if refused else ""
         )
-    job = server.jobs.submit(workspace.name, "index", options)
-    return Upload(files=kept, refused=refused, job=JobShape.of(job))
+    job = None
+    if options is not None:
+        job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
+    return Upload(files=kept, refused=refused, job=job)
 
 
 @router.get("/workspaces/{workspace}/documents")
@@ -164,6 +174,21 @@ async def show_document(
         chunks = store.chunks(store.chunk_ids(document))
         ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
         return DocumentDetails.of(found[document], store.sections(document), ordered)
+
+    return wrap(await server.threads.run(read))
+
+
+@router.get("/workspaces/{workspace}/documents/{document}/contents")
+async def list_contents(
+    server: Server, workspace: ReadWorkspace, document: DocumentId
+) -> Envelope[DocumentContents]:
+    """Tell what the graph has from a document, and what of it would go with the document."""
+
+    def read() -> DocumentContents:
+        store = workspace.base.store
+        if document not in store.documents.documents([document]):
+            raise _no_document(document)
+        return DocumentContents.of(read_contents(store, document))
 
     return wrap(await server.threads.run(read))
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from knotwork.errors import StoreReadOnly
 from knotwork.inference.call_cache import CallCache
 from knotwork.inference.call_ledger import CallTotal
+from knotwork.inference.chat_registry import NO_CHAT_MODEL, chat_model_spec
 from knotwork.inference.prices import PriceTable
 from knotwork.inference.role_models import IN_MEMORY, calls_path
 from knotwork.service.access import (
@@ -61,6 +62,8 @@ async def describe_workspace(
             entities=stats.entities,
             failed=stats.failed,
             embedder=stats.embedder,
+            model=_model_of(workspace),
+            tier=workspace.base.settings.llm.tier,
             labels=dict(stats.graph.labels),
             edge_types=dict(stats.graph.edge_types),
             relations=dict(stats.graph.relations),
@@ -92,6 +95,12 @@ async def delete_workspace(
 async def tell_usage(server: Server, workspace: ReadWorkspace) -> Envelope[dict[str, Any]]:
     """Tell what language models have cost this workspace so far, by stage and by model."""
     return wrap(await server.threads.run(_read_usage, workspace))
+
+
+def _model_of(workspace: Workspace) -> str:
+    """Return the name of the model that reads for the index, or nothing."""
+    spec = chat_model_spec(workspace.base.settings.llm, "extract")
+    return "" if spec == NO_CHAT_MODEL else spec
 
 
 def _read_usage(workspace: Workspace) -> dict[str, Any]:

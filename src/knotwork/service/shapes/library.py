@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, Field
 
 from knotwork.records import Chunk, Document, Section
+from knotwork.service.contents import Contents
 from knotwork.service.jobs.records import Job
 from knotwork.service.shapes.answers import Asked, Offsets
 from knotwork.stores.base import LedgerEntry
@@ -37,6 +38,8 @@ class WorkspaceDetails(WorkspaceShape):
     entities: int
     failed: int
     embedder: str
+    model: str = Field(description="The language model that reads for the index; empty for none.")
+    tier: str = Field(description="How much it does where nothing else is said.")
     labels: dict[str, int]
     edge_types: dict[str, int]
     relations: dict[str, int]
@@ -163,6 +166,67 @@ class DocumentDetails(BaseModel):
         )
 
 
+class ThingHere(BaseModel):
+    """A thing that a document names; ``only_here`` says that no other one does."""
+
+    id: str
+    name: str
+    type: str
+    spans: list[Offsets]
+    only_here: bool
+
+
+class RelationHere(BaseModel):
+    """A relation that a document states; ``only_here`` says that no other one does."""
+
+    source: str
+    source_name: str
+    relation: str
+    target: str
+    target_name: str
+    weight: float
+    chunks: list[str]
+    only_here: bool
+
+
+class DocumentContents(BaseModel):
+    """What the graph has from a document: things by how often they are named, relations by
+    weight. What is ``only_here`` goes with the document.
+    """
+
+    things: list[ThingHere]
+    relations: list[RelationHere]
+
+    @classmethod
+    def of(cls, contents: Contents) -> Self:
+        """Return what comes from a document as JSON."""
+        return cls(
+            things=[
+                ThingHere(
+                    id=found.entity.id,
+                    name=found.entity.name,
+                    type=found.entity.type,
+                    spans=[list(span) for span in found.spans],
+                    only_here=found.only_here,
+                )
+                for found in contents.things
+            ],
+            relations=[
+                RelationHere(
+                    source=stated.edge.source,
+                    source_name=contents.names.get(stated.edge.source, ""),
+                    relation=stated.edge.relation,
+                    target=stated.edge.target,
+                    target_name=contents.names.get(stated.edge.target, ""),
+                    weight=stated.edge.weight,
+                    chunks=list(stated.chunk_ids),
+                    only_here=stated.only_here,
+                )
+                for stated in contents.relations
+            ],
+        )
+
+
 class JobShape(BaseModel):
     """A job: ``state`` is queued, running, finished, failed or cancelled."""
 
@@ -213,11 +277,11 @@ class RefusedFile(BaseModel):
 
 
 class Upload(BaseModel):
-    """What became of an upload; the job indexes the files."""
+    """What became of an upload; the job indexes the files, null where none was wanted."""
 
     files: list[UploadedFile]
     refused: list[RefusedFile]
-    job: JobShape
+    job: JobShape | None
 
 
 class IndexRequest(Asked):
