@@ -63,6 +63,7 @@ def find_communities(
     """Bring communities and their reports up to date; no language model is asked."""
     progress.enter("communities")
     workspace.base.communities(limit=1, rebuild=bool(arguments["rebuild"]))
+    workspace.map.of(workspace.base.store)
     return {}
 
 
@@ -118,7 +119,8 @@ def _index(
 
 
 def _renew_communities(workspace: Workspace, progress: Progress) -> None:
-    """Have communities ready before somebody asks for them."""
+    """Have communities, and the map of them, ready before somebody asks for them."""
     if not workspace.base.has_communities:
         progress.enter("communities")
         workspace.base.communities(limit=1)
+    workspace.map.of(workspace.base.store)
