@@ -201,6 +201,18 @@ def test_explore_walks_from_a_name():
     assert "--limit allows no more" in shown.err
 
 
+def test_explore_shows_the_shortest_paths_to_another_name():
+    paths = knotwork("explore", "Oriane Keld", "--to", "Bram Ostrand", "--json").json["paths"]
+    assert 1 <= len(paths) <= 5
+    for path in paths:
+        assert path["hops"][0]["source_name"] == "Oriane Keld"
+        assert path["hops"][-1]["target_name"] == "Bram Ostrand"
+    shown = knotwork("explore", "Oriane Keld", "--to", "Bram Ostrand", "--limit", "1")
+    assert shown.out.strip().splitlines() == [paths[0]["text"]]
+    refused = knotwork("explore", "Oriane Keld", "Heron buoy", "--to", "Bram Ostrand")
+    assert (refused.code, "one name" in refused.err) == (2, True)
+
+
 def test_explore_refuses_a_name_that_nothing_is_near_to():
     outcome = knotwork("explore", "Zzyzx Qwfp", "--json")
     assert outcome.code == 2

@@ -24,6 +24,7 @@ from knotwork.inference.base import Embedder
 from knotwork.inference.budget import Budget
 from knotwork.inference.metered import UsageMeter
 from knotwork.inference.prices import PriceTable
+from knotwork.inference.reranking import Reranker
 from knotwork.inference.role_models import RoleModels
 from knotwork.records import Evidence, Query, content_id
 from knotwork.retrieval.registry import build_retriever
@@ -134,6 +135,7 @@ def evaluate(  # noqa: PLR0913  one for each option
     embedder: Embedder | None,
     run: EvaluationRun,
     models: RoleModels | None = None,
+    reranker: Reranker | None = None,
     budget: Budget | None = None,
     prices: PriceTable | None = None,
     depth: int = DEPTH,
@@ -151,7 +153,9 @@ def evaluate(  # noqa: PLR0913  one for each option
         spending = _Spending(meter, prices or PriceTable())
         model = models.open("keyword", meter=meter, budget=budget) if models is not None else None
         try:
-            retriever = build_retriever(name, store=store, embedder=embedder, model=model)
+            retriever = build_retriever(
+                name, store=store, embedder=embedder, model=model, reranker=reranker
+            )
         except RetrievalError as error:
             if not skipping:
                 raise

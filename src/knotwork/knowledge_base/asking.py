@@ -12,7 +12,7 @@ from knotwork.inference.chat import ChatModel
 from knotwork.inference.reranker_registry import open_reranker
 from knotwork.inference.reranking import Reranker
 from knotwork.inference.role_models import RoleModels, calls_path
-from knotwork.records import Answer, Direction, Evidence, Query, Subgraph
+from knotwork.records import Answer, Direction, Evidence, GraphPath, Query, Subgraph
 from knotwork.retrieval.base import Retriever
 
 if TYPE_CHECKING:
@@ -136,6 +136,19 @@ class Asking:
         return self.store.graph.explore(
             seeds, direction=direction, depth=depth, fan=fan, limit=limit
         )
+
+    def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
+        """Return the shortest paths in the graph between two names, those over stated relations
+        first, each hop with the chunk that states it.
+
+        There is none where both mean one thing, or where they are more than five hops apart. Raises
+        UnknownName with the nearest names when one means no entity.
+        """
+        from knotwork.retrieval.naming import resolve_names
+        from knotwork.retrieval.paths.connecting import connect
+
+        ends = (resolve_names(self.store, [name]) for name in (one, other))
+        return connect(self.store, *ends, limit=limit)
 
     def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
         """Return the retriever of this name, with notes on what it lacks."""

@@ -31,7 +31,7 @@ from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.base import KnowledgeBase
 from knotwork.knowledge_base.opening import open as open_knowledge_base
 from knotwork.knowledge_base.statistics import Statistics
-from knotwork.records import Answer, Direction, Document, Evidence, QueryResult, Subgraph
+from knotwork.records import Answer, Direction, Document, Evidence, GraphPath, QueryResult, Subgraph
 from knotwork.records.queries import PropertyValue
 from knotwork.stores.base import LedgerEntry
 from knotwork.stores.queries import OWN_GRAPH
@@ -170,6 +170,10 @@ class AsyncKnowledgeBase:
         """Walk the graph from entities by name: see `KnowledgeBase.explore`."""
         walk = self.knowledge_base.explore
         return await self.call(walk, names, direction=direction, depth=depth, fan=fan, limit=limit)
+
+    async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
+        """Return the shortest paths between two names: see `KnowledgeBase.paths`."""
+        return await self.call(self.knowledge_base.paths, one, other, limit=limit)
 
     async def communities(
         self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False

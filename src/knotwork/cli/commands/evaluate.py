@@ -98,6 +98,7 @@ def run_evaluation(
     from knotwork.evaluation.runner import evaluate as ask_all
     from knotwork.indexing.communities.survey import bring_up_to_date, is_current
     from knotwork.inference import open_embedder
+    from knotwork.inference.reranker_registry import open_reranker
     from knotwork.inference.role_models import RoleModels, calls_path
     from knotwork.stores.registry import open_store
     from knotwork.transform.registry import make_extractor
@@ -121,7 +122,7 @@ def run_evaluation(
             bring_up_to_date(store)
         questions = ask_all(
             dataset, names, store=store, embedder=embedder, run=run, models=models,
-            skipping=skipping,
+            reranker=open_reranker(settings.rerank), skipping=skipping,
         )  # fmt: skip
         with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
             for asked in questions:

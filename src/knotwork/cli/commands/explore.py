@@ -9,7 +9,8 @@ import click
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import complete_from, with_session
 from knotwork.cli.session import Session, check_choice
-from knotwork.cli.terminal import count_of
+from knotwork.cli.terminal import count_of, join_lines
+from knotwork.errors import ConfigError
 
 _COUNT = click.IntRange(min=1)
 
@@ -19,6 +20,7 @@ _COUNT = click.IntRange(min=1)
         'knotwork explore "Heron buoy"',
         'knotwork explore "Oriane Keld" "Bram Ostrand" --depth 3',
         "knotwork explore 温青岚 --direction out --json",
+        'knotwork explore "Oriane Keld" --to "Skarrow Station"',
     )
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
@@ -37,23 +39,37 @@ _COUNT = click.IntRange(min=1)
     "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours of each."
 )
 @click.option(
-    "--limit", metavar="N", type=_COUNT, default=50, show_default=True, help="Relations, at most."
+    "--limit", metavar="N", type=_COUNT, help="Relations, at most: 50 by default; paths: 5."
 )
+@click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this name.")
 @with_session()
 def command(
-    session: Session, *, names: tuple[str, ...], direction: str, depth: int, fan: int, limit: int
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    direction: str,
+    depth: int,
+    fan: int,
+    limit: int | None,
+    target: str | None,
 ) -> None:
-    """Walk the knowledge graph from one or more names, strongest relations first."""
+    """Walk the knowledge graph from one or more names, strongest relations first; with --to, show
+    the shortest paths from one name to another instead.
+    """
     from knotwork.cli.envelopes import describe_subgraph
     from knotwork.records import Direction
 
     check_choice("direction", direction, get_args(Direction))
+    if target is not None:
+        _show_paths(session, names, target, limit=limit or 5)
+        return
+    most = limit or 50
     subgraph = session.open().explore(
         names,
         direction=cast("Direction", direction),
         depth=depth,
         fan=fan,
-        limit=limit,
+        limit=most,
     )
     if session.common.json:
         session.terminal.emit(describe_subgraph(subgraph))
@@ -69,9 +85,25 @@ def command(
         ],
         header=("from", "relation", "to", "weight"),
     )
-    cut = " (--limit allows no more)" if len(subgraph.edges) >= limit else ""
+    cut = " (--limit allows no more)" if len(subgraph.edges) >= most else ""
     session.terminal.note(
         f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
         f"{count_of(len(subgraph.edges), 'relation')}{cut}",
         style="dim",
     )
+
+
+def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit: int) -> None:
+    from knotwork.cli.envelopes import describe_path
+
+    if len(names) != 1:
+        raise ConfigError("--to takes one name to begin with.", fix="Give one NAME and --to NAME.")
+    paths = session.open().paths(names[0], target, limit=limit)
+    if session.common.json:
+        session.terminal.emit({"paths": [describe_path(path) for path in paths]})
+        return
+    for path in paths:
+        session.terminal.say(join_lines(path.text))
+    if not paths:
+        session.terminal.say("No path of at most five relations leads from one to the other.")
+    session.terminal.note(count_of(len(paths), "path"), style="dim")

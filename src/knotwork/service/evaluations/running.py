@@ -18,7 +18,7 @@ from knotwork.inference.model_run import open_budget
 from knotwork.inference.prices import PriceTable
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.records import Answer
-from knotwork.retrieval.registry import may_ask_model
+from knotwork.retrieval.registry import may_ask_model, may_rerank
 from knotwork.service.evaluations.records import Evaluation, Evaluations
 from knotwork.service.evaluations.summaries import summarize
 from knotwork.service.shapes.answers import AnswerShape
@@ -98,6 +98,7 @@ class _Run:
                 embedder=self._base.embedder if store.meta().get(EMBEDDER_META) else None,
                 run=run,
                 models=models if self._plan.use_llm else None,
+                reranker=self._base.reranker if may_rerank(retriever) else None,
                 budget=open_budget(self._purse.left(), settings, count_tokens=count_tokens),
                 prices=PriceTable.read(settings.prices),
                 depth=self._plan.k,

@@ -8,9 +8,7 @@ from fastapi import APIRouter, Path, Query
 
 from knotwork.errors import NotFound
 from knotwork.indexing.communities.survey import Topic, find_topics
-from knotwork.retrieval.naming import resolve_names
 from knotwork.service.access import ReadWorkspace, Server
-from knotwork.service.connecting import connect
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.shapes.answers import PathShape, ResultShape
 from knotwork.service.shapes.graph import (
@@ -84,9 +82,7 @@ async def find_paths(
     """Find the shortest paths between two things, each relation with a passage that states it."""
 
     def find() -> PathList:
-        store = workspace.base.store
-        one, other = (resolve_names(store, [name]) for name in asked.names)
-        paths = connect(store, one, other, limit=asked.limit)
+        paths = workspace.base.paths(*asked.names, limit=asked.limit)
         return PathList(paths=[PathShape.of(path) for path in paths])
 
     return wrap(await server.threads.run(find))

@@ -16,7 +16,7 @@ from knotwork.records import (
     Span,
     entity_id,
 )
-from knotwork.service.connecting import MOST_HOPS, connect
+from knotwork.retrieval.paths.connecting import MOST_HOPS, connect
 from knotwork.stores.registry import open_store
 
 NAMES = [f"thing {n}" for n in range(9)]
