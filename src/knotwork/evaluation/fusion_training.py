@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
@@ -13,10 +13,8 @@ from knotwork.errors import ConfigError, RetrievalError
 from knotwork.evaluation.datasets import Case
 from knotwork.evaluation.metrics import recall
 from knotwork.evaluation.significance import Comparison, compare_paired
-from knotwork.records import Document, Query
-from knotwork.retrieval.base import Retriever
-from knotwork.retrieval.fusion import DEPTH
-from knotwork.retrieval.grammar import Pipeline, Sum, parse_specification, show_specification
+from knotwork.records import Document, Evidence
+from knotwork.retrieval.grammar import Sum, parse_specification, show_specification
 
 K = 5
 """Places in which recall is measured."""
@@ -75,9 +73,8 @@ def read_parts(specification: str) -> list[str]:
 
     Raises ConfigError for what is no sum of at least two.
     """
-    tree = parse_specification(specification)
-    whole = tree.stages[0] if isinstance(tree, Pipeline) and len(tree.stages) == 1 else tree
-    if not isinstance(whole, Sum):
+    whole, *later = parse_specification(specification).stages
+    if later or not isinstance(whole, Sum):
         raise ConfigError(
             f"`{specification}` joins no retrievers.", fix="Write for example `graph + bm25`."
         )
@@ -85,17 +82,21 @@ def read_parts(specification: str) -> list[str]:
 
 
 def collect_fusion_examples(
-    retrievers: Sequence[Retriever], cases: Sequence[Case]
+    parts: Sequence[str], cases: Sequence[Case], search: Callable[[str, str], Evidence]
 ) -> Iterator[FusionExample | None]:
-    """Yield what was found for each question; None where no retriever found a gold document."""
+    """Yield what was found for each question; None where no retriever found a gold document.
+
+    ``search`` returns the evidence of a question, given with the retriever to ask, and should give
+    `retrieval.fusion.DEPTH` hits.
+    """
     for case in cases:
         rows: dict[str, list[float]] = {}
         documents: dict[str, str] = {}
-        for column, retriever in enumerate(retrievers):
-            hits = retriever.retrieve(Query(case.question, DEPTH)).hits
+        for column, part in enumerate(parts):
+            hits = search(case.question, part).hits
             best = max((hit.score for hit in hits), default=0.0)
             for hit in hits:
-                row = rows.setdefault(hit.chunk.id, [0.0] * len(retrievers))
+                row = rows.setdefault(hit.chunk.id, [0.0] * len(parts))
                 row[column] = hit.score / best if best > 0 else 0.0
                 documents[hit.chunk.id] = hit.chunk.document_id
         yield _example(case, rows, documents)
@@ -149,9 +150,7 @@ def _loss(weights: Weights, examples: Sequence[FusionExample]) -> tuple[float, W
     return value, slope
 
 
-def train_fusion(
-    parts: Sequence[str], found: Sequence[FusionExample | None]
-) -> FusionReport:
+def train_fusion(parts: Sequence[str], found: Sequence[FusionExample | None]) -> FusionReport:
     """Learn the weights of a fusion, and measure them on questions that they were not learned from.
 
     ``found`` is what `collect_fusion_examples` gave. Raises RetrievalError when too few questions
@@ -206,6 +205,4 @@ def write_specification(weights: Mapping[str, float]) -> str:
 
 
 def _joined(part: str) -> str:
-    tree = parse_specification(part)
-    plain = isinstance(tree, Pipeline) and len(tree.stages) == 1
-    return part if plain else f"({part})"
+    return part if len(parse_specification(part).stages) == 1 else f"({part})"

@@ -1,7 +1,8 @@
-"""`knotwork train`: rankers trained on questions about the index."""
+"""`knotwork train`: rankers, and weights of fusions, trained on questions about the index."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,14 @@ from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
+    from knotwork.evaluation.fusion_training import FusionReport
     from knotwork.evaluation.path_training import TrainingReport
 
 
 @click.group()
 @keep_common
 def command() -> None:
-    """Train a ranker on questions about the index."""
+    """Train on questions about the index."""
 
 
 @command.command(
@@ -115,3 +117,94 @@ def show(session: Session, report: TrainingReport, output: Path) -> None:
         header=("feature", "gain"),
     )
     terminal.say(f"Written to {output}. Use it with the option trees={output} of `paths`.")
+
+
+@command.command(
+    short_help="Learn the weights of a fusion.",
+    epilog=show_examples(
+        'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
+        'knotwork train fusion "(decompose > graph) + paths" --questions asked.jsonl --json',
+    ),
+)
+@click.argument("parts", metavar="RETRIEVERS")
+@click.option(
+    "--questions",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    required=True,
+    help='Lines of {"question": "...", "gold_pids": ["document", ...]}.',
+)
+@with_session()
+def fusion(session: Session, *, parts: str, questions: Path) -> None:
+    """Learn how much each of several retrievers should count when they are joined by +.
+
+    Recall is measured on questions that the weights were not learned from, in five folds.
+    """
+    from knotwork.cli.progress import choose_counter
+    from knotwork.evaluation.fusion_training import (
+        collect_fusion_examples,
+        read_parts,
+        train_fusion,
+    )
+    from knotwork.evaluation.questions import read_question_set
+    from knotwork.retrieval.fusion import DEPTH
+
+    names = read_parts(parts)
+    knowledge_base = session.open()
+    uris = [entry.uri for entry in knowledge_base.documents()]
+    with questions.open(encoding="utf-8") as lines:
+        asked = read_question_set(lines, documents=uris, names=(questions.name, ""))
+    cases = [case for case in asked.cases if case.gold]
+    collected = collect_fusion_examples(
+        names,
+        cases,
+        lambda text, part: knowledge_base.search(text, retriever=part, k=DEPTH),
+    )
+    examples = []
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for done, example in enumerate(collected, start=1):
+            examples.append(example)
+            counter.count("Searching", done, len(cases))
+    report = train_fusion(names, examples)
+    if session.common.json:
+        session.terminal.emit(describe_fusion(report))
+    else:
+        show_fusion(session, report)
+
+
+def describe_fusion(report: FusionReport) -> dict[str, object]:
+    """Return the object of `train fusion --json`: fractions from 0 to 1."""
+    return {
+        "retriever": report.specification,
+        "weights": dict(report.weights),
+        "questions": report.questions,
+        "with_gold_found": report.usable,
+        "recall_at_5": {
+            "learned": report.learned,
+            "equal": report.equal,
+            "best_alone": report.single,
+        },
+        "best": report.best,
+        "over_equal": asdict(report.over_equal),
+        "over_best": asdict(report.over_best),
+    }
+
+
+def show_fusion(session: Session, report: FusionReport) -> None:
+    """Print the fusion, how much each part counts, and whether it is worth its searches."""
+    terminal = session.terminal
+    asked = count_of(report.questions, "question")
+    terminal.say(f"{asked}, {report.usable} of them with a gold document among what was found.")
+    rows = [("learned weights", report.learned), ("equal weights", report.equal)]
+    terminal.table(
+        [(name, f"{share:.1%}") for name, share in [*rows, (report.best, report.single)]],
+        header=("", "recall@5"),
+    )
+    over = report.over_best
+    won = f"{over.wins} won, {over.losses} lost, p {over.p_value:.3f}"
+    if over.difference > 0:
+        terminal.say(f"Beside {report.best} alone: {won}.")
+    else:
+        terminal.say(f"{report.best} alone finds as much ({won}): no fusion is needed.")
+    terminal.say(f"Learned: {report.specification}")
+    terminal.say("Use it with --retriever, or as retrieval.retriever in the settings.")
