@@ -11,21 +11,16 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+
+import click
 
 from knotwork.cli.app import COMMANDS
 from knotwork.cli.main import PROGRAM, run
 from knotwork.config.settings import sections, setting_fields
 
 DOCS = Path(__file__).parents[1] / "docs"
-SUBCOMMANDS = {
-    "graph": ("stats", "names", "join", "part", "import", "export"),
-    "keys": ("add", "list", "remove"),
-    "schema": ("propose", "examples", "show"),
-    "tables": ("add", "list", "remove", "query"),
-    "config": ("show",),
-    "train": ("paths",),
-}
 _PART = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -43,10 +38,11 @@ def rebuild(text: str) -> str:
 def command_lines() -> Iterator[tuple[str, ...]]:
     """Yield every command as its words; the empty one is the program itself."""
     yield ()
-    for name in COMMANDS:
+    for name, (module, _) in COMMANDS.items():
         yield (name,)
-        for subcommand in SUBCOMMANDS.get(name, ()):
-            yield (name, subcommand)
+        command = import_module(f"knotwork.cli.commands.{module}").command
+        if isinstance(command, click.Group):
+            yield from ((name, subcommand) for subcommand in command.commands)
 
 
 def render_help(words: tuple[str, ...]) -> str:

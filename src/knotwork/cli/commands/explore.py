@@ -18,7 +18,6 @@ _COUNT = click.IntRange(min=1)
 @click.command(
     epilog=show_examples(
         'knotwork explore "Heron buoy"',
-        'knotwork explore "Oriane Keld" "Bram Ostrand" --depth 3',
         "knotwork explore 温青岚 --direction out --json",
         'knotwork explore "Oriane Keld" --to "Skarrow Station"',
     )

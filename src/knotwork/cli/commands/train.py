@@ -123,6 +123,7 @@ def show(session: Session, report: TrainingReport, output: Path) -> None:
     short_help="Learn the weights of a fusion.",
     epilog=show_examples(
         'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
+        'knotwork train fusion "bm25 + sentence_window" --questions asked.jsonl',
         'knotwork train fusion "(decompose > graph) + paths" --questions asked.jsonl --json',
     ),
 )
