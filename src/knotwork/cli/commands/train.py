@@ -123,8 +123,8 @@ def show(session: Session, report: TrainingReport, output: Path) -> None:
     short_help="Learn the weights of a fusion.",
     epilog=show_examples(
         'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
-        'knotwork train fusion "bm25 + sentence_window" --questions asked.jsonl',
-        'knotwork train fusion "(decompose > graph) + paths" --questions asked.jsonl --json',
+        'knotwork train fusion "bm25 + top_down" --questions asked.jsonl',
+        'knotwork train fusion "graph + paths" --questions asked.jsonl --json',
     ),
 )
 @click.argument("parts", metavar="RETRIEVERS")
