@@ -290,6 +290,12 @@ class ServiceSettings:
         256, "requests that wait for their turn; more are sent away", minimum=0, maximum=100_000
     )
     jobs: int = _setting(1, "indexing jobs that run at a time", minimum=1, maximum=16)
+    open_indexes: int = _setting(
+        16,
+        "indexes that are kept open; for another, the one that was not used for longest is closed",
+        minimum=1,
+        maximum=10_000,
+    )
     telemetry: bool = _setting(
         False, "whether to send OpenTelemetry traces, as the OTEL_ variables say (extra telemetry)"
     )

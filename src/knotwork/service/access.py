@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -13,6 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
 from knotwork.service.keys import LOCAL_USER, AccessKey, KeyRole
 from knotwork.service.serving import Service, is_loopback
+from knotwork.service.threads import holding
 from knotwork.service.workspaces import Workspace, no_workspace
 
 _log = logging.getLogger("knotwork.service")
@@ -106,13 +109,23 @@ WorkspaceName = Annotated[
 ]
 
 
+@contextmanager
+def lease(server: Service, name: str) -> Iterator[Workspace]:
+    """Keep a workspace while a request needs it, and all work of the request is done, even that
+    for which nobody waits any more. Raises NotFound.
+    """
+    with server.workspaces.lease(name) as workspace:
+        holding.set(partial(server.workspaces.hold, workspace))
+        yield workspace
+
+
 async def _lease(
     request: Request, key: AccessKey, name: str, role: KeyRole
 ) -> AsyncIterator[Workspace]:
     if not key.may_see(name):
         raise no_workspace(name)
     require(key, role)
-    with service_of(request).workspaces.lease(name) as workspace:
+    with lease(service_of(request), name) as workspace:
         yield workspace
 
 

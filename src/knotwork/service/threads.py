@@ -7,6 +7,7 @@ import contextvars
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -16,6 +17,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _RETRY_AFTER_S = 2.0
+
+holding: ContextVar[Callable[[], Callable[[], None]] | None] = ContextVar("holding", default=None)
+"""Called for each function that is run, if set; what it returns is called when that is done.
+
+So what a function works on is not closed while it runs, even when nobody waits for it any more.
+"""
 
 
 class Threads:
@@ -92,13 +99,19 @@ class Threads:
             )
         self.open += 1
         loop = asyncio.get_running_loop()
+        hold = holding.get()
+        let_go = hold() if hold is not None else None
         try:
             running = self._pool.submit(contextvars.copy_context().run, function)
         except RuntimeError:
             self.open -= 1
+            if let_go is not None:
+                let_go()
             raise Overloaded("The server is stopping.", fix="Try again later.") from None
 
         def finished(_: object) -> None:
+            if let_go is not None:
+                let_go()
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._count_down)
 

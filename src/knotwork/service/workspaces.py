@@ -1,11 +1,12 @@
-"""Workspaces: knowledge bases by name, opened when they are first asked for."""
+"""Workspaces: knowledge bases by name, opened when they are asked for, and closed for others."""
 
 from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from knotwork import knowledge_base
@@ -44,6 +45,9 @@ class Workspace:
         self._opened: KnowledgeBase | None = None
         self._lock = threading.Lock()
         self.leases = 0
+        """How many use it now; it is opened by those alone."""
+        self.used = 0
+        """When it was used last, as a number that ascends."""
 
     @property
     def uploads(self) -> Path:
@@ -63,11 +67,16 @@ class Workspace:
         """Whether the index was opened."""
         return self._opened is not None
 
-    def close(self) -> None:
-        """Close the index, if it was opened."""
+    def take(self) -> KnowledgeBase | None:
+        """Return the index for closing, if it was opened; the next use opens it anew."""
         with self._lock:
             opened, self._opened = self._opened, None
         self.map.forget()
+        return opened
+
+    def close(self) -> None:
+        """Close the index, if it was opened."""
+        opened = self.take()
         if opened is not None:
             opened.close()
 
@@ -86,9 +95,11 @@ class Workspaces:
         self.path = path
         self.is_folder = path.is_dir()
         self.read_only = read_only
-        self._opener = _Opener(settings, read_only=read_only)
+        self._most_open = settings.service.open_indexes
+        self._opener = _Opener(settings, read_only=read_only, make_room=self._make_room)
         self._known: dict[str, Workspace] = {}
         self._leaving: set[str] = set()
+        self._uses = 0
         self._lock = threading.Lock()
 
     def names(self) -> list[str]:
@@ -101,15 +112,20 @@ class Workspaces:
 
     @contextmanager
     def lease(self, name: str) -> Iterator[Workspace]:
-        """Keep a workspace from being removed. Raises NotFound."""
+        """Keep a workspace from being removed or closed. Raises NotFound."""
         with self._lock:
             workspace = self._find(name)
-            workspace.leases += 1
+            self._enter(workspace)
         try:
             yield workspace
         finally:
-            with self._lock:
-                workspace.leases -= 1
+            self._leave(workspace)
+
+    def hold(self, workspace: Workspace) -> Callable[[], None]:
+        """Keep a workspace that is leased for longer than the lease; return what lets it go."""
+        with self._lock:
+            self._enter(workspace)
+        return partial(self._leave, workspace)
 
     def create(self, name: str) -> Workspace:
         """Make an empty workspace. Raises InvalidRequest for what is no name, Conflict where there
@@ -125,7 +141,11 @@ class Workspaces:
                     f"There is a workspace `{name}` already.", fix="Choose another name."
                 )
             workspace = self._known[name] = Workspace(name, path, self._opener)
-        _ = workspace.base
+            self._enter(workspace)
+        try:
+            _ = workspace.base
+        finally:
+            self._leave(workspace)
         return workspace
 
     def remove(self, name: str) -> None:
@@ -168,6 +188,33 @@ class Workspaces:
         for workspace in known:
             workspace.close()
 
+    def _enter(self, workspace: Workspace) -> None:
+        """Count one more who uses a workspace; called with the lock."""
+        self._uses += 1
+        workspace.used = self._uses
+        workspace.leases += 1
+
+    def _leave(self, workspace: Workspace) -> None:
+        with self._lock:
+            workspace.leases -= 1
+
+    def _make_room(self) -> None:
+        """Close indexes that nobody uses, those first that were not used for longest, until another
+        one may be opened; those in use stay, however many they are.
+
+        Whoever opens one has a lease on it, so that nobody can open what is closed here.
+        """
+        with self._lock:
+            opened = [workspace for workspace in self._known.values() if workspace.is_open]
+            idle = sorted(
+                (workspace for workspace in opened if not workspace.leases),
+                key=lambda workspace: workspace.used,
+            )
+            taken = [w.take() for w in idle[: max(0, len(opened) - self._most_open + 1)]]
+        for index in taken:
+            if index is not None:
+                index.close()
+
     def _find(self, name: str) -> Workspace:
         if name in self._known and name not in self._leaving:
             return self._known[name]
@@ -193,7 +240,10 @@ class Workspaces:
 class _Opener:
     """Opens indexes that share one embedder, since a model fills much memory."""
 
-    def __init__(self, settings: Settings, *, read_only: bool) -> None:
+    def __init__(
+        self, settings: Settings, *, read_only: bool, make_room: Callable[[], None]
+    ) -> None:
+        self._make_room = make_room
         self._settings = settings
         self.read_only = read_only
         self._embedder: Embedder | None = None
@@ -201,6 +251,7 @@ class _Opener:
 
     def open(self, path: Path) -> KnowledgeBase:
         with self._lock:
+            self._make_room()
             opened = knowledge_base.open(
                 path,
                 settings=self._settings,

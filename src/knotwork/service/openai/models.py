@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from knotwork.errors import NotFound
 from knotwork.retrieval.registry import retriever_names
-from knotwork.service.access import Caller, Server
+from knotwork.service.access import Caller, Server, lease
 from knotwork.service.keys import AccessKey
 from knotwork.service.openai.shapes import ModelList, ModelShape
 from knotwork.service.serving import Service
@@ -58,14 +58,14 @@ def lease_model(server: Service, key: AccessKey, model: str) -> Iterator[Workspa
     if not key.may_see(name):
         raise no_model(model)
     try:
-        lease = server.workspaces.lease(name)
-        workspace = lease.__enter__()
+        leased = lease(server, name)
+        workspace = leased.__enter__()
     except NotFound:
         raise no_model(model) from None
     try:
         yield workspace
     finally:
-        lease.__exit__(None, None, None)
+        leased.__exit__(None, None, None)
 
 
 def no_model(model: str) -> NotFound:
