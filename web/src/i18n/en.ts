@@ -106,4 +106,10 @@ export const en = {
       communities: "Finding communities",
     } as Words,
   },
+  graph: {
+    small: {
+      parts: "Things and relations in the drawing",
+      cut: (shown: string, total: string) => `${shown} of ${total} things are drawn.`,
+    },
+  },
 };

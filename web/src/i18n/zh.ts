@@ -104,4 +104,10 @@ export const zh: Messages = {
       communities: "划分社区",
     },
   },
+  graph: {
+    small: {
+      parts: "图中的事物与关系",
+      cut: (shown: string, total: string) => `共 ${total} 个事物，图中画出 ${shown} 个。`,
+    },
+  },
 };
