@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-const server = process.env.KNOTWORK_URL ?? "http://127.0.0.1:8321";
+// The page's own name is passed on: the server answers no page of another origin.
+const server = { target: process.env.KNOTWORK_URL ?? "http://127.0.0.1:8321", changeOrigin: false };
 
 export default defineConfig({
   base: "/ui/",

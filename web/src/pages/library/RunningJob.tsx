@@ -1,0 +1,103 @@
+import { api, take } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Progress } from "../../components/Progress";
+import { count, decimal, duration, t } from "../../i18n";
+import { addJob, currentJob, isCutOff, type Job, openJobs, pace, progress } from "../../state/jobs";
+import { workspace } from "../../state/location";
+import { mayWrite } from "../../state/workspaces";
+
+/** What an index goes through; each step is known by the stages that the server tells. */
+const STEPS = [
+  { name: "look", stages: ["discover"] },
+  { name: "read", stages: ["load", "extract", "embed", "store", "remove"] },
+  { name: "names", stages: ["names", "descriptions"] },
+  { name: "communities", stages: ["reports", "communities"] },
+] as const;
+
+const COUNTS_DOCUMENTS = new Set<string>([...STEPS[0].stages, ...STEPS[1].stages]);
+
+/** The job that runs: its stage, how far, how fast, how long still, and a way to stop it. */
+export function RunningJob() {
+  const job = currentJob.value;
+  if (!job) return null;
+  const words = t.value.jobs;
+  const told = progress.value;
+  const stage = told ? (words.stages[told.stage] ?? told.stage) : (words.states[job.state] ?? "");
+  const others = openJobs.value.length - 1;
+  return (
+    <section class="card running" aria-labelledby="running-title">
+      <div class="card-head">
+        <h2 id="running-title">{words.kinds[job.kind] ?? job.kind}</h2>
+        <div class="row">
+          {others > 0 && <span class="tag">{words.moreWait(others)}</span>}
+          {mayWrite.value && (
+            <Button icon="stop" onClick={() => cancel(job)}>
+              {words.stop}
+            </Button>
+          )}
+        </div>
+      </div>
+      {(job.kind === "index" || job.kind === "reindex") && <Steps stage={told?.stage ?? ""} />}
+      <Progress done={told?.done ?? 0} total={told?.total ?? 0} label={stage} />
+      <div class="row between wrap small muted">
+        <span aria-live="polite">{stage}</span>
+        <Figures />
+      </div>
+      {told?.uri && (
+        <p class="small faint clip" title={told.uri}>
+          {told.uri}
+        </p>
+      )}
+      {isCutOff.value && <p class="small tag warn">{words.cutOff}</p>}
+      {job.kind === "index" && <p class="small muted">{words.searchWorks}</p>}
+    </section>
+  );
+}
+
+function Figures() {
+  const words = t.value.jobs;
+  const told = progress.value;
+  if (!told?.total) return null;
+  const speed = pace.value;
+  const parts = [
+    COUNTS_DOCUMENTS.has(told.stage)
+      ? words.documents(told.done, told.total)
+      : t.value.common.of(count(told.done), count(told.total)),
+    told.chunks > 0 && words.passages(told.chunks),
+    told.failed > 0 && words.unread(told.failed),
+    speed && words.rate(decimal(speed.rate, speed.rate < 10 ? 1 : 0)),
+    speed && words.left(duration(speed.leftS)),
+  ];
+  return <span class="number">{parts.filter(Boolean).join(" · ")}</span>;
+}
+
+function Steps({ stage }: { stage: string }) {
+  const words = t.value.jobs;
+  // Only a model finds out which names mean one thing while it indexes.
+  const steps = STEPS.filter(({ name, stages }) => name !== "names" || isAmong(stage, stages));
+  const at = steps.findIndex(({ stages }) => isAmong(stage, stages));
+  return (
+    <ol class="steps">
+      {steps.map(({ name }, index) => (
+        <li
+          key={name}
+          class={index < at ? "done" : index === at ? "now" : ""}
+          aria-current={index === at ? "step" : undefined}
+        >
+          {words.steps[name]}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function isAmong(stage: string, stages: readonly string[]): boolean {
+  return stages.includes(stage);
+}
+
+async function cancel(job: Job): Promise<void> {
+  const path = { workspace: workspace.value, job: job.id };
+  addJob(
+    await take(api.POST("/api/v1/workspaces/{workspace}/jobs/{job}/cancel", { params: { path } })),
+  );
+}

@@ -1,0 +1,87 @@
+import { useEffect, useState } from "preact/hooks";
+import { api, take } from "../../api/client";
+import { Empty } from "../../components/Empty";
+import { ErrorState } from "../../components/ErrorState";
+import { Icon } from "../../components/Icon";
+import { Skeleton } from "../../components/Progress";
+import { SourceCard } from "../../components/SourceCard";
+import { t } from "../../i18n";
+import { useLoaded } from "../../state/loading";
+import { asked, linkTo, setQuery, workspace } from "../../state/location";
+import { revision } from "../../state/workspaces";
+
+const FOUND = 10;
+
+/** Passages for a few words; it works while an index is still being made. */
+export function SearchBox() {
+  const words = t.value.library;
+  const here = workspace.value;
+  const wanted = asked("q").trim();
+  const [text, setText] = useState(wanted);
+  useEffect(() => setText(wanted), [wanted]);
+  const found = useLoaded(wanted ? `${here} ${wanted} ${revision.value}` : "", (signal) =>
+    take(
+      api.POST("/api/v1/workspaces/{workspace}/search", {
+        params: { path: { workspace: here } },
+        body: { question: wanted, k: FOUND },
+        signal,
+      }),
+    ),
+  );
+  return (
+    <search class="stack" aria-label={words.search}>
+      <form
+        class="search-field"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setQuery({ q: text.trim() });
+        }}
+      >
+        <Icon name="search" />
+        <input
+          id="library-search"
+          type="search"
+          aria-label={words.search}
+          placeholder={words.search}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </form>
+      {found.isLoading && <Skeleton label={t.value.common.loading} lines={6} />}
+      {found.error && <ErrorState error={found.error} retry={found.reload} />}
+      {found.data?.hits.length === 0 && (
+        <Empty icon="search" title={words.nothingFound}>
+          <p>{words.nothingFoundFix}</p>
+        </Empty>
+      )}
+      {found.data && found.data.hits.length > 0 && (
+        <>
+          <p class="row between wrap small muted">
+            <span aria-live="polite">{words.found(found.data.hits.length)}</span>
+            <a href={linkTo("ask", { q: wanted })}>{words.askInstead}</a>
+          </p>
+          <ol class="stack tight">
+            {found.data.hits.map((hit) => (
+              <li key={hit.chunk_id}>
+                <SourceCard
+                  number={hit.rank}
+                  title={hit.title || hit.document}
+                  section={hit.section}
+                  text={hit.text}
+                  textStart={hit.span[0] ?? 0}
+                  marks={hit.sentences.slice(0, 1).map(({ span }) => span)}
+                  score={hit.score}
+                  href={linkTo("documents", {
+                    doc: hit.document_id,
+                    start: hit.span[0],
+                    end: hit.span[1],
+                  })}
+                />
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+    </search>
+  );
+}

@@ -1,0 +1,128 @@
+/** Files that a person drops or chooses, folders too, and how they are sent. */
+
+import { ApiError, credentials, errorOf, type Shapes, UNREACHABLE } from "../../api/client";
+
+export interface Chosen {
+  /** With the folders it lay in, as `minutes/2024/march.md`. */
+  name: string;
+  file: File;
+}
+
+export type Upload = Shapes["Upload"];
+
+const MOST_FILES = 200;
+const MOST_BYTES = 24_000_000;
+
+/** Return the files of a file field; those of a folder keep their folders. */
+export function filesOf(list: FileList | null): Chosen[] {
+  return [...(list ?? [])].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
+}
+
+/** Return the files of a drop, walking through folders. */
+export async function droppedFiles(transfer: DataTransfer): Promise<Chosen[]> {
+  // Entries are only there while the event is handled: taken before anything is waited for.
+  const entries = [...transfer.items]
+    .filter((item) => item.kind === "file")
+    .map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
+  const found = await Promise.all(
+    entries.map((entry) => {
+      if (entry instanceof File) return [{ name: entry.name, file: entry }];
+      return entry ? walk(entry) : [];
+    }),
+  );
+  return found.flat();
+}
+
+async function walk(entry: FileSystemEntry): Promise<Chosen[]> {
+  if (isFile(entry)) {
+    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+    return [{ name: entry.fullPath.replace(/^\/+/, ""), file }];
+  }
+  if (!isFolder(entry)) return [];
+  const reader = entry.createReader();
+  const within: FileSystemEntry[] = [];
+  for (;;) {
+    // A reader tells a part at a time, and nothing at the end.
+    const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
+    if (part.length === 0) break;
+    within.push(...part);
+  }
+  const shown = within.filter(({ name }) => !name.startsWith("."));
+  return (await Promise.all(shown.map(walk))).flat();
+}
+
+function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {
+  return entry.isFile;
+}
+
+function isFolder(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {
+  return entry.isDirectory;
+}
+
+/** Return files in parts that one request carries each. */
+export function splitFiles(chosen: readonly Chosen[]): Chosen[][] {
+  const parts: Chosen[][] = [];
+  let bytes = 0;
+  for (const item of chosen) {
+    const last = parts.at(-1);
+    if (!last || last.length >= MOST_FILES || bytes + item.file.size > MOST_BYTES) {
+      parts.push([item]);
+      bytes = item.file.size;
+    } else {
+      last.push(item);
+      bytes += item.file.size;
+    }
+  }
+  return parts;
+}
+
+export interface Sending {
+  workspace: string;
+  files: readonly Chosen[];
+  /** Whether a job is to index them at once. */
+  index: boolean;
+  signal: AbortSignal;
+  onSent: (bytes: number) => void;
+}
+
+/** Send files in one request. Throws ApiError. `fetch` cannot tell how much it has sent. */
+export function sendFiles({ workspace, files, index, signal, onSent }: Sending): Promise<Upload> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const form = new FormData();
+    form.append("index", String(index));
+    for (const { name, file } of files) form.append("files", file, name);
+    request.open("POST", `/api/v1/workspaces/${encodeURIComponent(workspace)}/documents`);
+    for (const [name, value] of Object.entries(credentials()))
+      request.setRequestHeader(name, value);
+    request.upload.onprogress = (event) => onSent(event.loaded);
+    request.onerror = () => reject(new ApiError(UNREACHABLE, "", "", 0));
+    request.onabort = () => reject(new DOMException("stopped", "AbortError"));
+    request.onload = () => {
+      const body = parse(request.responseText);
+      if (request.status < 300) resolve((body as { data: Upload }).data);
+      else reject(errorOf(responseOf(request), body));
+    };
+    signal.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+function responseOf(request: XMLHttpRequest): Response {
+  const wait = request.getResponseHeader("Retry-After");
+  return new Response(null, {
+    status: request.status,
+    statusText: request.statusText,
+    headers: wait ? { "Retry-After": wait } : {},
+  });
+}

@@ -1,0 +1,61 @@
+/** What is being sent at the moment, and what became of the last upload. */
+
+import { signal } from "@preact/signals";
+import { isAborted } from "../../api/client";
+import { addJob } from "../../state/jobs";
+import { type Chosen, sendFiles, splitFiles, type Upload } from "./files";
+
+export interface Sent {
+  workspace: string;
+  taken: number;
+  refused: Upload["refused"];
+  /** Whether the files wait for an estimate to be agreed to. */
+  waits: boolean;
+}
+
+export interface Underway {
+  workspace: string;
+  files: number;
+  bytes: number;
+  sent: number;
+  stop: () => void;
+}
+
+export const underway = signal<Underway | null>(null);
+export const lastSent = signal<Sent | null>(null);
+export const sendingError = signal<Error | null>(null);
+
+/** Send files, a part at a time; with `index`, each part is indexed as soon as it is there. */
+export async function sendAll(
+  workspace: string,
+  chosen: readonly Chosen[],
+  { index }: { index: boolean },
+): Promise<void> {
+  if (underway.value || chosen.length === 0) return;
+  const abort = new AbortController();
+  const bytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
+  const base = { workspace, files: chosen.length, bytes, stop: () => abort.abort() };
+  underway.value = { ...base, sent: 0 };
+  sendingError.value = null;
+  lastSent.value = null;
+  let before = 0;
+  const told: Sent = { workspace, taken: 0, refused: [], waits: !index };
+  try {
+    for (const files of splitFiles(chosen)) {
+      const onSent = (part: number) => {
+        underway.value = { ...base, sent: Math.min(bytes, before + part) };
+      };
+      const upload = await sendFiles({ workspace, files, index, signal: abort.signal, onSent });
+      before += files.reduce((sum, { file }) => sum + file.size, 0);
+      told.taken += upload.files.length;
+      told.refused = [...told.refused, ...upload.refused];
+      if (upload.job) addJob(upload.job);
+    }
+  } catch (error) {
+    if (!isAborted(error))
+      sendingError.value = error instanceof Error ? error : new Error(String(error));
+  } finally {
+    underway.value = null;
+    if (told.taken || told.refused.length) lastSent.value = told;
+  }
+}
