@@ -199,6 +199,17 @@ def test_pages_of_questions_join_to_all(served, done):
     assert len(seen) == len(set(seen)) == 4
 
 
+def test_one_question_is_found_by_its_id(served, done):
+    every = served.get(f"{EVALUATIONS}/{done}").json()["data"]["cases"]
+    for case in every:
+        asked_for = {"question": case["id"]}
+        found = served.get(f"{EVALUATIONS}/{done}", params=asked_for).json()["data"]
+        assert found["cases"] == [case]
+        assert found["next"] is None
+    unknown = served.get(f"{EVALUATIONS}/{done}", params={"question": "none"})
+    assert unknown.json()["data"]["cases"] == []
+
+
 def test_what_cannot_run_is_left_out_with_the_reason(served, asked):
     fields = {"retrievers": "hyde(by=model) > bm25,bm25"}
     identifier = finish(served, start(served, asked[:1], **fields))

@@ -3886,6 +3886,8 @@ export interface operations {
             query?: {
                 /** @description Questions, at most. */
                 limit?: number;
+                /** @description Only the one with this id. */
+                question?: string | null;
                 /** @description The first question. */
                 start?: number;
             };

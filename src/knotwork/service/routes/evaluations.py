@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Annotated, BinaryIO
 
@@ -134,22 +133,29 @@ async def show_evaluation(
     evaluation: EvaluationId,
     start: Annotated[int, Query(ge=0, le=10**9, description="The first question.")] = 0,
     limit: Annotated[int, Query(ge=0, le=500, description="Questions, at most.")] = 100,
+    question: Annotated[
+        str | None, Query(max_length=1_000, description="Only the one with this id.")
+    ] = None,
 ) -> Envelope[EvaluationDetails]:
     """Return an evaluation, and for a page of its questions what each retriever came to."""
 
     def read() -> EvaluationDetails:
         found = Evaluations(workspace).find(evaluation)
         questions = found.questions()
-        end = min(start + limit, len(questions.all))
-        results: defaultdict[int, list[MeasuredQuestion]] = defaultdict(list)
+        wanted = [
+            position
+            for position, case in enumerate(questions.all)
+            if question is None or case.id == question
+        ]
+        shown, rest = wanted[start : start + limit], wanted[start + limit :]
+        results: dict[int, list[MeasuredQuestion]] = {position: [] for position in shown}
         for result in found.results():
-            if start <= result.position < end:
+            if result.position in results:
                 results[result.position].append(result)
-        shown = _describe(found, _jobs(server, workspace))
         return EvaluationDetails(
-            **dict(shown),
-            cases=list(_cases(questions, range(start, end), results)),
-            next=end if end < len(questions.all) else None,
+            **dict(_describe(found, _jobs(server, workspace))),
+            cases=list(_cases(questions, results)),
+            next=start + limit if rest else None,
         )
 
     return wrap(await server.threads.run(read))
@@ -281,9 +287,9 @@ def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
 
 
 def _cases(
-    questions: QuestionSet, positions: range, results: dict[int, list[MeasuredQuestion]]
+    questions: QuestionSet, results: dict[int, list[MeasuredQuestion]]
 ) -> Iterator[CaseShape]:
-    for position in positions:
+    for position, measured in results.items():
         case = questions.all[position]
         yield CaseShape(
             id=case.id,
@@ -292,5 +298,5 @@ def _cases(
             gold=[sorted(group) for group in case.gold],
             answers=list(case.answers),
             is_answerable=position < len(questions.cases),
-            results=results.get(position, []),
+            results=measured,
         )
