@@ -92,6 +92,14 @@ def test_a_document_is_shown_with_the_boundaries_of_its_chunks(client):
         assert all(chunk["span"][0] <= a < b <= chunk["span"][1] for a, b in chunk["sentences"])
 
 
+def test_documents_are_found_by_a_part_of_their_name_in_any_case(client):
+    found = client.get(f"{OPEN}/documents", params={"name": "STORM-on"}).json()["data"]
+    assert [item["uri"].rpartition("/")[2] for item in found["documents"]] == [
+        "storm-ondine-report.md"
+    ]
+    assert found["total"] == 1
+
+
 def test_what_comes_from_a_document_lies_in_its_text_and_says_what_goes_with_it(client):
     listed = client.get(f"{OPEN}/documents").json()["data"]["documents"]
     identifier = next(item["id"] for item in listed if "kestrel-probe" in item["uri"])

@@ -3493,6 +3493,8 @@ export interface operations {
                 /** @description Only those that failed, or not. */
                 failed?: boolean | null;
                 limit?: number;
+                /** @description What uris have in them. */
+                name?: string;
                 /** @description What uris begin with. */
                 prefix?: string;
                 start?: number;

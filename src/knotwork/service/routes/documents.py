@@ -140,14 +140,18 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     failed: Annotated[bool | None, Query(description="Only those that failed, or not.")] = None,
     prefix: Annotated[str, Query(max_length=1_000, description="What uris begin with.")] = "",
+    name: Annotated[str, Query(max_length=1_000, description="What uris have in them.")] = "",
 ) -> Envelope[DocumentList]:
     """List documents by uri, and the files that could not be read, with the reason."""
 
     def read() -> DocumentList:
+        wanted = name.casefold()
         entries = [
             entry
             for entry in workspace.base.documents()
-            if entry.uri.startswith(prefix) and (failed is None or failed == bool(entry.error))
+            if entry.uri.startswith(prefix)
+            and wanted in entry.uri.casefold()
+            and (failed is None or failed == bool(entry.error))
         ]
         page = entries[start : start + limit]
         end = start + len(page)
