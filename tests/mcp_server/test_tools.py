@@ -15,6 +15,7 @@ CALLS = {
     "paths": {"question": "How is Oriane Keld related to Skarrow Station?"},
     "ask": {"question": QUESTION},
     "explore": {"names": ["Oriane Keld"]},
+    "connect": {"one": "Oriane Keld", "other": "Bram Ostrand"},
     "communities": {"limit": 2},
     "names": {},
     "cypher": {"statement": "MATCH (e:Entity) RETURN e.name AS name ORDER BY name", "limit": 3},
@@ -168,3 +169,17 @@ def test_communities_that_are_not_there_are_told_to_a_reader(tmp_path, talk):
     result = talk(call(tmp_path / "new.knot", "communities"))
     assert result.is_error
     assert "store_read_only" in result.content[0].text
+
+
+def test_two_names_are_connected_as_the_knowledge_base_does(sample_index, talk):
+    arguments = {"one": "Oriane Keld", "other": "Bram Ostrand", "limit": 3}
+    result = talk(call(sample_index, "connect", **arguments))
+    with knotwork.open(sample_index, read_only=True) as kb:
+        paths = kb.paths("Oriane Keld", "Bram Ostrand", limit=3)
+    assert [path["text"] for path in result.structured_content["paths"]] == [p.text for p in paths]
+    assert result.content[0].text.splitlines() == [path.text for path in paths]
+    alone = talk(call(sample_index, "connect", one="Oriane Keld", other="Oriane Keld"))
+    assert alone.structured_content["paths"] == []
+    assert "No path" in alone.content[0].text
+    unknown = talk(call(sample_index, "connect", one="Oriane Keldd", other="Bram Ostrand"))
+    assert (unknown.is_error, "Oriane Keld" in unknown.content[0].text) == (True, True)

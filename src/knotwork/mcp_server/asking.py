@@ -12,11 +12,12 @@ from pydantic import Field
 from knotwork.mcp_server import describing, shapes, wording
 from knotwork.mcp_server.errors import as_tool
 from knotwork.mcp_server.results import result
+from knotwork.records import Evidence
 from knotwork.synthesis.asking import AskOptions
 from knotwork.synthesis.events import AskEvent, AskEventKind
 
 if TYPE_CHECKING:
-    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase
+    from knotwork.mcp_server.backing import Backing
     from knotwork.mcp_server.permissions import Permissions
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -29,15 +30,11 @@ Retriever = Annotated[
 Count = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="Passages, at most")]
 
 
-def add_asking(
-    server: MCPServer, knowledge_base: AsyncKnowledgeBase, permissions: Permissions
-) -> None:
+def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissions) -> None:
     """Give a server the tools `search`, `paths` and `ask`."""
-    base = knowledge_base.knowledge_base
 
-    def find(question: str, retriever: str | None, k: int) -> shapes.Passages:
-        evidence = base.search(question, retriever=retriever, k=k)
-        return describing.describe_evidence(evidence, base.store)
+    def describe(evidence: Evidence) -> shapes.Passages:
+        return describing.describe_evidence(evidence, knowledge_base.knowledge_base.store)
 
     @server.tool(title="Find passages", annotations=READS)
     @as_tool
@@ -47,7 +44,8 @@ def add_asking(
         retriever: Retriever = "",
     ) -> Annotated[CallToolResult, shapes.Passages]:
         """Find the passages of the documents that bear on a question, best first."""
-        found = await knowledge_base.call(find, question, retriever or None, k)
+        evidence = await knowledge_base.search(question, retriever=retriever or None, k=k)
+        found = await knowledge_base.call(describe, evidence)
         return result(found, wording.word_passages(found))
 
     @server.tool(title="Find paths", annotations=READS)
@@ -56,7 +54,8 @@ def add_asking(
         """Find the paths in the knowledge graph that lead from what a question names to what it
         asks for, as between two names, each relation with the passage that states it.
         """
-        found = await knowledge_base.call(find, question, "paths", k)
+        evidence = await knowledge_base.search(question, retriever="paths", k=k)
+        found = await knowledge_base.call(describe, evidence)
         return result(found, wording.word_passages(found))
 
     @server.tool(title="Answer a question", annotations=READS)

@@ -65,6 +65,11 @@ def _describe_passage(chunk: Chunk, score: float, document: Document) -> shapes.
     )
 
 
+def describe_paths(paths: Sequence[GraphPath]) -> shapes.Connections:
+    """Return paths between two names."""
+    return shapes.Connections(paths=[_describe_path(path) for path in paths])
+
+
 def _describe_path(path: GraphPath) -> shapes.Trail:
     links = [
         shapes.Link(

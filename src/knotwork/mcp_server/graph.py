@@ -12,11 +12,11 @@ from knotwork.mcp_server import describing, shapes, wording
 from knotwork.mcp_server.asking import READS
 from knotwork.mcp_server.errors import as_tool
 from knotwork.mcp_server.results import result
-from knotwork.records import Direction
-from knotwork.stores.queries import OWN_GRAPH, RunsCypher
+from knotwork.records import Direction, QueryResult
+from knotwork.stores.queries import OWN_GRAPH
 
 if TYPE_CHECKING:
-    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase
+    from knotwork.mcp_server.backing import Backing
     from knotwork.mcp_server.permissions import Permissions
 
 REFRESHES = ToolAnnotations(
@@ -24,17 +24,16 @@ REFRESHES = ToolAnnotations(
 )
 """It only brings up to date what follows from the documents."""
 MOST_RELATIONS = 500
+MOST_PATHS = 50
 MOST_COMMUNITIES = 100
 MOST_ROWS = 1_000
 
+Name = Annotated[str, Field(min_length=1, max_length=1_000, description="As in the documents")]
 Names = Annotated[list[str], Field(min_length=1, max_length=20, description="As in the documents")]
 
 
-def add_graph(
-    server: MCPServer, knowledge_base: AsyncKnowledgeBase, permissions: Permissions
-) -> None:
-    """Give a server the tools `explore`, `communities` and `names`, and `cypher` where it can."""
-    base = knowledge_base.knowledge_base
+def add_graph(server: MCPServer, knowledge_base: Backing, permissions: Permissions) -> None:
+    """Give a server the tools `explore`, `connect`, `communities` and `names`."""
 
     @server.tool(title="Walk the knowledge graph", annotations=READS)
     @as_tool
@@ -51,6 +50,20 @@ def add_graph(
         found = describing.describe_subgraph(walked)
         return result(found, wording.word_neighbourhood(found))
 
+    @server.tool(title="Connect two names", annotations=READS)
+    @as_tool
+    async def connect(
+        one: Name,
+        other: Name,
+        limit: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Paths")] = 5,
+    ) -> Annotated[CallToolResult, shapes.Connections]:
+        """Show the shortest paths in the graph between two names, those over stated relations
+        first, each relation with the id of the chunk that states it.
+        """
+        walked = await knowledge_base.paths(one, other, limit=limit)
+        found = describing.describe_paths(walked)
+        return result(found, wording.word_connections(found))
+
     @server.tool(
         title="What the documents are about",
         annotations=REFRESHES if permissions.write else READS,
@@ -64,12 +77,12 @@ def add_graph(
         """Show groups of names that belong together, each with a report whose statements lead back
         to the documents: those about a topic, or the topmost ones.
         """
+        topics = await knowledge_base.communities(about, level=level, limit=limit)
 
-        def find() -> shapes.Reports:
-            topics = base.communities(about, level=level, limit=limit)
-            return describing.describe_topics(topics, base.store)
+        def describe() -> shapes.Reports:
+            return describing.describe_topics(topics, knowledge_base.knowledge_base.store)
 
-        found = await knowledge_base.call(find)
+        found = await knowledge_base.call(describe)
         return result(found, wording.word_reports(found))
 
     @server.tool(title="Which names mean one thing", annotations=READS)
@@ -80,16 +93,14 @@ def add_graph(
         """Show which names are one thing, which are held apart, and which mean several things."""
 
         def find() -> shapes.Names:
+            base = knowledge_base.knowledge_base
             return describing.describe_names(base.same_names(about), base.homonyms(about))
 
         found = await knowledge_base.call(find)
         return result(found, wording.word_names(found))
 
-    if isinstance(base.store, RunsCypher):
-        add_cypher(server, knowledge_base)
 
-
-def add_cypher(server: MCPServer, knowledge_base: AsyncKnowledgeBase) -> None:
+def add_cypher(server: MCPServer, knowledge_base: Backing) -> None:
     """Give a server the tool `cypher`."""
 
     @server.tool(title="Query the knowledge graph", annotations=READS)
@@ -104,7 +115,11 @@ def add_cypher(server: MCPServer, knowledge_base: AsyncKnowledgeBase) -> None:
         Section, Chunk and Entity (with name), its relationships HAS_SECTION, HAS_CHUNK, NEXT,
         HAS_CHILD, MENTIONS, ABOUT and RELATES (with relation and weight).
         """
-        run = knowledge_base.knowledge_base.cypher
-        rows = await knowledge_base.call(run, statement, parameters, graph=graph, row_limit=limit)
+
+        def run() -> QueryResult:
+            base = knowledge_base.knowledge_base
+            return base.cypher(statement, parameters, graph=graph, row_limit=limit)
+
+        rows = await knowledge_base.call(run)
         found = describing.describe_rows(rows)
         return result(found, wording.word_rows(found))

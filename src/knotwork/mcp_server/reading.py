@@ -17,16 +17,15 @@ from knotwork.records.documents import Span
 from knotwork.stores.communities import StoresCommunities
 
 if TYPE_CHECKING:
-    from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase
+    from knotwork.mcp_server.backing import Backing
 
 MOST_LISTED = 500
 _NAME_IN_INDEX = ResourceSecurity(exempt_params={"uri"})
 """A document's uri is looked up in the index, and never opened as a path."""
 
 
-def add_resources(server: MCPServer, knowledge_base: AsyncKnowledgeBase) -> None:
+def add_resources(server: MCPServer, knowledge_base: Backing) -> None:
     """Give a server the texts of documents and the reports of communities."""
-    base = knowledge_base.knowledge_base
 
     @server.resource(
         f"{SCHEME}://documents/{{+uri}}{{?start,end}}",
@@ -38,7 +37,10 @@ def add_resources(server: MCPServer, knowledge_base: AsyncKnowledgeBase) -> None
     )
     @as_resource
     async def document(uri: str, start: int = 0, end: int | None = None) -> str:
-        return await knowledge_base.call(read_document, base, uri, start, end)
+        def read() -> str:
+            return read_document(knowledge_base.knowledge_base, uri, start, end)
+
+        return await knowledge_base.call(read)
 
     @server.resource(
         f"{SCHEME}://reports/{{community}}",
@@ -49,7 +51,10 @@ def add_resources(server: MCPServer, knowledge_base: AsyncKnowledgeBase) -> None
     )
     @as_resource
     async def report(community: str) -> str:
-        return await knowledge_base.call(read_report, base, community)
+        def read() -> str:
+            return read_report(knowledge_base.knowledge_base, community)
+
+        return await knowledge_base.call(read)
 
 
 def list_documents(base: KnowledgeBase) -> list[Resource]:

@@ -38,6 +38,12 @@ class Trail(BaseModel):
     links: list[Link]
 
 
+class Connections(BaseModel):
+    """Paths between two names, best first; none where none of at most five relations is there."""
+
+    paths: list[Trail]
+
+
 class Rows(BaseModel):
     """The rows of a statement of a query language."""
 

@@ -56,6 +56,13 @@ def word_neighbourhood(found: shapes.Neighbourhood) -> str:
     )
 
 
+def word_connections(found: shapes.Connections) -> str:
+    """Return one line for each path."""
+    if not found.paths:
+        return "No path of at most five relations leads from one to the other."
+    return _lines(path.text for path in found.paths)
+
+
 def word_reports(found: shapes.Reports) -> str:
     """Return the title and the findings of each report."""
     if not found.communities:

@@ -62,6 +62,11 @@ async def authenticate(
     return key
 
 
+async def authenticate_request(request: Request) -> AccessKey:
+    """Return the key of a request that comes to no route of the API; raises as `authenticate`."""
+    return await authenticate(request, await _scheme(request))
+
+
 def _has_keys(service: Service) -> bool:
     """Tell whether there are keys. Raises Overloaded, without a word of where they lie, while
     their file cannot be read: then nobody is let in.

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 import knotwork
 from knotwork.errors import KnotworkError
 from knotwork.indexing.loaders.base import MEGABYTE
+from knotwork.service.assistants.mounting import Assistants
 from knotwork.service.envelopes import ErrorEnvelope, handle_errors
 from knotwork.service.framing import REQUEST_ID_HEADER, Framing
 from knotwork.service.meters import Meters
@@ -43,6 +44,12 @@ _MOST_CHAT_BYTES = 8 * MEGABYTE
 _MOST_QUESTIONS_BYTES = 16 * MEGABYTE
 _MOST_FILES = 1_000
 _FORM_OVERHEAD_BYTES = 64 * 1024
+_ALLOWED_HEADERS = [
+    *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
+    *("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"),
+]
+"""What pages of other origins may send, where those are named."""
+
 _DESCRIPTION = (
     "Answers with citations from your own documents. Every response is `{data, request_id}` or "
     "`{error: {code, message, fix}, request_id}`; below `/v1` requests and responses are those of "
@@ -56,6 +63,7 @@ def build_app(place: Place) -> FastAPI:
     if limits.telemetry:
         require_telemetry()
     meters = Meters()
+    assistants = Assistants()
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
@@ -69,6 +77,7 @@ def build_app(place: Place) -> FastAPI:
         try:
             yield
         finally:
+            await assistants.close()
             await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -91,13 +100,14 @@ def build_app(place: Place) -> FastAPI:
     )
     handle_errors(app)
     _add_routes(app, int(limits.max_upload_mb * MEGABYTE))
+    app.router.routes.extend(assistants.routes())
     add_pages(app)
     if limits.cors_origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(limits.cors_origins),
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+            allow_headers=_ALLOWED_HEADERS,
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )
     app.add_middleware(Framing, meters=meters)

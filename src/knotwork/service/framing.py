@@ -100,7 +100,7 @@ class Framing:
         for name, value in SECURITY_HEADERS.items():
             headers.setdefault(name, value)
         headers[REQUEST_ID_HEADER] = identifier
-        if scope["path"].startswith(("/api/", "/v1/")):
+        if scope["path"].startswith(("/api/", "/v1/", "/mcp")):
             headers.setdefault("Cache-Control", "no-store")
 
 

@@ -1,0 +1,1 @@
+"""The Model Context Protocol within the server: its keys, its workspaces, its limits."""
