@@ -44,19 +44,16 @@ export function moment(time: string | number): string {
 
 /** Write a size in bytes. */
 export function size(bytes: number): string {
-  const units = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
-  let value = bytes;
+  const units = ["kilobyte", "megabyte", "gigabyte"] as const;
+  let value = bytes / 1000;
   let step = 0;
   while (value >= 1000 && step < units.length - 1) {
     value /= 1000;
     step += 1;
   }
-  const options = {
-    style: "unit",
-    unit: units[step] ?? "byte",
-    maximumFractionDigits: value < 10 && step > 0 ? 1 : 0,
-  } as const;
-  return value.toLocaleString(language.value, options);
+  const maximumFractionDigits = value < 10 ? 1 : 0;
+  const unit = units[step] ?? "kilobyte";
+  return value.toLocaleString(language.value, { style: "unit", unit, maximumFractionDigits });
 }
 
 /** Write a duration in seconds, as short as it is still of use. */

@@ -1,6 +1,14 @@
-import { Empty } from "../../components/Empty";
-import { t } from "../../i18n";
+import { asked, workspace } from "../../state/location";
+import { DocumentList } from "./DocumentList";
+import "./documents.css";
+import { DocumentView } from "./DocumentView";
 
+/** All documents, or the one that the address names. */
 export default function DocumentsPage() {
-  return <Empty icon="documents" title={t.value.pages.documents} />;
+  const document = asked("doc");
+  return document ? (
+    <DocumentView key={`${workspace.value}/${document}`} id={document} />
+  ) : (
+    <DocumentList />
+  );
 }

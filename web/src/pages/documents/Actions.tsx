@@ -1,0 +1,100 @@
+import { useState } from "preact/hooks";
+import { api, take } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Confirm } from "../../components/Dialog";
+import type { Contents, Details } from "../../components/reader/document";
+import { count, t } from "../../i18n";
+import { announce } from "../../state/announcements";
+import { addJob } from "../../state/jobs";
+import { useShortcuts } from "../../state/keys";
+import { go, linkTo, setQuery, workspace } from "../../state/location";
+import { mayWrite } from "../../state/workspaces";
+import { nameOf } from "./names";
+
+interface ActionsProps {
+  details: Details;
+  contents: Contents | null;
+  isUnderlined: boolean;
+}
+
+/** What can be done with a document. */
+export function Actions({ details, contents, isUnderlined }: ActionsProps) {
+  const words = t.value.documents;
+  const [isLeaving, setLeaving] = useState(false);
+  const underline = () => setQuery({ things: isUnderlined ? null : 1 }, { replace: true });
+  useShortcuts([{ keys: "u", label: words.underline, run: underline }]);
+  return (
+    <>
+      <Button icon="underline" pressed={isUnderlined} onClick={underline}>
+        {words.underline}
+      </Button>
+      {mayWrite.value && (
+        <>
+          <Button icon="refresh" onClick={() => lookAgain(details.uri)}>
+            {words.reindex}
+          </Button>
+          <Button icon="delete" kind="danger" onClick={() => setLeaving(true)}>
+            {words.remove}
+          </Button>
+        </>
+      )}
+      {isLeaving && (
+        <Confirm
+          title={words.removeTitle(details.title || nameOf(details.uri))}
+          action={words.remove}
+          onClose={() => setLeaving(false)}
+          onConfirm={() => remove(details.id)}
+        >
+          <Preview details={details} contents={contents} />
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+const NAMED = 12;
+
+/** What would vanish with a document, and what would stay. */
+function Preview({ details, contents }: { details: Details; contents: Contents | null }) {
+  const words = t.value.documents;
+  const passages = details.chunks.filter((chunk) => !chunk.is_parent).length;
+  const gone = contents?.things.filter((thing) => thing.only_here) ?? [];
+  const relations = contents?.relations.filter((relation) => relation.only_here) ?? [];
+  const staying = (contents?.things.length ?? 0) - gone.length;
+  const isUpload = details.uri.startsWith("uploads/");
+  return (
+    <div class="stack tight">
+      {contents && (
+        <p>{words.removeGone(count(passages), count(gone.length), count(relations.length))}</p>
+      )}
+      {gone.length > 0 && (
+        <p class="row wrap">
+          {gone.slice(0, NAMED).map((thing) => (
+            <span key={thing.id} class="tag">
+              {thing.name}
+            </span>
+          ))}
+          {gone.length > NAMED && <span class="small faint">+{count(gone.length - NAMED)}</span>}
+        </p>
+      )}
+      {staying > 0 && <p class="muted">{words.removeStay(count(staying))}</p>}
+      <p class="muted">{isUpload ? words.removeUpload : words.removeSource}</p>
+    </div>
+  );
+}
+
+async function lookAgain(uri: string): Promise<void> {
+  const params = { path: { workspace: workspace.value } };
+  const body = { documents: [uri], budget: "" };
+  addJob(
+    await take(api.POST("/api/v1/workspaces/{workspace}/documents/reindex", { params, body })),
+  );
+  announce(t.value.documents.reindexing);
+}
+
+async function remove(document: string): Promise<void> {
+  const params = { path: { workspace: workspace.value, document } };
+  addJob(await take(api.DELETE("/api/v1/workspaces/{workspace}/documents/{document}", { params })));
+  announce(t.value.documents.removing);
+  go(linkTo("documents"));
+}

@@ -1,0 +1,93 @@
+import { useMemo } from "preact/hooks";
+import { api, take } from "../../api/client";
+import { Empty } from "../../components/Empty";
+import { ErrorState } from "../../components/ErrorState";
+import { Icon } from "../../components/Icon";
+import { PageHead } from "../../components/PageHead";
+import { Skeleton } from "../../components/Progress";
+import { DocumentText } from "../../components/reader/DocumentText";
+import { loadDocument } from "../../components/reader/document";
+import "../../components/reader/reader.css";
+import { t } from "../../i18n";
+import { useLoaded } from "../../state/loading";
+import { asked, linkTo, workspace } from "../../state/location";
+import { revision } from "../../state/workspaces";
+import { Actions } from "./Actions";
+import { ContentsPanel } from "./ContentsPanel";
+import { nameOf } from "./names";
+import { Structure } from "./Structure";
+
+/** One document: its structure, its text with the passages, and what came from it. */
+export function DocumentView({ id }: { id: string }) {
+  const here = workspace.value;
+  const words = t.value.documents;
+  const wanted = `${here} ${id} ${revision.value}`;
+  const read = useLoaded(wanted, () => loadDocument(here, id), { keepsOld: true });
+  const contents = useLoaded(
+    wanted,
+    (signal) =>
+      take(
+        api.GET("/api/v1/workspaces/{workspace}/documents/{document}/contents", {
+          params: { path: { workspace: here, document: id } },
+          signal,
+        }),
+      ),
+    { keepsOld: true },
+  );
+  const start = readPlace(asked("start"));
+  const end = readPlace(asked("end"));
+  const marks = useMemo(
+    () => (start !== null && end !== null && end > start ? [[start, end]] : []),
+    [start, end],
+  );
+  const isUnderlined = asked("things") === "1";
+  if (read.error) {
+    return (
+      <>
+        <Back />
+        <ErrorState error={read.error} retry={read.reload} />
+      </>
+    );
+  }
+  if (!read.data) return <Skeleton label={t.value.common.loading} lines={10} />;
+  const { details } = read.data;
+  return (
+    <>
+      <Back />
+      <PageHead
+        title={details.title || nameOf(details.uri)}
+        actions={<Actions details={details} contents={contents.data} isUnderlined={isUnderlined} />}
+      >
+        <p class="small break">{details.uri}</p>
+      </PageHead>
+      <div class="document">
+        <Structure details={details} />
+        <section class="card document-body" aria-label={details.title || details.uri}>
+          {details.text ? (
+            <DocumentText
+              read={read.data}
+              marks={marks}
+              {...(isUnderlined && contents.data ? { things: contents.data.things } : {})}
+            />
+          ) : (
+            <Empty icon="documents" title={words.noText} />
+          )}
+        </section>
+        <ContentsPanel details={details} contents={contents} />
+      </div>
+    </>
+  );
+}
+
+function Back() {
+  return (
+    <a class="back small" href={linkTo("documents")}>
+      <Icon name="left" size={14} />
+      {t.value.documents.back}
+    </a>
+  );
+}
+
+function readPlace(text: string): number | null {
+  return /^\d+$/.test(text) ? Number(text) : null;
+}
