@@ -31,6 +31,7 @@ BODIES = {
     "search_passages": {"question": QUESTION},
     "ask_question": {"question": QUESTION},
     "stream_answer": {"question": QUESTION},
+    "ask_agent": {"question": QUESTION},
     "explore_graph": {"names": ["Oriane Keld"]},
     "find_paths": {"names": ["Oriane Keld", "Bram Ostrand"]},
     "add_preference": {"question": QUESTION, "retrievers": ["graph", "bm25"]},

@@ -2,50 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 from knotwork.agents.building import build_agent
-from knotwork.agents.loop import DEFAULT_STEPS, DEFAULT_TOKENS
+from knotwork.agents.loop import DEFAULT_STEPS, DEFAULT_TOKENS, AgentStep
 from knotwork.agents.tools import DEFAULT_TOOLS
 from knotwork.indexing.embedding import EMBEDDER_META
+from knotwork.inference.model_run import open_budget
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, Evidence, Query
 from knotwork.retrieval.registry import may_rerank
 from knotwork.synthesis.answering import compose_answer
+from knotwork.text.tokens import count_tokens
+
+
+class AgentOptions(TypedDict, total=False):
+    """How an agent works: its ``kind`` ("iterative"), the retrievers it may use as ``tools``, the
+    main one first, the most searches (``steps``, 6) and tokens of a language model (``tokens``,
+    8,000), passages (``k``), whether a model takes part (``use_llm``, on), and a ceiling on what
+    all models may cost together (``budget``), as `parse_ceiling` reads it.
+    """
+
+    kind: str
+    tools: Sequence[str]
+    steps: int
+    tokens: int | None
+    k: int | None
+    use_llm: bool
+    budget: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReply:
+    """A step of an agent, or, as the last of them, its answer with the evidence for it."""
+
+    step: AgentStep | None = None
+    answer: Answer | None = None
+    evidence: Evidence | None = None
 
 
 def ask_agent(
-    knowledge_base: KnowledgeBase,
-    question: str,
-    *,
-    kind: str = "iterative",
-    tools: Sequence[str] = DEFAULT_TOOLS,
-    steps: int = DEFAULT_STEPS,
-    tokens: int | None = DEFAULT_TOKENS,
-    k: int | None = None,
-    use_llm: bool = True,
+    knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
 ) -> tuple[Answer, Evidence]:
     """Return an answer of cited sentences, and the evidence with the trace of all steps.
 
     Where a corrective agent abstains, so does the answer. Raises UnknownName, RetrievalError,
     ConfigError when a model is not set rightly.
     """
+    *_, last = ask_agent_events(knowledge_base, question, **options)
+    assert last.answer is not None and last.evidence is not None, "the last one has both"  # noqa: PT018
+    return last.answer, last.evidence
+
+
+def ask_agent_events(
+    knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
+) -> Iterator[AgentReply]:
+    """Do what `ask_agent` does, and yield every step."""
     store, settings = knowledge_base.store, knowledge_base.settings
     embedder = knowledge_base.embedder if store.meta().get(EMBEDDER_META) else None
+    tools = options.get("tools", DEFAULT_TOOLS)
+    k = options.get("k")
+    budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
     with closing(RoleModels(settings.llm, path=calls_path(store.url))) as models:
         agent = build_agent(
-            kind,
+            options.get("kind", "iterative"),
             store=store,
             embedder=embedder,
-            model=models.open("keyword") if use_llm else None,
+            model=models.open("keyword", budget=budget) if options.get("use_llm", True) else None,
             reranker=knowledge_base.reranker if any(map(may_rerank, tools)) else None,
             tools=tools,
-            steps=steps,
-            tokens=tokens,
+            steps=options.get("steps", DEFAULT_STEPS),
+            tokens=options.get("tokens", DEFAULT_TOKENS),
         )
-        evidence = agent.retrieve(Query(question, settings.retrieval.k if k is None else k))
-    answer = compose_answer(evidence, store=store, settings=settings.answer)
-    return replace(answer, mode="agent", notes=(*answer.notes, *evidence.notes)), evidence
+        for event in agent.events(Query(question, settings.retrieval.k if k is None else k)):
+            if event.evidence is None:
+                yield AgentReply(step=event.step)
+                continue
+            evidence = event.evidence
+            answer = compose_answer(evidence, store=store, settings=settings.answer)
+            told = replace(answer, mode="agent", notes=(*answer.notes, *evidence.notes))
+            yield AgentReply(answer=told, evidence=evidence)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from knotwork.agents.judging import judge_evidence
 from knotwork.agents.merging import Finding, merge_findings
@@ -14,6 +15,29 @@ from knotwork.stores.base import Capability, Store
 
 DEFAULT_STEPS = 6
 DEFAULT_TOKENS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStep:
+    """One search of an agent: what it asked which tool and why, how many passages that found, what
+    it tells of it (``lines``), and the tokens of a language model that all steps so far took.
+    """
+
+    number: int
+    tool: str
+    question: str
+    reason: str
+    passages: int
+    lines: tuple[str, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEvent:
+    """A step, or the evidence at the end."""
+
+    step: AgentStep | None = None
+    evidence: Evidence | None = None
 
 
 class Agent:
@@ -46,17 +70,35 @@ class Agent:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return what all steps found for a question, with the trace of the steps."""
+        *_, last = self.events(query)
+        assert last.evidence is not None, "the last event has the evidence"
+        return last.evidence
+
+    def events(self, query: Query) -> Iterator[AgentEvent]:
+        """Do what `retrieve` does, and yield every step; the last event carries the evidence."""
         state = AgentState(
             query.text, query.k, tuple(self._tools), Budget(max(self._steps, 1), self._tokens)
         )
+        told = 0
         while not state.budget.is_spent:
             move = self._planner.next_move(state)
             if move is None:
                 break
-            self._make(move, state)
-        return self._conclude(query, state)
+            evidence = self._make(move, state)
+            step = AgentStep(
+                number=state.budget.spent_steps,
+                tool=move.tool,
+                question=move.text,
+                reason=move.reason,
+                passages=len(evidence.hits),
+                lines=tuple(line.strip() for line in state.trace[told:]),
+                tokens=state.budget.spent_tokens,
+            )
+            told = len(state.trace)
+            yield AgentEvent(step=step)
+        yield AgentEvent(evidence=self._conclude(query, state))
 
-    def _make(self, move: Move, state: AgentState) -> None:
+    def _make(self, move: Move, state: AgentState) -> Evidence:
         if move.tool not in self._tools:
             known = ", ".join(sorted(self._tools))
             raise RetrievalError(f"The planner chose `{move.tool}`; the tools are {known}.")
@@ -73,6 +115,7 @@ class Agent:
             state.main = evidence
             state.judgement = judge_evidence(evidence, self._store)
             state.tell(f"   {state.judgement.text}")
+        return evidence
 
     def _conclude(self, query: Query, state: AgentState) -> Evidence:
         main = state.main

@@ -22,6 +22,7 @@ from knotwork.service.openai import chat, embeddings, models
 from knotwork.service.openai.shapes import OpenAIError
 from knotwork.service.pages import add_pages
 from knotwork.service.routes import (
+    agents,
     asking,
     documents,
     evaluations,
@@ -36,6 +37,7 @@ from knotwork.service.serving import Place, Service
 from knotwork.service.telemetry import require_telemetry
 
 API = "/api/v1"
+_PARTS = (workspaces, documents, jobs, asking, agents, graph, maps, evaluations, preferences)
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
 _MOST_CHAT_BYTES = 8 * MEGABYTE
@@ -116,7 +118,7 @@ def build_app(place: Place) -> FastAPI:
 
 def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
     failed: Responses = {"default": {"model": ErrorEnvelope, "description": "What went wrong."}}
-    for part in (workspaces, documents, jobs, asking, graph, maps, evaluations, preferences):
+    for part in _PARTS:
         app.include_router(
             part.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
         )

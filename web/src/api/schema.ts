@@ -72,6 +72,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask Agent
+         * @description Answer a question step by step, as server-sent events.
+         *
+         *     They are `step` (a search, what it was for and what it found), and at the end `sources` (all
+         *     passages, with the trace) and `done` (the answer, of sentences of the documents), or `error`.
+         */
+        post: operations["ask_agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/ask": {
         parameters: {
             query?: never;
@@ -914,6 +937,53 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AgentRequest
+         * @description Have a question answered step by step: plan, search, judge, and search again.
+         */
+        AgentRequest: {
+            /**
+             * K
+             * @description Passages, at most.
+             */
+            k?: number | null;
+            /**
+             * Kind
+             * @default iterative
+             * @enum {string}
+             */
+            kind: "iterative" | "corrective" | "reasoning";
+            /** Question */
+            question: string;
+            /**
+             * Steps
+             * @description Searches, at most.
+             * @default 6
+             */
+            steps: number;
+            /**
+             * Tokens
+             * @description Tokens of a language model that plans, at most.
+             * @default 8000
+             */
+            tokens: number;
+            /**
+             * Tools
+             * @description The main one first.
+             * @default [
+             *       "graph",
+             *       "hybrid",
+             *       "bm25"
+             *     ]
+             */
+            tools: string[];
+            /**
+             * Use Llm
+             * @description Whether a language model takes part.
+             * @default true
+             */
+            use_llm: boolean;
+        };
         /**
          * AncestorShape
          * @description A community that holds another thing.
@@ -3255,6 +3325,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_WorkspaceShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    ask_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentRequest"];
+            };
+        };
+        responses: {
+            /** @description Server-sent events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        data: string;
+                        event?: string;
+                        id?: string;
+                    };
                 };
             };
             /** @description What went wrong. */
