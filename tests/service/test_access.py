@@ -41,6 +41,7 @@ BODIES = {
 }
 FILES = {
     "upload_documents": ("files", ("a.md", b"# A")),
+    "import_graph": ("files", ("a.tsv", b"a\tknows\tb")),
     "start_evaluation": ("questions", ("q.jsonl", b'{"question": "Who?", "answers": ["x"]}')),
 }
 PARAMETERS = {"workspace": SECRET, "model": f"{SECRET}:bm25"}

@@ -27,6 +27,7 @@ from knotwork.service.routes import (
     documents,
     evaluations,
     graph,
+    graph_import,
     jobs,
     maps,
     operations,
@@ -37,7 +38,10 @@ from knotwork.service.serving import Place, Service
 from knotwork.service.telemetry import require_telemetry
 
 API = "/api/v1"
-_PARTS = (workspaces, documents, jobs, asking, agents, graph, maps, evaluations, preferences)
+_PARTS = (
+    *(workspaces, documents, jobs, asking, agents, graph, graph_import, maps),
+    *(evaluations, preferences),
+)
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
 _MOST_CHAT_BYTES = 8 * MEGABYTE
@@ -122,13 +126,14 @@ def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
         app.include_router(
             part.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
         )
-    app.include_router(
-        documents.uploads,
-        prefix=API,
-        responses=failed,
-        max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
-        form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
-    )
+    for files in (documents, graph_import):
+        app.include_router(
+            files.uploads,
+            prefix=API,
+            responses=failed,
+            max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
+            form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
+        )
     app.include_router(
         evaluations.uploads,
         prefix=API,

@@ -87,7 +87,8 @@ class Service:
     def start(self) -> None:
         """Go on with the jobs that were not finished."""
         if not self.place.read_only:
-            self.workspaces.discard_leftovers()
+            folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
+            self.workspaces.discard_leftovers(waiting=set(folders))
             self.jobs.start()
 
     def begin_closing(self) -> None:

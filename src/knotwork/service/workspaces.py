@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ SUFFIX = ".knot"
 FILES_SUFFIX = ".files"
 UPLOADS = "uploads"
 EVALUATIONS = "evaluations"
+GRAPHS = "graphs"
 INCOMING = "incoming-"
 """What the names of uploads and evaluations begin with that are not whole yet."""
 
@@ -53,6 +54,11 @@ class Workspace:
     def uploads(self) -> Path:
         """The folder of the uploaded files, as it is or would be."""
         return self.files / UPLOADS
+
+    @property
+    def graphs(self) -> Path:
+        """The folder of graphs that wait to be imported."""
+        return self.files / GRAPHS
 
     @property
     def base(self) -> KnowledgeBase:
@@ -168,13 +174,18 @@ class Workspaces:
                 self._known.pop(name, None)
                 self._leaving.discard(name)
 
-    def discard_leftovers(self) -> None:
-        """Remove what uploads left that a kill broke off; no upload may be under way."""
+    def discard_leftovers(self, *, waiting: Collection[str] = ()) -> None:
+        """Remove what uploads left that a kill broke off, and files of graphs but those of jobs
+        that are ``waiting`` for them; no upload may be under way.
+        """
         base = self.path if self.is_folder else self.path.parent
         for left in base.glob(f"*{FILES_SUFFIX}/{INCOMING}*"):
             left.unlink(missing_ok=True)
         for folder in base.glob(f"*{FILES_SUFFIX}/{EVALUATIONS}/{INCOMING}*/"):
             shutil.rmtree(folder)
+        for folder in base.glob(f"*{FILES_SUFFIX}/{GRAPHS}/*/"):
+            if folder.name not in waiting:
+                shutil.rmtree(folder)
 
     def opened(self) -> int:
         """Return how many are open."""

@@ -567,6 +567,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/graphs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Graphs
+         * @description List the graphs that were imported, by name.
+         */
+        get: operations["list_graphs"];
+        put?: never;
+        /**
+         * Import Graph
+         * @description Send the files of a graph, and have a job bring it in. One of that name is replaced.
+         */
+        post: operations["import_graph"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/graphs/{graph}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Graph
+         * @description Have a job remove an imported graph with all its passages.
+         */
+        delete: operations["delete_graph"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/index": {
         parameters: {
             query?: never;
@@ -1095,6 +1139,42 @@ export interface components {
              * @constant
              */
             role: "assistant";
+        };
+        /** Body_import_graph */
+        Body_import_graph: {
+            /**
+             * Columns
+             * @description Of tables without a header, with commas.
+             * @default
+             */
+            columns: string;
+            /**
+             * Delimiter
+             * @description What parts columns.
+             * @default
+             */
+            delimiter: string;
+            /**
+             * Files
+             * @description Triples, tables, GraphML or RDF.
+             */
+            files: string[];
+            /**
+             * Format
+             * @description Else told by endings.
+             */
+            format?: ("table" | "graphml" | "turtle" | "ntriples" | "nquads" | "trig") | null;
+            /**
+             * Name
+             * @description Else as the first file.
+             * @default
+             */
+            name: string;
+            /**
+             * Vectors
+             * @description Embed passages; by default those of up to 2,000 things.
+             */
+            vectors?: boolean | null;
         };
         /** Body_start_evaluation */
         Body_start_evaluation: {
@@ -1857,9 +1937,22 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[GraphUpload] */
+        Envelope_GraphUpload_: {
+            data: components["schemas"]["GraphUpload"];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[JobShape] */
         Envelope_JobShape_: {
             data: components["schemas"]["JobShape"];
+            /** Request Id */
+            request_id: string;
+        };
+        /** Envelope[list[ImportedGraph]] */
+        Envelope_list_ImportedGraph__: {
+            /** Data */
+            data: components["schemas"]["ImportedGraph"][];
             /** Request Id */
             request_id: string;
         };
@@ -2148,6 +2241,19 @@ export interface components {
             text: string;
         };
         /**
+         * GraphUpload
+         * @description What became of the files of a graph; the job imports them.
+         */
+        GraphUpload: {
+            /** Files */
+            files: string[];
+            job: components["schemas"]["JobShape"];
+            /** Name */
+            name: string;
+            /** Refused */
+            refused: components["schemas"]["RefusedFile"][];
+        };
+        /**
          * HitShape
          * @description A passage and why it is here; spans are offsets in the document.
          */
@@ -2207,6 +2313,22 @@ export interface components {
             target_name: string;
             /** Weight */
             weight: number;
+        };
+        /**
+         * ImportedGraph
+         * @description A graph, and what it is in the index; ``name`` is what statements call it.
+         */
+        ImportedGraph: {
+            /** Chunks */
+            chunks: number;
+            /** Documents */
+            documents: number;
+            /** Name */
+            name: string;
+            /** Property Graph */
+            property_graph: boolean;
+            /** Uri */
+            uri: string;
         };
         /**
          * IndexRequest
@@ -4347,6 +4469,108 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_PartShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    list_graphs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_list_ImportedGraph__"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    import_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["Body_import_graph"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_GraphUpload_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    delete_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of an imported graph. */
+                graph: string;
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
             /** @description What went wrong. */

@@ -78,6 +78,7 @@ def graph_import(
     graph:NAME` takes it out.
     """
     from knotwork.cli.progress import choose_counter
+    from knotwork.indexing.domain.telling import describe_graph_import
 
     check_choice("graph format", format, FORMATS)
     opened = session.open(read_only=False)
@@ -104,39 +105,6 @@ def graph_import(
         session.terminal.emit(describe_graph_import(report))
     else:
         print_graph_import(session.terminal, report)
-
-
-def describe_graph_import(report: GraphImportReport) -> dict[str, object]:
-    """Return an import of a graph as `--json` shows it."""
-    return {
-        "name": report.name,
-        "uri": report.uri,
-        "formats": dict(report.formats),
-        "unchanged": report.unchanged,
-        "things": report.things,
-        "facts": report.facts,
-        "relations": report.relations,
-        "loops": report.loops,
-        "shared_names": report.shared_names,
-        "documents": report.documents,
-        "chunks": report.chunks,
-        "bad_lines": dict(report.bad_lines),
-        "examples": [
-            {
-                "file": bad.file,
-                "line": bad.line,
-                "reason": bad.reason,
-                "text": bad.text,
-                "kept": bad.kept,
-            }
-            for bad in report.examples
-        ],
-        "removed": list(report.removed),
-        "property_graph": report.property_graph,
-        "embedder": report.embedder,
-        "notes": list(report.notes),
-        "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
-    }
 
 
 def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:

@@ -12,6 +12,7 @@ from knotwork.indexing.report import IndexReport
 from knotwork.indexing.selection import select_entries
 from knotwork.indexing.sources import entry_path, stored_roots
 from knotwork.service.evaluations.running import run_evaluation
+from knotwork.service.jobs.graphs import import_graph
 from knotwork.service.jobs.progress import Progress
 from knotwork.service.jobs.reports import report_of
 from knotwork.service.workspaces import Workspace
@@ -57,6 +58,15 @@ def delete_documents(
     return {"removed": list(removed)}
 
 
+def bring_in_graph(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+) -> Report:
+    """Import a graph that was sent."""
+    report = import_graph(workspace, arguments, progress)
+    _renew_communities(workspace, progress)
+    return report
+
+
 def find_communities(
     workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
 ) -> Report:
@@ -73,6 +83,7 @@ WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], Report]] =
     "delete": delete_documents,
     "communities": find_communities,
     "evaluate": run_evaluation,
+    "import_graph": bring_in_graph,
 }
 """What each kind of job does."""
 
