@@ -2,6 +2,7 @@ import { useId } from "preact/hooks";
 import { api, type Shapes, take } from "../../api/client";
 import { ErrorState } from "../../components/ErrorState";
 import { Skeleton } from "../../components/Progress";
+import { TableBox } from "../../components/TableBox";
 import { count, decimal, t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { setQuery, workspace } from "../../state/location";
@@ -114,7 +115,7 @@ function Metrics({ found }: { found: Difference }) {
   const words = t.value.evaluation;
   return (
     <div class="stack tight">
-      <div class="table-box">
+      <TableBox label={words.difference}>
         <table>
           <thead>
             <tr>
@@ -154,7 +155,7 @@ function Metrics({ found }: { found: Difference }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </TableBox>
       <p class="small muted">{words.paired(found.questions)}</p>
     </div>
   );
@@ -183,7 +184,7 @@ function Cases({ found, question }: { found: Difference; question: string }) {
           </span>
         )}
       </div>
-      <div class="table-box case-box">
+      <TableBox label={words.questions} class="case-box">
         <table>
           <thead>
             <tr>
@@ -215,7 +216,7 @@ function Cases({ found, question }: { found: Difference; question: string }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </TableBox>
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { TableBox } from "../../components/TableBox";
 import { count, decimal, duration, percent, t } from "../../i18n";
 import { setQuery } from "../../state/location";
 import { Interval } from "./Bars";
@@ -26,6 +27,7 @@ export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
   const words = t.value.evaluation;
   const ranked = rankBy(run.outcomes, metric);
   const costs = costsWorthShowing(run.outcomes);
+  const spent = costs.filter((name) => name !== "p95");
   const shownCost = costs.includes(cost) ? cost : "p95";
   const marks = new Map([
     [first, "first"],
@@ -66,7 +68,7 @@ export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
       </div>
       <p class="small muted">{words.asked(run.questions, run.unanswerable, run.k)}</p>
       <div class="outcomes">
-        <div class="table-box">
+        <TableBox label={words.retrievers}>
           <table>
             <thead>
               <tr>
@@ -75,12 +77,11 @@ export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
                 <th scope="col" class="number">
                   {words.interval}
                 </th>
-                <th scope="col" class="number">
-                  {words.costs.tokens}
-                </th>
-                <th scope="col" class="number">
-                  {words.costs.money}
-                </th>
+                {spent.map((name) => (
+                  <th key={name} scope="col" class="number">
+                    {words.costs[name]}
+                  </th>
+                ))}
                 <th scope="col" class="number">
                   {words.median}
                 </th>
@@ -91,11 +92,16 @@ export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
             </thead>
             <tbody>
               {ranked.map((outcome) => (
-                <OutcomeRow key={outcome.retriever} outcome={outcome} metric={metric} />
+                <OutcomeRow
+                  key={outcome.retriever}
+                  outcome={outcome}
+                  metric={metric}
+                  spent={spent}
+                />
               ))}
             </tbody>
           </table>
-        </div>
+        </TableBox>
         {points.length > 0 && (
           <figure class="scatter">
             <Scatter
@@ -114,7 +120,13 @@ export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
   );
 }
 
-function OutcomeRow({ outcome, metric }: { outcome: Run["outcomes"][number]; metric: string }) {
+interface OutcomeRowProps {
+  outcome: Run["outcomes"][number];
+  metric: string;
+  spent: readonly Cost[];
+}
+
+function OutcomeRow({ outcome, metric, spent }: OutcomeRowProps) {
   const value = outcome.metrics[metric];
   if (outcome.skipped) {
     return (
@@ -122,14 +134,12 @@ function OutcomeRow({ outcome, metric }: { outcome: Run["outcomes"][number]; met
         <th scope="row" class="break">
           {outcome.retriever}
         </th>
-        <td colSpan={6} class="muted break">
+        <td colSpan={4 + spent.length} class="muted break">
           {outcome.skipped}
         </td>
       </tr>
     );
   }
-  const tokens = costOf(outcome, "tokens");
-  const money = costOf(outcome, "money");
   return (
     <tr>
       <th scope="row" class="break">
@@ -148,14 +158,13 @@ function OutcomeRow({ outcome, metric }: { outcome: Run["outcomes"][number]; met
       <td class="number nowrap">
         {value && `${decimal(100 * value.low, 1)} – ${decimal(100 * value.high, 1)}`}
       </td>
-      <td class="number">{tokens === null ? "–" : count(Math.round(tokens))}</td>
-      <td class="number">{money === null ? "–" : writeCost(money, "money")}</td>
-      <td class="number nowrap">
-        {outcome.p50_ms === null ? "–" : duration(outcome.p50_ms / 1000)}
-      </td>
-      <td class="number nowrap">
-        {outcome.p95_ms === null ? "–" : duration(outcome.p95_ms / 1000)}
-      </td>
+      {spent.map((name) => (
+        <td key={name} class="number">
+          {write(costOf(outcome, name), name)}
+        </td>
+      ))}
+      <td class="number nowrap">{write(outcome.p50_ms, "p95")}</td>
+      <td class="number nowrap">{write(outcome.p95_ms, "p95")}</td>
     </tr>
   );
 }
@@ -181,6 +190,10 @@ function Choice<T extends string>({ label, value, options, write, onChoose }: Ch
       </select>
     </label>
   );
+}
+
+function write(value: number | null, cost: Cost): string {
+  return value === null ? "–" : writeCost(value, cost);
 }
 
 /** Write what a question costs. */

@@ -1,4 +1,5 @@
 import { api, take } from "../../api/client";
+import { TableBox } from "../../components/TableBox";
 import { count, decimal, t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { workspace } from "../../state/location";
@@ -19,7 +20,7 @@ export function Preferences() {
         <h2 id="preferences-title">{words.preferred}</h2>
         <span class="small muted">{words.choices(loaded.data?.total ?? 0)}</span>
       </div>
-      <div class="table-box">
+      <TableBox label={words.preferred}>
         <table>
           <thead>
             <tr>
@@ -49,7 +50,7 @@ export function Preferences() {
             ))}
           </tbody>
         </table>
-      </div>
+      </TableBox>
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { Progress } from "../../components/Progress";
+import { TableBox } from "../../components/TableBox";
 import { count, moment, percent, t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { currentJob, progress } from "../../state/jobs";
@@ -30,7 +31,7 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
           <span class="small muted">{t.value.common.of(count(runs.length), count(total))}</span>
         )}
       </div>
-      <div class="table-box">
+      <TableBox label={words.runs}>
         <table class="runs">
           <thead>
             <tr>
@@ -79,7 +80,7 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
             ))}
           </tbody>
         </table>
-      </div>
+      </TableBox>
       {leaving && (
         <Confirm
           title={words.remove(leaving.name || leaving.id)}

@@ -143,14 +143,14 @@ interface Known {
   name: string;
   summary: string;
   needs_model: boolean;
-  needs_embedder: boolean;
 }
 
 function Retrievers({ plan, change }: PartProps) {
   const words = t.value.evaluation;
   const loaded = useLoaded("retrievers", async () => {
     const told = await take(api.GET("/api/v1/retrievers"));
-    return told.retrievers as Known[];
+    const auto = { name: "auto", summary: String(told.auto), needs_model: false };
+    return [auto, ...(told.retrievers as Known[])];
   });
   const toggle = (name: string, isWanted: boolean) => {
     const others = plan.retrievers.filter((each) => each !== name);
