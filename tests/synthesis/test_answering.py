@@ -7,7 +7,8 @@ from knotwork.config import AnswerSettings
 from knotwork.records import Chunk, Document, Evidence, Heading, Hit, Page, Query, Span
 from knotwork.retrieval.registry import build_retriever
 from knotwork.stores.registry import open_store
-from knotwork.synthesis.answering import compose_answer, show_sentence
+from knotwork.synthesis.answering import compose_answer
+from knotwork.synthesis.citing import show_sentence
 from knotwork.synthesis.selection import select_sentences
 from knotwork.testing.embedders import HashingEmbedder
 

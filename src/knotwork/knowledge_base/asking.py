@@ -41,7 +41,7 @@ class Asking:
     _asker: Asker | None
     _search_models: RoleModels | None
     _reranker: Reranker | None
-    _retrievers: dict[tuple[str, bool], Retriever]
+    _retrievers: dict[tuple[str, str, bool], Retriever]
 
     if TYPE_CHECKING:
 
@@ -152,7 +152,13 @@ class Asking:
 
     def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
         """Return the retriever of this name, with notes on what it lacks."""
-        from knotwork.retrieval.registry import build_retriever, may_ask_model, may_rerank
+        from knotwork.retrieval.registry import (
+            AUTO,
+            build_retriever,
+            may_ask_model,
+            may_rerank,
+            resolve_auto,
+        )
 
         stored = self.store.meta().get(EMBEDDER_META, "")
         embedder = self.embedder if stored else None
@@ -161,7 +167,7 @@ class Asking:
             check_embedder(self.store, embedder.name)
         elif stored and holds_vectors(self.store):
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
-        key = (name, embedder is not None)
+        key = (name, resolve_auto(AUTO, self.store), embedder is not None)
         with self._lock:
             if key not in self._retrievers:
                 if len(self._retrievers) >= MOST_RETRIEVERS:

@@ -59,7 +59,7 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         self._reranker = reranker
         self._asker: Asker | None = None
         self._search_models: RoleModels | None = None
-        self._retrievers: dict[tuple[str, bool], Retriever] = {}
+        self._retrievers: dict[tuple[str, str, bool], Retriever] = {}
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:

@@ -8,7 +8,15 @@ from knotwork.records.communities import (
     Member,
     Support,
 )
-from knotwork.records.documents import Chunk, Document, Heading, Page, Section, Span
+from knotwork.records.documents import (
+    GRAPH_URI,
+    Chunk,
+    Document,
+    Heading,
+    Page,
+    Section,
+    Span,
+)
 from knotwork.records.evidence import (
     Answer,
     Citation,
@@ -51,6 +59,7 @@ __all__ = [
     "ALIAS_RELATION",
     "CO_OCCURRENCE_RELATION",
     "EXTRACTIVE_SOURCE",
+    "GRAPH_URI",
     "PERSON_SOURCE",
     "RULES_SOURCE",
     "Answer",

@@ -37,6 +37,10 @@ class Page:
     start: int
 
 
+GRAPH_URI = "graph:"
+"""What the uris of documents begin with that state an imported graph, line by line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One source text. ``uri`` identifies it within an index; a new text keeps the id."""

@@ -32,12 +32,14 @@ class GraphPath:
 
     ``answers`` are the names of all that paths over the same relations lead to, this path's own
     first: their ends or, where a path ends at another entity of the question, what lies between.
+    ``walks`` are the paths to the answers after the first, in their order, of as many as are cited.
     """
 
     hops: tuple[Hop, ...]
     score: float
     scores: dict[str, float] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
+    walks: tuple[tuple[Hop, ...], ...] = ()
 
     @property
     def entity_ids(self) -> tuple[str, ...]:

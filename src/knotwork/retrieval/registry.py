@@ -15,6 +15,7 @@ from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.grammar import is_expression
 from knotwork.retrieval.steps.registry import STEPS, StepPattern
 from knotwork.stores.base import Store
+from knotwork.stores.queries import StoresPropertyGraphs
 
 Options = Mapping[str, object]
 
@@ -136,11 +137,22 @@ RETRIEVERS: Mapping[str, Pattern] = {
 AUTO = "auto"
 AUTO_IS = "graph"
 """What `auto` means: the best retriever on the benchmarks (docs/benchmarks.md)."""
+AUTO_OVER_GRAPHS = "paths"
+"""What `auto` means where a graph was imported: its passages are those of `graph`, but where the
+relations of the imported graph very likely lead to an answer."""
 
 
 def retriever_names(*, model: bool = True) -> list[str]:
     """Return all valid names, `auto` first; without ``model`` those that need none."""
     return [AUTO, *sorted(name for name, p in RETRIEVERS.items() if model or not p.needs_model)]
+
+
+def resolve_auto(name: str, store: Store) -> str:
+    """Return what a name stands for on a store: `auto` is another retriever's name."""
+    if name != AUTO:
+        return name
+    holds_graphs = isinstance(store, StoresPropertyGraphs) and store.property_graphs.names()
+    return AUTO_OVER_GRAPHS if holds_graphs else AUTO_IS
 
 
 def may_ask_model(name: str) -> bool:
@@ -171,7 +183,7 @@ def build_retriever(
     Raises UnknownName, ConfigError for an option that it does not have or a specification with a
     mistake, RetrievalError when the store or the lack of an embedder or of a model rules it out.
     """
-    resolved = AUTO_IS if name == AUTO else name
+    resolved = resolve_auto(name, store)
     if resolved not in RETRIEVERS:
         if options or not (is_expression(name) or name in STEPS):
             raise UnknownName("retriever", name, retriever_names())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from knotwork.records import EXTRACTIVE_SOURCE, CommunityReport, Evidence, Finding
 from knotwork.retrieval.entities import Fact
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import show_sentence
+from knotwork.synthesis.citing import show_sentence
 from knotwork.synthesis.numbering import Numbering, make_line
 from knotwork.synthesis.packing import Passage, make_harmless, pack_evidence
 from knotwork.synthesis.prose import weigh_prose

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from knotwork.records import Span
-from knotwork.synthesis.answering import gap_before_mark, gap_between
+from knotwork.synthesis.citing import gap_before_mark, gap_between
 from knotwork.synthesis.packing import Passage
 from knotwork.synthesis.selection import Selected
 from knotwork.synthesis.support import find_support

@@ -26,6 +26,22 @@ _ON_THIS = {
 }
 
 
+_ALSO = {
+    "en": "; over the same relations also {names}",
+    "zh": "；经由同样的关系还有{names}",
+}
+_ALSO_MORE = {
+    "en": "; over the same relations also {names} and {left:,} more",
+    "zh": "；经由同样的关系还有{names}等，另有{left:,}个",
+}
+
+
+def also_reached(language: str, *, names: str, left: int) -> str:
+    """Name what paths over the same relations lead to besides, ``left`` of them not by name."""
+    texts = _ALSO_MORE if left else _ALSO
+    return texts.get(language, texts["en"]).format(names=names, left=left)
+
+
 def no_answer(language: str) -> str:
     """Say that passages were found, but none that answers."""
     return _NO_ANSWER.get(language, _NO_ANSWER["en"])

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from knotwork.records import Chunk, Span, Support
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import show_sentence
+from knotwork.synthesis.citing import show_sentence
 from knotwork.synthesis.packing import Passage, make_harmless, sentences_of
 
 _LEADING = re.compile(r"(?:\[\d+\])+")

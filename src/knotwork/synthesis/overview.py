@@ -9,14 +9,8 @@ from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query
 from knotwork.retrieval.focus import find_focus
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import (
-    LOW_CONFIDENCE,
-    NO_EVIDENCE,
-    cite_sentences,
-    gap_before_mark,
-    gap_between,
-    show_sentence,
-)
+from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork.synthesis.citing import cite_sentences, gap_before_mark, gap_between, show_sentence
 from knotwork.synthesis.contexts import rank_findings
 from knotwork.synthesis.messages import no_answer, no_match, tell_themes
 from knotwork.synthesis.packing import sentences_of

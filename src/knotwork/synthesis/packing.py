@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Chunk, Evidence, Hit, Span
-from knotwork.synthesis.answering import gap_between, show_sentence
+from knotwork.synthesis.citing import gap_between, show_sentence
 from knotwork.synthesis.selection import HIT_POWER, is_title
 from knotwork.text.tokens import count_tokens
 

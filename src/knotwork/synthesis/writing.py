@@ -18,7 +18,8 @@ from knotwork.inference.chat import ChatReply, ChatRequest
 from knotwork.inference.prices import PriceTable
 from knotwork.records import Answer, Evidence, StageUsage, Usage
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import cite_sentences, compose_answer
+from knotwork.synthesis.answering import compose_answer
+from knotwork.synthesis.citing import cite_sentences
 from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.marks import ReplyReader
 from knotwork.synthesis.messages import no_answer

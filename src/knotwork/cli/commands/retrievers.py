@@ -22,13 +22,14 @@ def command(session: Session) -> None:
 
     docs/patterns.md tells of each what it is for, which graph it needs, and its options.
     """
-    from knotwork.retrieval.registry import AUTO, AUTO_IS, RETRIEVERS
+    from knotwork.retrieval.registry import AUTO, AUTO_IS, AUTO_OVER_GRAPHS, RETRIEVERS
     from knotwork.retrieval.steps.registry import STEPS
 
     if session.common.json:
         session.terminal.emit(
             {
                 "auto": AUTO_IS,
+                "auto_over_graphs": AUTO_OVER_GRAPHS,
                 "retrievers": {
                     name: {
                         "summary": pattern.summary,
@@ -42,7 +43,7 @@ def command(session: Session) -> None:
         return
     terminal = session.terminal
     terminal.say("Retrievers", style="bold")
-    rows = [(AUTO, f"{AUTO_IS}, the best on the benchmarks", "")]
+    rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} where a graph was imported", "")]
     for name, pattern in sorted(RETRIEVERS.items()):
         needs = _needs(model=pattern.needs_model, embedder=pattern.needs_embedder)
         rows.append((name, pattern.summary, f"needs {' and '.join(needs)}" if needs else ""))

@@ -20,6 +20,7 @@ from knotwork.indexing.exchange.labels import one_line, plain_type
 from knotwork.indexing.splitters.tree import SectionTree
 from knotwork.records import (
     ALIAS_RELATION,
+    GRAPH_URI,
     Chunk,
     Document,
     Extraction,
@@ -120,11 +121,11 @@ def compose_parts(
     for passage in _passages(spool, finder):
         if len(passages) == PART_CHUNKS:
             number += 1
-            yield _part(passages, name, f"graph:{name}/{number}", metadata)
+            yield _part(passages, name, f"{GRAPH_URI}{name}/{number}", metadata)
             passages = []
         passages.append(passage)
     if passages:
-        uri = f"graph:{name}/{number + 1}" if number else f"graph:{name}"
+        uri = f"{GRAPH_URI}{name}/{number + 1}" if number else f"{GRAPH_URI}{name}"
         yield _part(passages, name, uri, metadata)
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from knotwork.indexing.domain.spool import Spool
 from knotwork.indexing.domain.wording import is_iri, short_name
-from knotwork.records import PropertyNode, PropertyValue, Relationship
+from knotwork.records import GRAPH_URI, PropertyNode, PropertyValue, Relationship
 from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.queries import StoresPropertyGraphs
 
-ROOT = "graph:"
 """What the roots of graphs begin with in the ledger: no folder, so that none covers them."""
 
 _FACTS = (
@@ -22,7 +21,7 @@ _FACTS = (
 
 def graph_root(name: str) -> str:
     """Return what the ledger calls the root of a graph."""
-    return f"{ROOT}{name}"
+    return f"{GRAPH_URI}{name}"
 
 
 def put_property_graph(store: Store, spool: Spool, name: str) -> bool:
@@ -42,11 +41,11 @@ def lacks_property_graph(store: Store, name: str) -> bool:
 
 def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None:
     """Remove the graphs of removed documents of which no document is left."""
-    roots = {entry.root for entry in entries if entry.root.startswith(ROOT)}
+    roots = {entry.root for entry in entries if entry.root.startswith(GRAPH_URI)}
     if roots and isinstance(store, StoresPropertyGraphs):
         left = {entry.root for entry in store.ledger.entries()}
         for root in sorted(roots - left):
-            store.property_graphs.remove(root.removeprefix(ROOT))
+            store.property_graphs.remove(root.removeprefix(GRAPH_URI))
 
 
 def _nodes(spool: Spool) -> Iterator[PropertyNode]:

@@ -16,6 +16,10 @@ from knotwork.stores.relations import LinksRelations, ReadsRelations
 
 MOST_ANSWERS = 1_000
 """Answers that are told of one path."""
+CITED_ANSWERS = 8
+"""Answers of a likely path to which its walk is cited, each; most passages state a hop a line."""
+LIKELY = 0.5
+"""Probability of a pattern from which it is one."""
 _CHUNKS = 4
 """Chunks of a hop among which one is chosen."""
 _ALL_LINKS = 5_000
@@ -38,33 +42,44 @@ def cite_paths(
 
     ``found`` gives ranks of chunks that the question leads to anyway: of chunks that state the same
     hop, the first of these is cited. A path with a hop that no chunk states any more is left out.
+    Of patterns that are at least as likely as not, paths to further answers are cited too.
     """
     reader = LinkReader(store, limit=_ALL_LINKS)
     answers = {one.pattern.key: complete(one.pattern, reader, most=MOST_ANSWERS) for one in ranked}
-    walks = [(one, _hops(one)) for one in ranked]
-    triples = list(dict.fromkeys(triple for _, hops in walks for triple, _, _ in hops))
+    walks = [(one, _walks(one)) for one in ranked]
+    steps = [step for _, of_one in walks for hops in of_one for step in hops]
+    triples = list(dict.fromkeys(triple for triple, _, _ in steps))
     stated = _find_statements(triples, store, found)
     wanted = {node for found_answers in answers.values() for node in found_answers}
     wanted |= {end for source, _, target in triples for end in (source, target)}
     names = {key: entity.name for key, entity in store.graph.entities(wanted).items()}
     paths = []
-    for one, hops in walks:
-        if any(triple not in stated for triple, _, _ in hops):
+    for one, (own, *further) in walks:
+        if any(triple not in stated for triple, _, _ in own):
             continue
+        others = [tuple(_hop(*hop, stated, names) for hop in hops if hop[0] in stated)
+                  for hops in further]  # fmt: skip
         paths.append(
             GraphPath(
-                hops=tuple(_hop(*hop, stated, names) for hop in hops),
+                hops=tuple(_hop(*hop, stated, names) for hop in own),
                 score=one.score,
                 scores=one.scores | {"probability": one.probability},
                 answers=tuple(names[a] for a in answers[one.pattern.key] if a in names),
+                walks=tuple(hops if len(hops) == len(own) else () for hops in others),
             )
         )
     return paths
 
 
-def _hops(one: Ranked) -> list[tuple[_Triple, str, str]]:
+def _walks(one: Ranked) -> list[list[tuple[_Triple, str, str]]]:
+    """Return the hops of the path to the first answer, and to those that are cited beside it."""
+    cited = CITED_ANSWERS if one.probability >= LIKELY else 1
+    return [_hops(one, answer) for answer in one.pattern.answers[:cited]]
+
+
+def _hops(one: Ranked, answer: str) -> list[tuple[_Triple, str, str]]:
     """Return each hop as its relation in the graph, and its ends in the order of the walk."""
-    walked = one.pattern.walk(one.pattern.answers[0])
+    walked = one.pattern.walk(answer)
     return [
         ((near, relation, far) if forward else (far, relation, near), near, far)
         for (relation, forward), near, far in zip(

@@ -15,6 +15,7 @@ from typing import Literal
 from knotwork.inference.base import Embedder
 from knotwork.inference.reranking import Reranker
 from knotwork.records import Chunk, Evidence, GraphPath, Hit, Query, Span
+from knotwork.retrieval.confidence import READ_HITS
 from knotwork.retrieval.graph import GraphRetriever
 from knotwork.retrieval.paths.bridged import bridge_paths
 from knotwork.retrieval.paths.citing import cite_paths
@@ -29,6 +30,7 @@ from knotwork.retrieval.paths.enumeration import Bounds
 from knotwork.retrieval.paths.precise import PreciseRanker
 from knotwork.retrieval.paths.regularity import Regularity
 from knotwork.retrieval.paths.search import DEFAULT_BOUNDS, Candidates, find_candidates
+from knotwork.retrieval.paths.statements import are_statements
 from knotwork.stores.base import Capability, Store
 
 Stages = Literal["none", "coarse", "both"]
@@ -88,13 +90,25 @@ class PathsRetriever:
             other += [path for path in bridges if frozenset(path.entity_ids) not in stated]
         paths = sorted([*regular, *other], key=lambda path: -path.score)[:MOST_PATHS]
         acting = [p for p in regular if p.scores["probability"] >= ACTS][:_MOST_ACTING]
+        hits = _put_first(base.hits, _cited(acting), self._store, query.k)
         return replace(
             base,
             retriever=self.name,
-            hits=_put_first(base.hits, _cited(acting), self._store, query.k),
+            hits=hits,
+            confidence=self._confidence(base.confidence, hits, paths),
             paths=tuple(paths),
             trace=_tell(candidates, paths, acting),
         )
+
+    def _confidence(self, told: float, hits: Sequence[Hit], paths: Sequence[GraphPath]) -> float:
+        """Return how sure it is that hits or paths hold an answer.
+
+        Lines of a graph share their words with any question about it: among these only a path
+        tells whether they answer.
+        """
+        led = max((path.scores.get("probability", 0.0) for path in paths), default=0.0)
+        chunks = [hit.chunk for hit in hits[:READ_HITS]]
+        return led if chunks and are_statements(chunks, self._store) else told
 
     def _part(self, paths: Sequence[GraphPath]) -> tuple[list[GraphPath], list[GraphPath]]:
         """Part paths over a vocabulary of relations from others, which are worth less."""

@@ -1,0 +1,137 @@
+"""Answers that a path of the graph leads to, each with the sentences that state its relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from knotwork.config import AnswerSettings
+from knotwork.records import Answer, Chunk, Evidence, GraphPath, Hop, Span, Usage
+from knotwork.retrieval.paths.statements import are_statements
+from knotwork.stores.base import Store
+from knotwork.synthesis.citing import cite_sentences, gap_before_mark
+from knotwork.synthesis.messages import also_reached
+from knotwork.synthesis.selection import Selected
+from knotwork.text.languages import detect_language
+
+LEAST_PROBABILITY = 0.5
+"""Of a path that is the answer; a retriever lets its passages lead from there too."""
+MOST_NAMES = 20
+"""Answers that are told by name; of more their number is."""
+_SEPARATORS = {"en": ", ", "zh": "、"}
+
+
+def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
+    """Return the path that most likely answers, if its probability is at least ``least``."""
+    for path in evidence.paths[:1]:
+        probability = path.scores.get("probability", 0.0)
+        if path.answers and probability >= max(least, LEAST_PROBABILITY):
+            return path
+    return None
+
+
+def compose_path_answer(
+    evidence: Evidence,
+    path: GraphPath,
+    *,
+    store: Store,
+    settings: AnswerSettings,
+    usage: Usage | None = None,
+) -> Answer | None:
+    """Answer with the names that a path leads to, or return None where it does not lead so far.
+
+    Only what an imported graph states is an answer by itself. In texts relations hold in their
+    context alone: of eleven paths as likely as not, on questions of five sets, none was right.
+    Names that are cited come first, each with the marks of its hops; all others over the same
+    relations behind them. At most twice ``settings.max_sentences`` are cited: hops are short.
+    """
+    cited = _Cited(store, most=2 * settings.max_sentences)
+    told = [
+        (name, numbers)
+        for name, hops in zip(path.answers, (path.hops, *path.walks), strict=False)
+        if (numbers := cited.cite(hops))
+    ]
+    if not told:
+        return None
+    language = detect_language(evidence.query.text)
+    probability = path.scores["probability"]
+    return Answer(
+        question=evidence.query.text,
+        text=_tell(told, path.answers, language),
+        answered=True,
+        citations=tuple(
+            replace(citation, score=probability)
+            for citation in cite_sentences(cited.sentences, store)
+        ),
+        confidence=probability,
+        retriever=evidence.retriever,
+        usage=usage or Usage(),
+    )
+
+
+def _tell(told: list[tuple[str, tuple[int, ...]]], answers: Iterable[str], language: str) -> str:
+    separator = _SEPARATORS.get(language, _SEPARATORS["en"])
+    parts = [
+        name + gap_before_mark(name) + "".join(f"[{number}]" for number in numbers)
+        for name, numbers in told
+    ]
+    known = {name for name, _ in told}
+    others = [name for name in dict.fromkeys(answers) if name not in known]
+    text = separator.join(parts)
+    if others:
+        room = max(MOST_NAMES - len(told), 0)
+        more = also_reached(language, names=separator.join(others[:room]), left=len(others[room:]))
+        text += more
+    return text
+
+
+class _Cited:
+    """The sentences that state hops, numbered from 1 in the order in which they are needed."""
+
+    def __init__(self, store: Store, *, most: int) -> None:
+        self._store = store
+        self._most = most
+        self._numbers: dict[tuple[str, Span], int] = {}
+        self.sentences: list[Selected] = []
+
+    def cite(self, hops: Iterable[Hop]) -> tuple[int, ...]:
+        """Return the numbers of the sentences that state these hops; nothing where one is not
+        stated, or there would be too many.
+        """
+        stated = [(hop.chunk_id, hop.span) for hop in hops]
+        chunks = self._store.documents.chunks({chunk_id for chunk_id, _ in stated})
+        found = [
+            (chunks[chunk_id], sentence)
+            for chunk_id, span in stated
+            if span is not None and chunk_id in chunks
+            for sentence in _sentence_of(chunks[chunk_id], span)
+        ]
+        if (
+            len(found) < len(stated)
+            or not stated
+            or not are_statements((chunk for chunk, _ in found), self._store)
+        ):
+            return ()
+        new = dict.fromkeys(k for c, s in found if (k := (c.id, s)) not in self._numbers)
+        if len(self.sentences) + len(new) > self._most:
+            return ()
+        for chunk, sentence in found:
+            self._add(chunk, sentence)
+        return tuple(dict.fromkeys(self._numbers[chunk.id, s] for chunk, s in found))
+
+    def _add(self, chunk: Chunk, sentence: Span) -> None:
+        key = (chunk.id, sentence)
+        if key in self._numbers:
+            return
+        start = chunk.span.start
+        text = chunk.text[sentence.start - start : sentence.end - start]
+        self._numbers[key] = len(self.sentences) + 1
+        self.sentences.append(Selected(chunk, sentence, text, 1.0, len(self.sentences)))
+
+
+def _sentence_of(chunk: Chunk, span: Span) -> Iterator[Span]:
+    """Yield the sentence of a chunk in which a span begins."""
+    for sentence in chunk.sentences:
+        if sentence.start <= span.start < sentence.end:
+            yield sentence
+            return
