@@ -277,3 +277,23 @@ def test_statements_only_read(client):
     assert named.json()["data"]["rows"] == [["Oriane Keld"]]
     for statement in ("CREATE (n) RETURN n", "MATCH (n) DETACH DELETE n", "MATCH (", "CALL x()"):
         assert run(statement).status_code == 400, statement
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status", "told"),
+    [
+        ("GET", f"{API}/nothing", {}, 404, f"`{API}/nothing`"),
+        ("PATCH", f"{API}/workspaces", {}, 405, "It knows "),
+        ("POST", f"{API}/workspaces", {"content": b"x"}, 422, "application/json"),
+        ("POST", f"{API}/workspaces", {"json": [1]}, 422, "`body`"),
+        ("POST", f"{OPEN}/ask", {"json": {"q": "x"}}, 422, "`body.question`"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_told_with_what_to_do(
+    client, method, path, options, status, told
+):
+    response = client.request(method, path, **options)
+    error = response.json()["error"]
+    assert response.status_code == status
+    assert told in f"{error['message']} {error['fix']}"
+    assert error["fix"]

@@ -55,7 +55,8 @@ class IterativePlanner:
                 return Move(tool, part, "one side of the comparison", PART_WEIGHT)
         for follow in self._follow(state):
             if follow.text not in asked:
-                reason = f"follows from {follow.chunk_id}: worth {follow.worth:.2f}"
+                source = _title_of(follow.chunk_id, state)
+                reason = f"follows from {source}: worth {follow.worth:.2f}"
                 return Move(tool, follow.text, reason, FOLLOW_WEIGHT, led_by=follow.entity)
         return None
 
@@ -102,3 +103,9 @@ class CorrectivePlanner:
 
 def _is_good(state: AgentState) -> bool:
     return state.judgement is not None and state.judgement.verdict is Verdict.GOOD
+
+
+def _title_of(chunk_id: str, state: AgentState) -> str:
+    """Return the title of the document of a chunk that was found, for people."""
+    found = (hit.chunk for finding in state.findings for hit in finding.evidence.hits)
+    return next((c.document_title for c in found if c.id == chunk_id), "") or chunk_id

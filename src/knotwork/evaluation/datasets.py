@@ -20,6 +20,7 @@ from knotwork.records import Document, content_id
 CORPUS = "corpus.jsonl"
 QUESTIONS = "questions.jsonl"
 UNANSWERABLE = "questions_null.jsonl"
+_ONE_A_LINE = 'Write one object a line, as {"question": "Who …?", "gold_pids": ["DOCUMENT"]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,9 @@ def _read_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, dict[str
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
+            raise ConfigError(f"{where} is not JSON: {error.msg}.", fix=_ONE_A_LINE) from error
         if not isinstance(record, dict):
-            raise ConfigError(f"{where} is not an object.")
+            raise ConfigError(f"{where} is not an object.", fix=_ONE_A_LINE)
         yield where, record
 
 

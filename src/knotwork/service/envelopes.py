@@ -30,11 +30,11 @@ OPENAI_PREFIX = "/v1/"
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
-_STATUS_ERRORS: dict[int, type[ServiceError]] = {
-    404: NotFound,
-    405: NotAllowed,
-    413: RequestTooLarge,
-}
+_STATUS_ERRORS: dict[int, type[ServiceError]] = {413: RequestTooLarge}
+_DOCUMENT = "/api/v1/openapi.json"
+_UNREAD = ("dict_type", "model_type", "model_attributes_type")
+"""What is said of a body that is no object because it was not read as JSON."""
+
 _OPENAI_TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -117,21 +117,40 @@ def handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        return respond(request, _explain(error))
+        return respond(request, _explain(request, error))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
-        response = respond(request, kind(f"{error.detail}.".replace("..", ".")))
+        response = respond(request, _explain_refusal(request, error))
         response.headers.update(error.headers or {})
         return response
 
 
-def _explain(error: RequestValidationError) -> InvalidRequest:
+def _explain_refusal(request: Request, error: HTTPException) -> ServiceError:
+    """Return what is wrong with a request that no route took, or that could not be read."""
+    path = request.url.path[:200]
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return NotFound(f"There is nothing at `{path}`.", fix=f"See {_DOCUMENT}")
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "")
+        return NotAllowed(
+            f"`{path}` does not know `{request.method[:20]}`.",
+            fix=f"It knows {allowed}." if allowed else f"See {_DOCUMENT}",
+        )
+    kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
+    return kind(f"{error.detail}.".replace("..", "."), fix=f"See {_DOCUMENT}")
+
+
+def _explain(request: Request, error: RequestValidationError) -> InvalidRequest:
     """Return what is wrong with a request, without its values: one may be a secret."""
+    sent = request.headers.get("content-type", "")
     parts = []
     for item in error.errors()[:5]:
         place = ".".join(str(part) for part in item["loc"])
-        parts.append(f"`{place}`: {item['msg']}")
-    return InvalidRequest("; ".join(parts) + ".", fix="See /api/v1/openapi.json")
+        if item["loc"] == ("body",) and item["type"] in _UNREAD and "json" not in sent:
+            return InvalidRequest(
+                "The body was not sent as JSON.", fix="Send it with Content-Type: application/json"
+            )
+        parts.append(f"`{place}`: {item['msg'].removeprefix('Value error, ')}")
+    return InvalidRequest("; ".join(parts) + ".", fix=f"See {_DOCUMENT}")

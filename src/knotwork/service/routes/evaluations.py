@@ -245,13 +245,22 @@ def _read_questions(
 ) -> QuestionSet:
     uris = {entry.uri for entry in workspace.base.documents() if entry.document_id}
     files = [questions.file, *([unanswerable.file] if unanswerable is not None else [])]
-    asked = read_question_set(*map(_lines, files), documents=uris)
+    asked = read_question_set(
+        *map(_lines, files),
+        documents=uris,
+        names=(_name_of(questions), _name_of(unanswerable)),
+    )
     if len(asked.all) > MOST_QUESTIONS:
         raise RequestTooLarge(
             f"There are {len(asked.all):,} questions; the limit is {MOST_QUESTIONS:,}.",
             fix="Send fewer at a time.",
         )
     return asked
+
+
+def _name_of(file: UploadFile | None) -> str:
+    """Return what a file is called in messages."""
+    return "".join(c for c in (file.filename or "")[:100] if c.isprintable()) if file else ""
 
 
 def _lines(file: BinaryIO) -> Iterator[str]:
