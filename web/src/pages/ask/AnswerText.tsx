@@ -1,0 +1,212 @@
+import { Lexer, type Token, type Tokens } from "marked";
+import { createContext } from "preact";
+import { memo } from "preact/compat";
+import { useContext, useMemo } from "preact/hooks";
+import { t } from "../../i18n";
+import { Chip } from "./Chip";
+import { cutAtMarks, findUncited, splitBlocks } from "./markdown";
+import type { Citation } from "./runs";
+
+interface Marks {
+  citations: ReadonlyMap<number, Citation>;
+  /** The one that is open. */
+  open: number;
+  onOpen: (number: number) => void;
+  /** Whether the text is whole: what is not cited yet may still be. */
+  isWhole: boolean;
+}
+
+const MarksOf = createContext<Marks>({
+  citations: new Map(),
+  open: 0,
+  onOpen: () => undefined,
+  isWhole: false,
+});
+
+interface AnswerTextProps extends Marks {
+  text: string;
+}
+
+/** The text of an answer, with its citations as buttons. Nothing in it is ever taken for HTML. */
+export function AnswerText({ text, citations, open, onOpen, isWhole }: AnswerTextProps) {
+  const blocks = useMemo(() => splitBlocks(text), [text]);
+  const marks = useMemo(
+    () => ({ citations, open, onOpen, isWhole }),
+    [citations, open, onOpen, isWhole],
+  );
+  return (
+    <MarksOf.Provider value={marks}>
+      <div class="answer-text">
+        {blocks.map((block, index) => (
+          <Block key={index} text={block} />
+        ))}
+      </div>
+    </MarksOf.Provider>
+  );
+}
+
+/** A block is read again only when its text changes: of a text that comes, the last one alone. */
+const Block = memo(({ text }: { text: string }) => {
+  const tokens = useMemo(() => Lexer.lex(text), [text]);
+  return <Blocks tokens={tokens} />;
+});
+
+function Blocks({ tokens }: { tokens: readonly Token[] }) {
+  return (
+    <>
+      {tokens.map((token, index) => (
+        <BlockToken key={index} token={token} />
+      ))}
+    </>
+  );
+}
+
+function BlockToken({ token }: { token: Token }) {
+  switch (token.type) {
+    case "space":
+      return null;
+    case "heading":
+      return (
+        <p class="answer-heading">
+          <Inline tokens={token.tokens ?? []} />
+        </p>
+      );
+    case "paragraph":
+      return (
+        <p>
+          <Inline tokens={token.tokens ?? []} endsBlock />
+        </p>
+      );
+    case "text":
+      return <Inline tokens={token.tokens ?? [token]} endsBlock />;
+    case "list":
+      return <List list={token as Tokens.List} />;
+    case "blockquote":
+      return (
+        <blockquote>
+          <Blocks tokens={token.tokens ?? []} />
+        </blockquote>
+      );
+    case "code":
+      return (
+        <pre>
+          <code>{(token as Tokens.Code).text}</code>
+        </pre>
+      );
+    case "table":
+      return <Table table={token as Tokens.Table} />;
+    case "hr":
+      return <hr />;
+    default:
+      return <p>{token.raw}</p>;
+  }
+}
+
+function List({ list }: { list: Tokens.List }) {
+  const items = list.items.map((item, index) => (
+    <li key={index}>
+      <Blocks tokens={item.tokens} />
+    </li>
+  ));
+  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+}
+
+function Table({ table }: { table: Tokens.Table }) {
+  return (
+    <div class="table-box">
+      <table>
+        <thead>
+          <tr>
+            {table.header.map((cell, index) => (
+              <th key={index} scope="col">
+                <Inline tokens={cell.tokens} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, at) => (
+                <td key={at}>
+                  <Inline tokens={cell.tokens} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface InlineProps {
+  tokens: readonly Token[];
+  /** Whether a paragraph ends with the last of them: only there nothing can be cited later. */
+  endsBlock?: boolean;
+}
+
+function Inline({ tokens, endsBlock = false }: InlineProps) {
+  return (
+    <>
+      {tokens.map((token, index) => (
+        <InlineToken key={index} token={token} isLast={endsBlock && index === tokens.length - 1} />
+      ))}
+    </>
+  );
+}
+
+function InlineToken({ token, isLast }: { token: Token; isLast: boolean }) {
+  const within = "tokens" in token && token.tokens ? <Inline tokens={token.tokens} /> : null;
+  switch (token.type) {
+    case "strong":
+      return <strong>{within}</strong>;
+    case "em":
+      return <em>{within}</em>;
+    case "del":
+      return <del>{within}</del>;
+    case "codespan":
+      return <code>{(token as Tokens.Codespan).text}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      // An address in an answer is a text like any other: a page of ours leads nowhere else.
+      return within;
+    case "escape":
+      return <Plain text={(token as Tokens.Escape).text} />;
+    case "text":
+      return within ?? <Plain text={(token as Tokens.Text).text} isLast={isLast} />;
+    default:
+      return <Plain text={token.raw} />;
+  }
+}
+
+function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
+  const { citations, open, onOpen, isWhole } = useContext(MarksOf);
+  const pieces = cutAtMarks(text, new Set(citations.keys()));
+  const uncited = isWhole && isLast ? findUncited(pieces) : new Set();
+  return (
+    <>
+      {pieces.map((piece, index) => {
+        if (piece.kind === "text") {
+          if (!uncited.has(piece)) return piece.text;
+          return (
+            <span key={index} class="uncited" title={t.value.ask.uncited}>
+              {piece.text}
+            </span>
+          );
+        }
+        const citation = citations.get(piece.number);
+        if (!citation) return null;
+        return (
+          <Chip
+            key={index}
+            citation={citation}
+            isOpen={open === piece.number}
+            onOpen={() => onOpen(piece.number)}
+          />
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { alignSources } from "./align";
+import { findPath } from "./path";
+import type { Answer, Evidence, Hit } from "./runs";
+
+const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => ({
+  rank,
+  chunk_id,
+  document: `${chunk_id}.md`,
+  document_id: `d-${chunk_id}`,
+  title: chunk_id,
+  section: "",
+  span: [0, 10],
+  text: "",
+  score: 1,
+  scores: {},
+  seeds: [],
+  path: [],
+  sentences: [],
+  ...more,
+});
+
+describe("sources side by side", () => {
+  it("have one row a passage: what all found first, then by rank", () => {
+    const rows = alignSources([
+      [hit("a", 1), hit("b", 2), hit("c", 3)],
+      [hit("c", 1), hit("d", 2), hit("b", 3)],
+    ]);
+    expect(rows.map(({ hit: { chunk_id }, ranks }) => [chunk_id, ...ranks])).toEqual([
+      ["c", 3, 1],
+      ["b", 2, 3],
+      ["a", 1, null],
+      ["d", null, 2],
+    ]);
+  });
+});
+
+describe("the way to the evidence", () => {
+  const citation = (chunk_id: string) => ({ chunk_id }) as Answer["citations"][number];
+  const answer = (...chunks: string[]) => ({ citations: chunks.map(citation) }) as Answer;
+  const step = {
+    chunk_id: "a",
+    sentence: [3, 9],
+    sentence_text: "It was made by Ann.",
+    entity_id: "ann",
+    entity_name: "Ann",
+    score: 1,
+  };
+  const evidence = (hits: Hit[]) => ({ hits, paths: [] }) as unknown as Evidence;
+
+  it("leads from a name over a passage and a thing to the next passage", () => {
+    const hits = [hit("a", 1, { seeds: ["Probe"] }), hit("b", 2, { path: [step] }), hit("z", 3)];
+    const path = findPath(answer("a", "b"), evidence(hits));
+    expect(path.leadsOn).toBe(true);
+    expect(path.edges.map(({ source, target }) => [source, target])).toEqual([
+      ["name Probe", "passage a"],
+      ["passage a", "ann"],
+      ["ann", "passage b"],
+    ]);
+    expect(path.edges[1]).toMatchObject({
+      sentence: "It was made by Ann.",
+      place: { document: "d-a", start: 3, end: 9 },
+    });
+  });
+
+  it("leaves out what is not cited, and says where nothing leads on", () => {
+    const hits = [hit("a", 1, { seeds: ["Probe"] }), hit("b", 2, { path: [step] })];
+    const path = findPath(answer("a"), evidence(hits));
+    expect([path.leadsOn, path.nodes.map(({ id }) => id)]).toEqual([
+      false,
+      ["name Probe", "passage a"],
+    ]);
+  });
+});

@@ -1,0 +1,80 @@
+/** Questions of before with their answers, kept in this browser for each workspace. */
+
+import { signal } from "@preact/signals";
+import { keep, recall } from "../../state/preferences";
+import { type Answer, type Evidence, keyOf, type Question, Run } from "./runs";
+
+export interface Kept {
+  question: Question;
+  answer: Answer;
+  evidence: Evidence | null;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+const MOST = 40;
+/** Only the newest keep their passages: a browser's storage is small. */
+const MOST_WITH_PASSAGES = 12;
+
+const name = (workspace: string) => `history.${workspace}`;
+
+/** Counts up with every change, so that lists are drawn anew. */
+export const historyTurn = signal(0);
+
+/** Return the questions of a workspace, the newest first. */
+export function readHistory(workspace: string): Kept[] {
+  const text = recall(name(workspace));
+  if (!text) return [];
+  try {
+    const kept: unknown = JSON.parse(text);
+    return Array.isArray(kept) ? kept.filter(isKept) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isKept(value: unknown): value is Kept {
+  if (typeof value !== "object" || value === null) return false;
+  const { question, answer, at } = value as Partial<Kept>;
+  return (
+    typeof question?.text === "string" &&
+    typeof answer?.answer === "string" &&
+    typeof at === "number"
+  );
+}
+
+function writeHistory(workspace: string, entries: readonly Kept[]): void {
+  const slim = entries
+    .slice(0, MOST)
+    .map((entry, index) => (index < MOST_WITH_PASSAGES ? entry : { ...entry, evidence: null }));
+  keep(name(workspace), slim.length ? JSON.stringify(slim) : null);
+  historyTurn.value += 1;
+}
+
+/** Keep a run that is over. */
+export function addToHistory(run: Run): void {
+  const answer = run.answer.peek();
+  if (!answer) return;
+  const { question } = run;
+  const others = readHistory(question.workspace).filter(
+    (entry) => keyOf(entry.question) !== keyOf(question),
+  );
+  const entry = { question, answer, evidence: run.evidence.peek(), at: run.at };
+  writeHistory(question.workspace, [entry, ...others]);
+}
+
+/** Return a run of before, if the question is known. */
+export function restoreRun(question: Question): Run | null {
+  const found = readHistory(question.workspace).find(
+    (entry) => keyOf(entry.question) === keyOf(question),
+  );
+  return found ? Run.restore(question, found.answer, found.evidence, found.at) : null;
+}
+
+/** Forget one question, or all of a workspace. */
+export function forget(workspace: string, question?: Question): void {
+  const left = question
+    ? readHistory(workspace).filter((entry) => keyOf(entry.question) !== keyOf(question))
+    : [];
+  writeHistory(workspace, left);
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { cutAtMarks, findUncited, splitBlocks } from "./markdown";
+
+const TEXT = `First paragraph [1].
+
+- a list
+- of two
+
+\`\`\`py
+one = 1
+
+two = 2
+\`\`\`
+
+Last, 海外出差 [2].
+`;
+
+describe("blocks of a text that comes", () => {
+  it("are the text, together, at every length", () => {
+    for (let end = 0; end <= TEXT.length; end += 1) {
+      expect(splitBlocks(TEXT.slice(0, end)).join("")).toBe(TEXT.slice(0, end));
+    }
+  });
+
+  it("stay as they are once another has begun", () => {
+    let before: string[] = [];
+    for (let end = 0; end <= TEXT.length; end += 1) {
+      const blocks = splitBlocks(TEXT.slice(0, end));
+      expect(blocks.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
+      before = blocks;
+    }
+    expect(before).toHaveLength(4);
+  });
+
+  it("do not cut code at its empty lines", () => {
+    expect(splitBlocks(TEXT)[2]).toContain("one = 1\n\ntwo = 2");
+  });
+});
+
+describe("marks", () => {
+  it("are those of known citations; others are text", () => {
+    const pieces = cutAtMarks("So it is. [1][3] Or a[7] is.", new Set([1, 3]));
+    expect(pieces).toEqual([
+      { kind: "text", text: "So it is." },
+      { kind: "mark", number: 1 },
+      { kind: "mark", number: 3 },
+      { kind: "text", text: " Or a[7] is." },
+    ]);
+  });
+
+  it("tell what nothing was cited for, where something was", () => {
+    const pieces = cutAtMarks("Cited. [1] Not cited.", new Set([1]));
+    expect([...findUncited(pieces)]).toEqual([{ kind: "text", text: " Not cited." }]);
+    expect(findUncited(cutAtMarks("Cited. [1].", new Set([1]))).size).toBe(0);
+    expect(findUncited(cutAtMarks("None at all.", new Set())).size).toBe(0);
+  });
+});

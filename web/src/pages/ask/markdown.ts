@@ -1,0 +1,64 @@
+/** Text of answers as it comes: finished blocks are read once, only the end again and again. */
+
+const FENCE = /^ {0,3}(```|~~~)/;
+
+/** The first character tells: what is decided by more would change while a line comes. */
+const LISTED = /^[-*+\d]/;
+
+/** Split a text where a block ends: before each paragraph, not within code.
+ *
+ * The parts joined are the text. All but the last do not change when the text goes on.
+ */
+export function splitBlocks(text: string): string[] {
+  const blocks: string[] = [];
+  let block = "";
+  let fence = "";
+  let isEmptyBefore = false;
+  for (const line of text.split(/(?<=\n)/)) {
+    const isEmpty = line.trim() === "";
+    const mark = FENCE.exec(line)?.[1] ?? "";
+    // After an empty line, what is indented belongs to what is before it, as an item to its list.
+    const goesOn = /^\s/.test(line) || (LISTED.test(line) && LISTED.test(block));
+    const begins = isEmptyBefore && !isEmpty && fence === "" && !goesOn;
+    if (begins && block) {
+      blocks.push(block);
+      block = "";
+    }
+    if (mark && fence === "") fence = mark;
+    else if (mark && mark === fence) fence = "";
+    block += line;
+    isEmptyBefore = isEmpty;
+  }
+  if (block) blocks.push(block);
+  return blocks;
+}
+
+export type Piece = { kind: "text"; text: string } | { kind: "mark"; number: number };
+
+const MARK = /\[(\d{1,4})\]/g;
+
+/** Cut a text at marks such as `[1]` that are known; others are text. */
+export function cutAtMarks(text: string, known: ReadonlySet<number>): Piece[] {
+  const pieces: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(MARK)) {
+    const number = Number(match[1]);
+    if (!known.has(number)) continue;
+    // The space before a mark is the mark's: it must not stand alone at the end of a line.
+    const before = text.slice(from, match.index).replace(/ $/, "");
+    if (before) pieces.push({ kind: "text", text: before });
+    pieces.push({ kind: "mark", number });
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) pieces.push({ kind: "text", text: text.slice(from) });
+  return pieces;
+}
+
+/** Tell which pieces no mark follows, though one follows others: nothing was cited for them. */
+export function findUncited(pieces: readonly Piece[]): Set<Piece> {
+  const last = pieces.findLastIndex(({ kind }) => kind === "mark");
+  const uncited = pieces
+    .slice(last + 1)
+    .filter((piece) => piece.kind === "text" && /\p{L}/u.test(piece.text));
+  return new Set(last < 0 ? [] : uncited);
+}

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { openRun, type Question, Run } from "./runs";
+
+const question: Question = {
+  workspace: "w",
+  text: "Who?",
+  retriever: "",
+  mode: "auto",
+  usesModel: true,
+};
+const event = (name: string, data: unknown) => ({ name, data, id: "" });
+
+describe("a run", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  it("draws what comes not for each piece, but loses none", () => {
+    const run = new Run(question);
+    let drawn = 0;
+    run.text.subscribe(() => {
+      drawn += 1;
+    });
+    for (let piece = 0; piece < 200; piece += 1) run.take(event("text", { text: "ab" }));
+    vi.advanceTimersByTime(1_000);
+    expect(run.text.value).toBe("ab".repeat(200));
+    expect(drawn).toBeLessThan(4);
+  });
+
+  it("forgets a text that does not count, with what was not drawn yet", () => {
+    const run = new Run(question);
+    run.take(event("text", { text: "wrong" }));
+    run.take(event("withdrawn", { reason: "It cites nothing." }));
+    vi.advanceTimersByTime(1_000);
+    expect([run.text.value, run.withdrawn.value]).toEqual(["", "It cites nothing."]);
+  });
+
+  it("keeps what came when it is stopped, and takes no more for its end", () => {
+    const run = new Run(question);
+    run.take(event("text", { text: "half" }));
+    run.stop();
+    expect([run.text.value, run.state.value]).toEqual(["half", "stopped"]);
+  });
+
+  it("counts a stage on in its place", () => {
+    const run = new Run(question);
+    run.take(event("stage", { stage: "map", done: 1, total: 3 }));
+    run.take(event("stage", { stage: "map", done: 2, total: 3 }));
+    run.take(event("stage", { stage: "writing", model: "m" }));
+    expect(run.stages.value.map(({ name, done }) => [name, done])).toEqual([
+      ["map", 2],
+      ["writing", 0],
+    ]);
+  });
+
+  it("is not asked twice, unless anew or after a failure", () => {
+    const asked: Request[] = [];
+    vi.stubGlobal("fetch", (request: Request) => {
+      asked.push(request);
+      return new Promise(() => undefined);
+    });
+    const ways = { restore: () => null, onDone: () => undefined };
+    const local = { ...question, text: "Only once?" };
+    const run = openRun(local, ways);
+    expect(openRun(local, ways)).toBe(run);
+    expect(asked).toHaveLength(1);
+    expect(openRun(local, { ...ways, anew: true })).not.toBe(run);
+    expect([run.state.value, asked.length]).toEqual(["stopped", 2]);
+  });
+});

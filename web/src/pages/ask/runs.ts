@@ -1,0 +1,205 @@
+/** Questions under way and answered: each a run, kept while the pages are open. */
+
+import { type Signal, signal } from "@preact/signals";
+import { ApiError, isAborted, type Shapes } from "../../api/client";
+import { type ServerEvent, streamEvents } from "../../api/events";
+
+export type Answer = Shapes["AnswerShape"];
+export type Evidence = Shapes["EvidenceShape"];
+export type Citation = Shapes["CitationShape"];
+export type Hit = Shapes["HitShape"];
+
+export interface Question {
+  workspace: string;
+  text: string;
+  /** Empty is what the server chooses. */
+  retriever: string;
+  mode: string;
+  usesModel: boolean;
+}
+
+export interface Stage {
+  name: string;
+  /** Milliseconds after the question was sent. */
+  at: number;
+  passages: number;
+  names: readonly string[];
+  model: string;
+  done: number;
+  total: number;
+}
+
+export type RunState = "running" | "done" | "stopped" | "failed";
+
+/** Milliseconds between two drawings of a text that comes. */
+const FLUSH_MS = 100;
+const MOST_KEPT = 30;
+
+export class Run {
+  readonly stages: Signal<readonly Stage[]> = signal([]);
+  readonly evidence: Signal<Evidence | null> = signal(null);
+  readonly text = signal("");
+  /** Why the text so far does not count, where it does not. */
+  readonly withdrawn = signal("");
+  readonly answer: Signal<Answer | null> = signal(null);
+  readonly error: Signal<Error | null> = signal(null);
+  readonly state: Signal<RunState> = signal("running");
+  /** When it was asked, if it is one of before. */
+  readonly at: number;
+
+  private readonly abort = new AbortController();
+  private readonly began = performance.now();
+  private pending = "";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    readonly question: Question,
+    at = Date.now(),
+  ) {
+    this.at = at;
+  }
+
+  /** Return a run that was over before. */
+  static restore(question: Question, answer: Answer, evidence: Evidence | null, at: number): Run {
+    const run = new Run(question, at);
+    run.answer.value = answer;
+    run.evidence.value = evidence;
+    run.state.value = "done";
+    return run;
+  }
+
+  /** Ask, and take what comes until it is over; `onDone` is told of a whole answer. */
+  async start(onDone: (run: Run) => void): Promise<void> {
+    try {
+      for await (const event of streamEvents(requestOf(this.question, this.abort.signal))) {
+        this.take(event);
+      }
+      if (this.state.value === "running") this.fail(new ApiError("cut", "", "", 0));
+    } catch (error) {
+      if (this.abort.signal.aborted || isAborted(error)) this.end("stopped");
+      else this.fail(error);
+    }
+    if (this.answer.value) onDone(this);
+  }
+
+  /** Stop; what came so far stays. */
+  stop(): void {
+    this.abort.abort();
+    this.end("stopped");
+  }
+
+  /** Take one event of the stream. */
+  take(event: ServerEvent): void {
+    const data = event.data as Record<string, unknown>;
+    const at = performance.now() - this.began;
+    if (event.name === "stage")
+      this.stages.value = addStage(this.stages.value, readStage(data, at));
+    else if (event.name === "sources") this.evidence.value = event.data as Evidence;
+    else if (event.name === "text") this.feed(String(data.text ?? ""));
+    else if (event.name === "withdrawn") {
+      this.flush();
+      this.text.value = "";
+      this.withdrawn.value = String(data.reason ?? "");
+    } else if (event.name === "done") {
+      this.answer.value = event.data as Answer;
+      this.end("done");
+    } else if (event.name === "error") {
+      const { code, message, fix } = data;
+      this.fail(new ApiError(String(code ?? ""), String(message ?? ""), String(fix ?? ""), 0));
+    }
+  }
+
+  private feed(piece: string): void {
+    this.pending += piece;
+    // Drawn ten times a second at most: each drawing reads the end of the text anew.
+    this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
+  }
+
+  private flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.pending) this.text.value += this.pending;
+    this.pending = "";
+  }
+
+  private end(state: RunState): void {
+    if (this.state.value !== "running") return;
+    this.flush();
+    this.state.value = state;
+  }
+
+  private fail(error: unknown): void {
+    this.error.value = error instanceof Error ? error : new Error(String(error));
+    this.end("failed");
+  }
+}
+
+function readStage(data: Record<string, unknown>, at: number): Stage {
+  const number = (value: unknown) => (typeof value === "number" ? value : 0);
+  return {
+    name: String(data.stage ?? ""),
+    at,
+    passages: number(data.passages),
+    names: Array.isArray(data.names) ? data.names.map(String) : [],
+    model: String(data.model ?? ""),
+    done: number(data.done),
+    total: number(data.total),
+  };
+}
+
+/** Add a stage; one that counts on takes the place of its last count. */
+function addStage(stages: readonly Stage[], stage: Stage): readonly Stage[] {
+  const last = stages.at(-1);
+  if (last?.name !== stage.name) return [...stages, stage];
+  return [...stages.slice(0, -1), { ...stage, at: last.at }];
+}
+
+function requestOf(question: Question, signal: AbortSignal): Request {
+  const { workspace, text, retriever, mode, usesModel } = question;
+  const body = {
+    question: text,
+    retriever: retriever || null,
+    mode: mode || "auto",
+    use_llm: usesModel,
+  };
+  return new Request(`/api/v1/workspaces/${encodeURIComponent(workspace)}/ask/stream`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
+}
+
+const runs = new Map<string, Run>();
+
+export function keyOf(question: Question): string {
+  const { workspace, text, retriever, mode, usesModel } = question;
+  return JSON.stringify([workspace, text, retriever, mode, usesModel]);
+}
+
+/** Return the run of a question: the one there is, or one of before, or a new one. */
+export function openRun(
+  question: Question,
+  {
+    restore,
+    onDone,
+    anew = false,
+  }: {
+    restore: (question: Question) => Run | null;
+    onDone: (run: Run) => void;
+    anew?: boolean;
+  },
+): Run {
+  const key = keyOf(question);
+  const known = runs.get(key);
+  const isUsable = known && known.state.peek() !== "failed";
+  if (isUsable && !anew) return known;
+  known?.stop();
+  const before = anew ? null : restore(question);
+  const run = before ?? new Run(question);
+  runs.delete(key);
+  runs.set(key, run);
+  for (const old of [...runs.keys()].slice(0, -MOST_KEPT)) runs.delete(old);
+  if (!before) void run.start(onDone);
+  return run;
+}
