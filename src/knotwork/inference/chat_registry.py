@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from knotwork.config import LlmSettings
-from knotwork.errors import ConfigError, UnknownName
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.halt import Halt
 from knotwork.inference.pacing import PacedChat, Pacer
 from knotwork.inference.retries import RetryPolicy
 from knotwork.inference.retrying import RetryingChat
+from knotwork.inference.specs import NONE, choose_factory
 
-NO_CHAT_MODEL = "none"
+NO_CHAT_MODEL = NONE
 ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge"]
 MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
 Factory = Callable[[str, LlmSettings], ChatModel]
@@ -73,16 +73,7 @@ class ChatModels:
 
 
 def _open_client(spec: str, settings: LlmSettings) -> ChatModel:
-    scheme, _, model = spec.partition(":")
-    factory = CHAT_MODELS.get(scheme)
-    if factory is None:
-        valid = [NO_CHAT_MODEL, *(f"{scheme}:…" for scheme in CHAT_MODELS)]
-        raise UnknownName("language model", spec, valid)
-    if not model:
-        raise ConfigError(
-            f"The language model `{spec}` names no model.",
-            fix=f"Write the model after the colon: {scheme}:NAME",
-        )
+    factory, model = choose_factory(spec, CHAT_MODELS, what="language model")
     return factory(model, settings)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from knotwork.config import EmbeddingSettings
-from knotwork.errors import ConfigError, UnknownName
+from knotwork.errors import ConfigError
 from knotwork.inference.base import Embedder
+from knotwork.inference.specs import NONE, choose_factory
 
-NO_EMBEDDER = "none"
+NO_EMBEDDER = NONE
 Factory = Callable[[str, EmbeddingSettings], Embedder]
 
 
@@ -20,15 +21,7 @@ def open_embedder(spec: str, settings: EmbeddingSettings | None = None) -> Embed
     """
     if spec == NO_EMBEDDER:
         return None
-    scheme, _, model = spec.partition(":")
-    factory = EMBEDDERS.get(scheme)
-    if factory is None:
-        raise UnknownName("embedding model", spec, [NO_EMBEDDER, *(f"{s}:…" for s in EMBEDDERS)])
-    if not model:
-        raise ConfigError(
-            f"The embedding model `{spec}` names no model.",
-            fix=f"Write the model after the colon: {scheme}:NAME",
-        )
+    factory, model = choose_factory(spec, EMBEDDERS, what="embedding model")
     return factory(model, settings or EmbeddingSettings())
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from knotwork.config import RerankSettings
-from knotwork.errors import ConfigError, UnknownName
 from knotwork.inference.reranking import Reranker
+from knotwork.inference.specs import NONE, choose_factory
 
-NO_RERANKER = "none"
 Factory = Callable[[str, RerankSettings], Reranker]
 
 
@@ -18,18 +17,9 @@ def open_reranker(settings: RerankSettings) -> Reranker | None:
     Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
     scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
     """
-    spec = settings.model
-    if spec == NO_RERANKER:
+    if settings.model == NONE:
         return None
-    scheme, _, model = spec.partition(":")
-    factory = RERANKERS.get(scheme)
-    if factory is None:
-        raise UnknownName("reranking model", spec, [NO_RERANKER, *(f"{s}:…" for s in RERANKERS)])
-    if not model:
-        raise ConfigError(
-            f"The reranking model `{spec}` names no model.",
-            fix=f"Write the model after the colon: {scheme}:NAME",
-        )
+    factory, model = choose_factory(settings.model, RERANKERS, what="reranking model")
     return factory(model, settings)
 
 
