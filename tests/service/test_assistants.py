@@ -221,3 +221,49 @@ def test_without_the_sdk_it_is_told_what_brings_it(sample_index, tmp_path, monke
         told = client.post("/mcp/open", json={}).json()["error"]
     assert told["code"] == "missing_extra"
     assert "knotwork[mcp]" in told["fix"]
+
+
+def test_a_key_that_may_write_adds_a_document_and_others_do_not_see_how(tmp_path):
+    place = Place(tmp_path, make_settings())
+    writer, reader = add_key(place, "w", "write", "notes"), add_key(place, "r", "read", "notes")
+    admin = add_key(place, "a", "admin", "*")
+    steps = []
+
+    async def note(_progress, _total, message):
+        steps.append(message)
+
+    async def write(client):
+        (tool,) = [t for t in (await client.list_tools()).tools if t.name == "add_document"]
+        assert not tool.annotations.read_only_hint
+        text = "Quill Marsh approves trips abroad."
+        arguments = {"name": "notes/travel", "text": text}
+        added = await client.call_tool("add_document", arguments, progress_callback=note)
+        assert not added.is_error, added.content
+        jsonschema.validate(added.structured_content, tool.output_schema)
+        answer = await client.call_tool("ask", {"question": QUESTION})
+        assert "Quill Marsh" in answer.structured_content["text"]
+        changed = {**arguments, "text": "Tess Orlan approves trips abroad."}
+        await client.call_tool("add_document", changed)
+        found = await client.call_tool("search", {"question": QUESTION})
+        assert "Quill" not in str(found.structured_content)
+        refused = await client.call_tool("add_document", {"name": "../x.md", "text": text})
+        assert (refused.is_error, "no name for a file" in refused.content[0].text) == (True, True)
+        return added.structured_content
+
+    async def read(client):
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        tried = await client.call_tool("add_document", {"name": "x.md", "text": "x"})
+        return names, tried
+
+    with run_server(place) as address:
+        with httpx2.Client(base_url=address, headers=admin) as client:
+            client.post(f"{API}/workspaces", json={"name": "notes"}).raise_for_status()
+        added = use(f"{address}/mcp", writer, write)
+        assert added == {"document": "uploads/notes/travel.md", "chunks": 1}
+        names, tried = use(f"{address}/mcp", reader, read)
+    assert names == CALLS.keys()
+    assert tried.is_error
+    assert steps
+    uploads = tmp_path / "notes.files" / "uploads"
+    kept = [path.relative_to(uploads) for path in uploads.rglob("*") if path.is_file()]
+    assert [str(path) for path in kept] == ["notes/travel.md"]

@@ -18,7 +18,7 @@ from knotwork.indexing.loaders.base import MEGABYTE
 from knotwork.mcp_server import Permissions, check_sdk
 from knotwork.service.access import authenticate_request, service_of
 from knotwork.service.assistants.seats import Seat, SeatedKnowledgeBase, seat
-from knotwork.service.keys import AccessKey
+from knotwork.service.keys import AccessKey, KeyRole
 from knotwork.service.serving import Service
 from knotwork.service.workspaces import DEFAULT_WORKSPACE, no_workspace
 
@@ -30,14 +30,15 @@ _MOST_BODY_BYTES = 1 * MEGABYTE
 
 
 class Assistants:
-    """The one server of the protocol for all workspaces, made when the first assistant comes.
+    """The servers of the protocol for all workspaces, made when the first assistant comes: one for
+    keys that may read, and one for those that may write.
 
     An ASGI application for both addresses. Without the SDK it says which extra brings it.
     """
 
     def __init__(self) -> None:
-        self._manager: StreamableHTTPSessionManager | None = None
-        self._host: asyncio.Task[None] | None = None
+        self._managers: dict[bool, StreamableHTTPSessionManager] = {}
+        self._hosts: list[asyncio.Task[None]] = []
         self._making = asyncio.Lock()
         self._ending = asyncio.Event()
 
@@ -66,25 +67,26 @@ class Assistants:
             )
         if server.closing:
             raise Overloaded("The server is stopping.", fix="Try again later.")
-        manager = await self._started()
+        writes = key.role.covers(KeyRole.WRITE) and not server.place.read_only
+        manager = await self._started(writes=writes)
         seat.set(Seat(server, key, name))
         await manager.handle_request(scope, receive, send)
 
     async def close(self) -> None:
         """End what is under way."""
         self._ending.set()
-        if self._host is not None:
-            await self._host
+        for host in self._hosts:
+            await host
 
-    async def _started(self) -> StreamableHTTPSessionManager:
+    async def _started(self, *, writes: bool) -> StreamableHTTPSessionManager:
         async with self._making:
-            if self._manager is None:
-                manager = await asyncio.to_thread(_make_manager)
+            if writes not in self._managers:
+                manager = await asyncio.to_thread(_make_manager, writes=writes)
                 started = asyncio.Event()
-                self._host = asyncio.create_task(self._keep(manager, started))
+                self._hosts.append(asyncio.create_task(self._keep(manager, started)))
                 await started.wait()
-                self._manager = manager
-            return self._manager
+                self._managers[writes] = manager
+            return self._managers[writes]
 
     async def _keep(self, manager: StreamableHTTPSessionManager, started: asyncio.Event) -> None:
         """Run the manager: it must be ended by the task that began it."""
@@ -93,14 +95,19 @@ class Assistants:
             await self._ending.wait()
 
 
-def _make_manager() -> StreamableHTTPSessionManager:
+def _make_manager(*, writes: bool) -> StreamableHTTPSessionManager:
     """Return the manager of requests; slow, as the SDK is large. Raises MissingExtra."""
     check_sdk()
     from mcp.server.transport_security import TransportSecuritySettings
 
     from knotwork.mcp_server.server import build_reading
 
-    server = build_reading(SeatedKnowledgeBase(), Permissions())
+    seated = SeatedKnowledgeBase()
+    server = build_reading(seated, Permissions())
+    if writes:
+        from knotwork.service.assistants.filling import add_writing
+
+        add_writing(server, seated)
     server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=_MOST_BODY_BYTES,

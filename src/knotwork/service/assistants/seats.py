@@ -40,6 +40,11 @@ seat: ContextVar[Seat] = ContextVar("seat")
 _leased: ContextVar[Workspace] = ContextVar("leased")
 
 
+def leased() -> Workspace:
+    """Return the workspace, within what `SeatedKnowledgeBase.call` runs."""
+    return _leased.get()
+
+
 class SeatedKnowledgeBase:
     """The knowledge base of the seat of each request, which its calls alone keep open.
 
