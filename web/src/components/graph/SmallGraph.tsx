@@ -178,7 +178,6 @@ function drawSmall(
       y: places.get(node.id)?.y ?? 0,
       size: node.isStart ? 9 : 7,
       color: node.isStart ? palette.accent : colourOf(node.type ?? "", palette),
-      named: true,
     })),
     edges: edges.map((edge) => ({ ...edge, width: 1.4, color: palette.strongLine })),
   };

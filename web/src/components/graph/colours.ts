@@ -17,6 +17,7 @@ export interface Palette {
   surface: string;
   text: string;
   muted: string;
+  faint: string;
   line: string;
   strongLine: string;
   accent: string;
@@ -34,6 +35,7 @@ export function readPalette(): Palette {
     surface: read("--surface"),
     text: read("--text"),
     muted: read("--muted"),
+    faint: read("--faint"),
     line: read("--line"),
     strongLine: read("--line-strong"),
     accent: read("--accent"),

@@ -8,8 +8,8 @@ export interface DrawnNode {
   /** Radius in pixels. */
   size: number;
   color: string;
-  /** Whether its name is shown whatever stands beside it. */
-  named?: boolean;
+  /** Whether it is a mere dot: its name shows when something points at it. */
+  isDot?: boolean;
 }
 
 export interface DrawnEdge {

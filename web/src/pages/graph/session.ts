@@ -1,0 +1,147 @@
+/** One look at the map: what is known, what is open, and where one is. */
+
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Viewport } from "../../components/graph/ground";
+import { workspace } from "../../state/location";
+import { revision } from "../../state/workspaces";
+import { ask, asked, type Filter } from "./asked";
+import { Atlas } from "./atlas";
+import { compose, type Scene } from "./drawing";
+import { innermost, openRings } from "./opening";
+
+/** How long the camera rests before what came into view is asked for, and the address is written. */
+const SETTLE_MS = 110;
+const WRITE_MS = 350;
+
+export interface Session {
+  atlas: Atlas;
+  scene: Scene;
+  /** The community in the middle of the view, or that the address names; empty above all. */
+  here: string;
+  /** Take in where the camera is. */
+  look: (view: Viewport) => void;
+  /** Begin anew, after an error. */
+  restart: () => void;
+  /** Whether the address was written by the camera itself, and is no call to go there. */
+  wrote: (at: string) => boolean;
+}
+
+function writeAt(view: Viewport): string {
+  const digits = Math.max(0, Math.min(4, Math.ceil(Math.log10(view.scale)) + 1));
+  return [view.x.toFixed(digits), view.y.toFixed(digits), view.scale.toPrecision(4)].join(",");
+}
+
+function sameSet(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((id) => other.has(id));
+}
+
+/** Tell whether a view shows the whole map, as `fit` does. */
+function isAbove(atlas: Atlas, { x, y, scale, width, height }: Viewport): boolean {
+  const radius = atlas.overview.value?.radius ?? 0;
+  const share = (2 * radius * scale) / Math.min(width, height);
+  return Math.hypot(x, y) < radius / 50 && share > 0.9 && share < 1.02;
+}
+
+/** Keep a session for the workspace and the filter of the address; `isTable` opens nothing but the
+ * way to the community that the address names. */
+export function useSession(isTable: boolean): Session {
+  const turn = useSignal(0);
+  const filter = asked.value.filter;
+  const key = JSON.stringify([workspace.value, filter, revision.value, turn.value]);
+  const atlas = useMemo(() => {
+    const [name, wanted] = JSON.parse(key) as [string, Filter];
+    return new Atlas(name, wanted);
+  }, [key]);
+  const view = useRef<Viewport | null>(null);
+  const written = useRef("");
+  const open = useSignal<ReadonlySet<string>>(new Set());
+  const timers = useRef<{ settle?: number | undefined; write?: number | undefined }>({});
+  const current = useRef({ atlas, isTable });
+  current.current = { atlas, isTable };
+  const { circles, entities: limit, community, focus, way, expanded } = asked.value;
+
+  useEffect(() => {
+    void atlas.loadOverview(circles);
+  }, [atlas, circles]);
+  useEffect(
+    () => () => {
+      atlas.close();
+    },
+    [atlas],
+  );
+  useEffect(
+    () => () => {
+      window.clearTimeout(timers.current.settle);
+      window.clearTimeout(timers.current.write);
+    },
+    [],
+  );
+
+  const wantedOpen = (known: Atlas, of: Viewport) =>
+    openRings([...known.communities.values()], of, open.peek());
+  const settle = () => {
+    const { atlas: known, isTable: asTable } = current.current;
+    if (asTable || !view.current) return;
+    const wanted = wantedOpen(known, view.current);
+    for (const id of wanted) void known.open(id, 30);
+    const loaded = new Set([...wanted].filter((id) => known.opened.has(id)));
+    if (!sameSet(loaded, open.peek())) open.value = loaded;
+  };
+  // What came in the meantime may let more be open.
+  useSignalEffect(() => {
+    void atlas.version.value;
+    settle();
+  });
+
+  const look = (next: Viewport) => {
+    view.current = next;
+    const known = current.current.atlas;
+    const closed = wantedOpen(known, next);
+    const still = new Set([...closed].filter((id) => known.opened.has(id)));
+    if (!sameSet(still, open.peek())) open.value = still;
+    timers.current.settle ??= window.setTimeout(() => {
+      timers.current.settle = undefined;
+      settle();
+    }, SETTLE_MS);
+    window.clearTimeout(timers.current.write);
+    timers.current.write = window.setTimeout(() => {
+      const rings = [...known.communities.values()];
+      const inside = innermost(rings, open.peek(), next.x, next.y);
+      written.current = writeAt(next);
+      const { at, community: before } = asked.peek();
+      // Above all, where one begins, is what an address without a place means.
+      const isStart = !inside && isAbove(known, next);
+      if (isStart && !at && !before) return;
+      ask({ at: isStart ? null : written.current, c: inside?.id ?? null }, { replace: true });
+    }, WRITE_MS);
+  };
+
+  // The community that the address names may have been asked for with more entities.
+  useEffect(() => {
+    if (!community) return;
+    void atlas.open(community, limit);
+  }, [atlas, community, limit]);
+
+  const chain = community ? atlas.chain(community).map(({ id }) => id) : [];
+  const tableOpen = isTable ? new Set(chain.filter((id) => atlas.opened.has(id))) : null;
+  const shown = tableOpen ?? open.value;
+  const extra = [focus, ...(way ? [way.from, way.to] : []), ...expanded].filter(Boolean);
+  const version = useComputed(() => atlas.version.value).value;
+  const shownKey = [...shown].join(" ");
+  const extraKey = extra.join(" ");
+  const scene = useMemo(
+    () => compose(atlas, shown, [...extra, ...atlas.pinned]),
+    [atlas, version, shownKey, extraKey],
+  );
+  return {
+    atlas,
+    scene,
+    here: community,
+    look,
+    restart: () => {
+      turn.value += 1;
+    },
+    wrote: (at) => at === written.current,
+  };
+}
