@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.service.serving import (
@@ -13,6 +14,8 @@ from tests.service.serving import (
     read_events,
 )
 
+import knotwork
+from knotwork.records import content_id
 from knotwork.service.serving import Place
 
 OPEN = f"{API}/workspaces/open"
@@ -161,6 +164,32 @@ def test_communities_come_with_reports_that_lead_to_the_documents(client):
     support = shown["findings"][0]["supports"][0]
     document = client.get(f"{OPEN}/documents/{support['document_id']}").json()["data"]
     assert document["text"][slice(*support["span"])].strip()
+
+
+def test_communities_tell_what_lies_within_them_and_which_changed_since(place):
+    with knotwork.open(place.path / "open.knot", settings=place.settings) as base:
+        held = base.store.communities
+        one, other, *_ = [topic.community for topic in base.communities()]
+        own = next(i for i in one.entity_ids if i not in other.entity_ids)
+        reports = held.reports([one.id, other.id])
+        over = replace(one, id=content_id("over"), members=one.members + other.members)
+        told = replace(reports[one.id], community_id=over.id, title="Both")
+        with base.store.transaction():
+            held.replace([over, *(replace(c, level=1, parent_id=over.id) for c in (one, other))])
+            held.put_reports([told, *reports.values()])
+            held.forget([], mentioned=[own], vanished=[])
+    with open_client(place) as client:
+        top = client.get(f"{OPEN}/communities").json()["data"]
+        assert (top["total"], top["levels"]) == (1, [0, 1])
+        first = top["communities"][0]
+        assert (first["title"], first["children"], first["is_stale"]) == ("Both", 2, True)
+        asked = {"parent": over.id, "limit": 1}
+        cut = client.get(f"{OPEN}/communities", params=asked).json()["data"]
+        assert (cut["total"], len(cut["communities"])) == (2, 1)
+        within = client.get(f"{OPEN}/communities", params={"parent": over.id}).json()["data"]
+        stale = {c["id"]: c["is_stale"] for c in within["communities"]}
+        assert stale == {one.id: True, other.id: False}
+        assert {c["children"] for c in within["communities"]} == {0}
 
 
 def test_a_level_that_does_not_exist_is_refused(client):

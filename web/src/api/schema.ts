@@ -148,7 +148,7 @@ export interface paths {
         };
         /**
          * List Communities
-         * @description List communities with their reports: those about something, or those of a level.
+         * @description List communities with their reports: those about something, of a level or within another.
          *
          *     Nothing is brought up to date here: a job does that after indexing, and on request.
          */
@@ -1449,8 +1449,8 @@ export interface components {
         };
         /**
          * CommunityList
-         * @description Communities; ``levels`` are their numbers from the topmost on, ``is_current`` says whether
-         *     they are those of the documents as they are.
+         * @description Communities, the first of ``total``; ``levels`` are their numbers from the topmost on,
+         *     ``is_current`` says whether they are those of the documents as they are.
          */
         CommunityList: {
             /** Communities */
@@ -1459,16 +1459,28 @@ export interface components {
             is_current: boolean;
             /** Levels */
             levels: number[];
+            /** Total */
+            total: number;
         };
         /**
          * CommunityShape
          * @description A community with its report; level 0 is the topmost.
          */
         CommunityShape: {
+            /**
+             * Children
+             * @description Communities within it, of the next level.
+             */
+            children: number;
             /** Findings */
             findings: components["schemas"]["FindingShape"][];
             /** Id */
             id: string;
+            /**
+             * Is Stale
+             * @description Whether what it is about changed since it was found.
+             */
+            is_stale: boolean;
             /** Language */
             language: string;
             /** Level */
@@ -3584,6 +3596,8 @@ export interface operations {
                 level?: number | null;
                 limit?: number;
                 members?: number;
+                /** @description A community: those within it, and no other. */
+                parent?: string;
             };
             header?: never;
             path: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from knotwork.errors import ConfigError
@@ -18,6 +19,7 @@ from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import Community, CommunityReport, content_id
 from knotwork.stores.base import Store
+from knotwork.stores.communities import CommunityStore, read_parents
 
 CONTENT_META = "communities_of"
 """Setting of an index that says of which documents its communities and reports are."""
@@ -116,14 +118,27 @@ def find_topics(
         scores = {item.id: item.score for item in found}
     else:
         scores = dict.fromkeys(wanted or (), 0.0)
+    return _read_topics(held, scores)[:limit]
+
+
+def topics_within(store: Store, community_id: str) -> list[Topic]:
+    """Return the communities within another one, with their reports, the best rated first."""
+    held = community_store(store)
+    parents = read_parents(held)
+    return _read_topics(held, {key: 0.0 for key, over in parents.items() if over == community_id})
+
+
+def _read_topics(held: CommunityStore, scores: Mapping[str, float]) -> list[Topic]:
+    """Return those with a report, by score, then by how much of the index they cover."""
     communities, reports = held.communities(list(scores)), held.reports(list(scores))
     topics = [
         Topic(communities[i], reports[i], score)
         for i, score in scores.items()
         if i in communities and i in reports
     ]
-    topics.sort(key=lambda t: (-t.score, -t.report.rating, -t.community.size, t.community.id))
-    return topics[:limit]
+    return sorted(
+        topics, key=lambda t: (-t.score, -t.report.rating, -t.community.size, t.community.id)
+    )
 
 
 def _written_mark(store: Store) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
 from knotwork.errors import NotFound
-from knotwork.indexing.communities.survey import Topic, find_topics
+from knotwork.indexing.communities.survey import Topic, find_topics, topics_within
 from knotwork.service.access import ReadWorkspace, Server
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.shapes.answers import PathShape, ResultShape
@@ -26,7 +27,7 @@ from knotwork.service.shapes.graph import (
     ThingShape,
 )
 from knotwork.service.workspaces import Workspace
-from knotwork.stores.communities import StoresCommunities
+from knotwork.stores.communities import StoresCommunities, read_parents
 
 router = APIRouter(tags=["graph"])
 
@@ -127,21 +128,30 @@ async def list_communities(
     workspace: ReadWorkspace,
     about: Annotated[str, Query(max_length=1_000)] = "",
     level: Annotated[int | None, Query(ge=0, le=100, description="0 is the topmost.")] = None,
+    parent: Annotated[
+        str, Query(max_length=40, description="A community: those within it, and no other.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     members: Annotated[int, Query(ge=0, le=_MOST_MEMBERS)] = 8,
 ) -> Envelope[CommunityList]:
-    """List communities with their reports: those about something, or those of a level.
+    """List communities with their reports: those about something, of a level or within another.
 
     Nothing is brought up to date here: a job does that after indexing, and on request.
     """
 
     def read() -> CommunityList:
         store = workspace.base.store
-        topics = find_topics(store, about=about, level=level, limit=limit)
-        levels = len(store.communities.levels()) if isinstance(store, StoresCommunities) else 0
+        levels = store.communities.levels() if isinstance(store, StoresCommunities) else []
+        if parent:
+            topics = topics_within(store, parent)
+            total = len(topics)
+        else:
+            topics = find_topics(store, about=about, level=level, limit=limit)
+            total = len(topics) if about or not levels else len(levels[level or 0])
         return CommunityList(
-            communities=_describe(workspace, topics, members),
-            levels=list(range(levels)),
+            communities=_describe(workspace, topics[:limit], members),
+            total=total,
+            levels=list(range(len(levels))),
             is_current=workspace.base.has_communities,
         )
 
@@ -192,4 +202,17 @@ def _describe(workspace: Workspace, topics: list[Topic], members: int) -> list[C
     chunks = store.documents.chunks({i for topic in topics for i in topic.report.chunk_ids})
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
     names = workspace.base.member_names(topics, most=members)
-    return [CommunityShape.of(topic, names, chunks, documents) for topic in topics]
+    held = store.communities if isinstance(store, StoresCommunities) else None
+    parents = Counter(read_parents(held).values()) if held and topics else Counter()
+    stale = frozenset(held.stale()) if held and topics else frozenset()
+    return [
+        CommunityShape.of(
+            topic,
+            names,
+            chunks,
+            documents,
+            children=parents[topic.community.id],
+            is_stale=topic.community.id in stale,
+        )
+        for topic in topics
+    ]

@@ -132,6 +132,8 @@ class CommunityShape(BaseModel):
     id: str
     level: int
     parent: str | None
+    children: int = Field(description="Communities within it, of the next level.")
+    is_stale: bool = Field(description="Whether what it is about changed since it was found.")
     size: int
     members: list[MemberShape]
     title: str
@@ -149,6 +151,9 @@ class CommunityShape(BaseModel):
         names: Mapping[str, str],
         chunks: Mapping[str, Chunk],
         documents: Mapping[str, Document],
+        *,
+        children: int,
+        is_stale: bool,
     ) -> Self:
         """Return a community as JSON; ``names`` are those of the members that are shown."""
         community, report = topic.community, topic.report
@@ -156,6 +161,8 @@ class CommunityShape(BaseModel):
             id=community.id,
             level=community.level,
             parent=community.parent_id,
+            children=children,
+            is_stale=is_stale,
             size=community.size,
             members=[
                 MemberShape(
@@ -192,11 +199,12 @@ class CommunityShape(BaseModel):
 
 
 class CommunityList(BaseModel):
-    """Communities; ``levels`` are their numbers from the topmost on, ``is_current`` says whether
-    they are those of the documents as they are.
+    """Communities, the first of ``total``; ``levels`` are their numbers from the topmost on,
+    ``is_current`` says whether they are those of the documents as they are.
     """
 
     communities: list[CommunityShape]
+    total: int
     levels: list[int]
     is_current: bool
 
