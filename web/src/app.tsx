@@ -1,5 +1,6 @@
 import { type ComponentType, lazy, Suspense } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
+import { ApiError, UNREACHABLE } from "./api/client";
 import { Button, IconButton } from "./components/Button";
 import { Empty } from "./components/Empty";
 import { ErrorBoundary } from "./components/ErrorBoundary";
@@ -26,13 +27,24 @@ import {
   workspacesError,
 } from "./state/workspaces";
 
+type PageModule = { default: ComponentType };
+
+/** Return a page that is loaded when it is first shown. */
+function view(load: () => Promise<PageModule>): ComponentType {
+  return lazy(() =>
+    load().catch(() => {
+      throw new ApiError(UNREACHABLE, "", "", 0);
+    }),
+  );
+}
+
 const VIEWS: Record<PageName, ComponentType> = {
-  library: lazy(() => import("./pages/library/LibraryPage")),
-  graph: lazy(() => import("./pages/graph/GraphPage")),
-  ask: lazy(() => import("./pages/ask/AskPage")),
-  communities: lazy(() => import("./pages/communities/CommunitiesPage")),
-  documents: lazy(() => import("./pages/documents/DocumentsPage")),
-  evaluation: lazy(() => import("./pages/evaluation/EvaluationPage")),
+  library: view(() => import("./pages/library/LibraryPage")),
+  graph: view(() => import("./pages/graph/GraphPage")),
+  ask: view(() => import("./pages/ask/AskPage")),
+  communities: view(() => import("./pages/communities/CommunitiesPage")),
+  documents: view(() => import("./pages/documents/DocumentsPage")),
+  evaluation: view(() => import("./pages/evaluation/EvaluationPage")),
 };
 
 /** The frame around every page, and the page. */

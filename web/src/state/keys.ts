@@ -57,8 +57,8 @@ function press(event: KeyboardEvent): void {
   const name = nameKey(event);
   const isLetter = name.length === 1;
   if (isLetter && (isTyping(event.target) || !usesLetterKeys.value)) return;
-  // A dialog that is open has the keys to itself, but for those that are no letters.
-  if (isLetter && document.querySelector("dialog[open]")) return;
+  // A dialog that is open has its letters to itself, and closes by Escape.
+  if ((isLetter || name === "Escape") && document.querySelector("dialog[open]")) return;
   const written = prefix ? `${prefix} ${name}` : name;
   clearTimeout(prefixTimer);
   prefix = "";

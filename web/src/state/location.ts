@@ -94,6 +94,8 @@ export function startRouting(): void {
     if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download"))
       return;
     if (link.origin !== location.origin || !link.pathname.startsWith(BASE)) return;
+    // A place on the page itself: the browser goes there, and takes the focus along.
+    if (link.hash && link.pathname === location.pathname) return;
     event.preventDefault();
     go(link.pathname + link.search);
   });
