@@ -161,7 +161,7 @@ def print_run(session: Session, run: EvaluationRun) -> None:
         terminal.say(f"\nPaired difference to {first} in {metric}, in points", style="bold")
         terminal.table(
             [
-                (d.second, f"{-100 * d.difference:+.1f}", f"{d.losses:,}", f"{d.wins:,}",
+                (d.second, f"{0.0 - 100 * d.difference:+.1f}", f"{d.losses:,}", f"{d.wins:,}",
                  f"{d.p_value:.4f}")
                 for d in compared
             ],
