@@ -34,7 +34,10 @@ export function DocumentText({ read, marks, things }: DocumentTextProps) {
   useEffect(() => {
     if (from < 0) return;
     const mark = box.current?.querySelector("mark");
+    const { scrollX, scrollY } = window;
     mark?.scrollIntoView({ block: "center" });
+    // A reader scrolls by itself; the page that it stands beside stays where it is.
+    if (mark?.closest(".reader")) window.scrollTo(scrollX, scrollY);
   }, [read, from, to]);
   return (
     <div ref={box} class="document-text" lang={details.language || undefined}>

@@ -1,0 +1,147 @@
+import { useState } from "preact/hooks";
+import { api, take } from "../../api/client";
+import { Button } from "../../components/Button";
+import { ErrorState } from "../../components/ErrorState";
+import { Icon } from "../../components/Icon";
+import { Skeleton } from "../../components/Progress";
+import { count, t } from "../../i18n";
+import { useLoaded } from "../../state/loading";
+import { asked, linkTo, setQuery, workspace } from "../../state/location";
+import { revision } from "../../state/workspaces";
+import { readSummary } from "./summary";
+import { type Community, Rating } from "./Tree";
+
+const MEMBERS = 24;
+const EXTRACTIVE = "extractive";
+
+/** The report of a community: what it is about, statement by statement, each with its passages. */
+export function Report({ id }: { id: string }) {
+  const here = workspace.value;
+  const loaded = useLoaded(
+    `${here} ${id} ${revision.value}`,
+    (signal) =>
+      take(
+        api.GET("/api/v1/workspaces/{workspace}/communities/{community}", {
+          params: { path: { workspace: here, community: id } },
+          signal,
+        }),
+      ),
+    { keepsOld: true },
+  );
+  if (loaded.error) return <ErrorState error={loaded.error} retry={loaded.reload} />;
+  if (!loaded.data) return <Skeleton label={t.value.common.loading} lines={10} />;
+  return <Shown community={loaded.data} />;
+}
+
+function Shown({ community }: { community: Community }) {
+  const words = t.value.communities;
+  const summary = readSummary(community.summary);
+  return (
+    <article class="card report" lang={community.language || undefined}>
+      <header class="stack tight">
+        <h2>{community.title}</h2>
+        <p class="row wrap small faint number">
+          <span>{words.level(community.level + 1)}</span>
+          <span>{words.size(community.size)}</span>
+          {community.children > 0 && <span>{words.children(community.children)}</span>}
+          <Rating value={community.rating} />
+          <span>
+            {community.source === EXTRACTIVE ? words.extractive : words.by(community.source)}
+          </span>
+          {community.is_stale && <span class="tag warn">{words.stale}</span>}
+        </p>
+        <p class="row wrap small">
+          {community.parent && (
+            <a class="row" href={linkTo("communities", { c: community.parent })}>
+              <Icon name="up" size={14} />
+              {words.parent}
+            </a>
+          )}
+          <a class="row" href={linkTo("graph", { c: community.id })}>
+            <Icon name="graph" size={14} />
+            {words.inGraph}
+          </a>
+          <a class="row" href={linkTo("ask", { q: words.question(community.title) })}>
+            <Icon name="ask" size={14} />
+            {words.askAbout}
+          </a>
+        </p>
+      </header>
+      {summary.paragraphs.map((paragraph) => (
+        <p key={paragraph} class="report-text">
+          {paragraph}
+        </p>
+      ))}
+      {summary.phrases.length > 0 && (
+        <p class="small muted">
+          {words.phrases} {summary.phrases.join(" · ")}
+        </p>
+      )}
+      <Findings community={community} />
+      <Members community={community} />
+    </article>
+  );
+}
+
+function Findings({ community }: { community: Community }) {
+  const words = t.value.communities;
+  if (community.findings.length === 0) return null;
+  let number = 0;
+  return (
+    <section class="stack tight">
+      <h3>{words.findings}</h3>
+      <ol class="findings">
+        {community.findings.map((finding, index) => (
+          <li key={index}>
+            {finding.text}
+            {finding.supports.map(({ document, document_id: id, span: [start = 0, end = 0] }) => {
+              number += 1;
+              const at = `${id}:${start}:${end}`;
+              return (
+                <button
+                  key={`${at}${number}`}
+                  type="button"
+                  class="support"
+                  aria-pressed={asked("at") === at}
+                  aria-label={words.support(number, document)}
+                  title={document}
+                  onClick={() => setQuery({ at })}
+                >
+                  {number}
+                </button>
+              );
+            })}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Members({ community }: { community: Community }) {
+  const words = t.value.communities;
+  const [limit, setLimit] = useState(MEMBERS);
+  const { members } = community;
+  return (
+    <section class="stack tight">
+      <h3>{words.members}</h3>
+      <ul class="row wrap members">
+        {members.slice(0, limit).map((member) => (
+          <li key={member.id}>
+            <a class="tag" href={linkTo("graph", { focus: member.id })}>
+              {member.name}
+            </a>
+          </li>
+        ))}
+      </ul>
+      {members.length > limit && (
+        <Button kind="quiet" class="fold" onClick={() => setLimit(members.length)}>
+          {t.value.common.more} ({t.value.common.of(count(limit), count(members.length))})
+        </Button>
+      )}
+      {community.size > members.length && (
+        <p class="small muted">{words.cut(count(members.length), count(community.size))}</p>
+      )}
+    </section>
+  );
+}
