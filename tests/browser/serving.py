@@ -1,0 +1,94 @@
+"""`knotwork serve` as a process of its own, on an index of the demo's documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+
+import knotwork
+from knotwork.config import load_settings
+from knotwork.demo import open_sample
+
+SAMPLE_WORKSPACE = "demo"
+"""Stays as it is."""
+
+MEASURED_WORKSPACE = "measured"
+"""Holds the same; evaluations are made of it."""
+
+HOSTILE_WORKSPACE = "hostile"
+HOSTILE_NAME = "<img src=x onerror=alert(1)>"
+"""A name that does something where a page takes it for markup."""
+
+EMBEDDER = "hashing:64"
+"""Needs no model to load, and makes the same vectors everywhere."""
+
+_STOP_S = 40.0
+_HOSTILE_PAGE = f"""<!doctype html><title>{escape(HOSTILE_NAME)}</title>
+<h1>{escape(HOSTILE_NAME)}</h1>
+<p>The station of {escape(HOSTILE_NAME)} lies at Lake Ashmere. Oriane Keld built the station at Lake
+Ashmere. Oriane Keld was born in Tarnby. {escape(HOSTILE_NAME)} approves every trip of Oriane Keld
+to Tarnby. [{escape(HOSTILE_NAME)}](javascript:alert(2)) &lt;script&gt;alert(3)&lt;/script&gt;</p>
+"""
+
+
+def fill_folder(folder: Path) -> None:
+    """Make the workspaces that tests look at."""
+    sample = folder / f"{SAMPLE_WORKSPACE}.knot"
+    fill_sample(sample)
+    (folder / f"{MEASURED_WORKSPACE}.knot").write_bytes(sample.read_bytes())
+    _fill_hostile(folder / f"{HOSTILE_WORKSPACE}.knot", folder / "documents")
+
+
+def fill_sample(path: Path, *, embedder: str = EMBEDDER) -> None:
+    """Index the demo's documents, with the names and communities that people look at."""
+    with open_sample() as folder, _open(path, embedder) as base:
+        base.index(folder)
+        base.find_same_names()
+        base.communities()
+
+
+def _fill_hostile(path: Path, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "hostile.html").write_text(_HOSTILE_PAGE, encoding="utf-8")
+    triples = folder / "hostile.tsv"
+    facts = [
+        (HOSTILE_NAME, HOSTILE_NAME, "Oriane Keld"),
+        ("Oriane Keld", "born in", HOSTILE_NAME + "2"),
+        (HOSTILE_NAME, "built", "Lake Ashmere"),
+    ]
+    triples.write_text("".join("\t".join(fact) + "\n" for fact in facts), encoding="utf-8")
+    with _open(path, EMBEDDER) as base:
+        base.index(folder / "hostile.html")
+        base.import_graph(triples)
+        base.communities()
+
+
+def _open(path: Path, embedder: str) -> knotwork.KnowledgeBase:
+    settings = load_settings(overrides={"embedding.model": embedder}, environ={}).settings
+    return knotwork.open(path, settings=settings)
+
+
+@contextmanager
+def run_server(folder: Path, **environ: str) -> Iterator[str]:
+    """Serve a folder until the end, and yield the address; the server must end well."""
+    command = [sys.executable, "-m", "knotwork", "serve", str(folder), "--port", "0", "--json"]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("KNOTWORK_")}
+    mine = {"KNOTWORK_EMBEDDING_MODEL": EMBEDDER, "KNOTWORK_SERVICE_REQUESTS_PER_MINUTE": "0"}
+    with subprocess.Popen(
+        command, env={**kept, **mine, **environ}, cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        try:
+            assert line, "the server said nothing"
+            yield json.loads(line)["address"]
+        finally:
+            process.terminate()
+            process.wait(_STOP_S)
+    assert process.returncode == 0

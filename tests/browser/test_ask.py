@@ -1,0 +1,114 @@
+"""Questions: the answer with its citations, the passage of each, other ways, what is not known."""
+
+import re
+
+from tests.browser.serving import MEASURED_WORKSPACE, SAMPLE_WORKSPACE
+from tests.browser.watching import PHONE
+
+PAGE = f"/{SAMPLE_WORKSPACE}/ask"
+QUESTION = "Who approves trips abroad?"
+UNKNOWN = "zyxo qwerv plimbat?"
+
+
+def ask(page, question):
+    page.get_by_role("textbox", name="Your question").fill(question)
+    page.keyboard.press("Control+Enter")
+    answer = page.get_by_role("region", name="Answer")
+    answer.and_(page.locator("[aria-busy=false], :not([aria-busy])")).wait_for()
+    return answer
+
+
+def test_a_citation_opens_the_passage_that_it_quotes(visit):
+    page = visit.open(PAGE)
+    answer = ask(page, QUESTION)
+    chips = answer.get_by_role("button", name=re.compile("^Citation "))
+    chips.first.wait_for()
+    told = visit.visitor.call("POST", f"/workspaces/{SAMPLE_WORKSPACE}/ask", {"question": QUESTION})
+    assert chips.count() == len(told["citations"])
+    reader = page.get_by_role("complementary", name="Document")
+    for number, citation in enumerate(told["citations"], start=1):
+        chips.nth(number - 1).click()
+        page.wait_for_url(re.compile(f"cite={number}\\b"))
+        marked = reader.locator("mark")
+        marked.first.wait_for()
+        page.wait_for_function(
+            """quote => [...document.querySelectorAll('.reader mark')]
+                .map(mark => mark.textContent).join('') === quote""",
+            arg=citation["quote"],
+        )
+        assert marked.first.is_visible()
+    visit.check_access()
+    page.keyboard.press("Escape")
+    reader.wait_for(state="hidden")
+
+
+def test_citations_are_walked_by_keys_and_stand_in_the_address(visit):
+    page = visit.open(PAGE)
+    answer = ask(page, QUESTION)
+    answer.get_by_role("button", name=re.compile("^Citation ")).first.wait_for()
+    page.get_by_role("textbox", name="Your question").blur()
+    page.keyboard.press("1")
+    page.wait_for_url(re.compile(r"cite=1\b"))
+    page.keyboard.press("j")
+    page.wait_for_url(re.compile(r"cite=2\b"))
+    page.keyboard.press("k")
+    page.wait_for_url(re.compile(r"cite=1\b"))
+    page.reload()
+    page.get_by_role("complementary", name="Document").locator("mark").first.wait_for()
+    page.get_by_role("region", name="Answer").wait_for()
+
+
+def test_on_a_phone_an_answer_and_its_passage_fit(visitor):
+    visit = visitor.visit(size=PHONE, has_touch=True, colours="dark")
+    page = visit.open(PAGE)
+    answer = ask(page, QUESTION)
+    visit.check_width()
+    answer.get_by_role("button", name=re.compile("^Citation ")).first.tap()
+    page.get_by_role("complementary", name="Document").locator("mark").first.wait_for()
+    visit.check_width()
+    visit.check_access()
+
+
+def test_why_and_the_earlier_questions_are_told(visit):
+    page = visit.open(PAGE)
+    ask(page, QUESTION)
+    page.get_by_role("button", name="Why this").click()
+    page.get_by_text("What was found and how it was weighed").wait_for()
+    visit.check_access()
+    page.goto(f"{visit.visitor.address}/ui{PAGE}")
+    page.get_by_role("link", name=re.compile(re.escape(QUESTION))).click()
+    page.get_by_role("region", name="Answer").wait_for()
+
+
+def test_what_the_documents_do_not_say_is_said_with_the_nearest(visit):
+    page = visit.open(PAGE)
+    ask(page, UNKNOWN)
+    page.get_by_role("heading", name="The documents do not seem to say").wait_for()
+    visit.check_access()
+    page.get_by_role("button", name="Compare other ways").click()
+    page.get_by_role("heading", name="pagerank", exact=True).wait_for()
+
+
+def test_retrievers_are_compared_and_the_best_is_counted(visit):
+    page = visit.open(f"/{MEASURED_WORKSPACE}/ask?q=Who+approves+trips+abroad%3F&vs=hybrid,bm25")
+    page.get_by_role("heading", name="hybrid", exact=True).wait_for()
+    rows = page.get_by_role("region", name="The same passages, ranked by each").last
+    rows.get_by_role("row").nth(2).wait_for()
+    best = page.get_by_role("group", name="Which answer is best?")
+    best.wait_for()
+    visit.check_access()
+    visit.check_width()
+    best.get_by_role("button", name="bm25").click()
+    page.get_by_text("Kept. Evaluation counts it.").first.wait_for()
+    page.get_by_role("link", name="Evaluation").last.click()
+    page.get_by_role("region", name="What people preferred").first.get_by_text("bm25").wait_for()
+
+
+def test_a_question_in_chinese_is_answered_from_chinese_documents(visitor):
+    visit = visitor.visit(language="zh-CN")
+    page = visit.open(PAGE)
+    page.get_by_role("textbox", name="您的问题").or_(page.get_by_role("textbox").first).first.fill(
+        "海外出差由谁审批？"
+    )
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("海外出差由办事处主任审批").first.wait_for()

@@ -1,0 +1,69 @@
+"""With a language model: what it would cost is told first, and answers come as they are written."""
+
+import re
+
+import pytest
+from tests.browser.serving import fill_sample, run_server
+from tests.browser.watching import Visitor
+
+from knotwork.testing.model_server import ModelTestServer
+
+
+@pytest.fixture(scope="module")
+def models():
+    """A model on this machine that answers by rules, and takes its time."""
+    with ModelTestServer(latency_s=0.4) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def address_with_model(chromium, models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("with-model")
+    fill_sample(folder / "demo.knot")
+    settings = {
+        "KNOTWORK_LLM_MODEL": "openai:test",
+        "KNOTWORK_LLM_BASE_URL": models.url,
+        "OPENAI_API_KEY": "none",
+    }
+    with run_server(folder, **settings) as at:
+        yield at
+
+
+@pytest.fixture
+def visit(chromium, address_with_model):
+    visitor = Visitor(chromium, address_with_model)
+    yield visitor.visit()
+    visitor.leave()
+
+
+def test_the_stages_are_told_and_then_the_answer(visit):
+    page = visit.open("/demo/ask")
+    page.get_by_role("textbox", name="Your question").fill("Who approves trips abroad?")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text(re.compile(r"passages?(, .*)? found")).first.wait_for()
+    answer = page.get_by_role("region", name="Answer")
+    answer.get_by_role("button", name=re.compile("^Citation ")).first.wait_for()
+    page.locator("[aria-label=Answer][aria-busy=false]").wait_for()
+
+
+def test_an_answer_is_stopped(visit):
+    page = visit.open("/demo/ask")
+    page.get_by_role("textbox", name="Your question").fill("What did Oriane Keld study?")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text(re.compile("^Stopped")).first.wait_for()
+    page.get_by_role("button", name="Ask again").first.wait_for()
+
+
+def test_what_it_costs_is_estimated_before_it_reads(visit):
+    visit.visitor.call("POST", "/workspaces", {"name": "dear"})
+    page = visit.open("/dear/library")
+    text = "# Heron\n\nOriane Keld built the Heron buoy at Lake Ashmere in 2016.\n"
+    file = {"name": "heron.md", "mimeType": "text/markdown", "buffer": text.encode()}
+    page.locator("input[type=file]").first.set_input_files(file)
+    page.get_by_text("1 file is ready. Index them?").wait_for()
+    page.get_by_text("reads everything").click()
+    page.get_by_text("Tokens in", exact=True).wait_for()
+    visit.check_access()
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("link", name="1 document", exact=True).wait_for()
