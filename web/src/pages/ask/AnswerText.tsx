@@ -183,7 +183,8 @@ function InlineToken({ token, isLast }: { token: Token; isLast: boolean }) {
 
 function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
   const { citations, open, onOpen, isWhole } = useContext(MarksOf);
-  const pieces = cutAtMarks(text, new Set(citations.keys()));
+  // While a text comes, what its marks lead to is not known yet.
+  const pieces = cutAtMarks(text, isWhole ? new Set(citations.keys()) : "all");
   const uncited = isWhole && isLast ? findUncited(pieces) : new Set();
   return (
     <>
@@ -197,7 +198,13 @@ function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
           );
         }
         const citation = citations.get(piece.number);
-        if (!citation) return null;
+        if (!citation) {
+          return (
+            <span key={index} class="chip pending">
+              {piece.number}
+            </span>
+          );
+        }
         return (
           <Chip
             key={index}

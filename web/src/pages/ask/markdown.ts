@@ -37,13 +37,13 @@ export type Piece = { kind: "text"; text: string } | { kind: "mark"; number: num
 
 const MARK = /\[(\d{1,4})\]/g;
 
-/** Cut a text at marks such as `[1]` that are known; others are text. */
-export function cutAtMarks(text: string, known: ReadonlySet<number>): Piece[] {
+/** Cut a text at marks such as `[1]` that are known, or at all of them; others are text. */
+export function cutAtMarks(text: string, known: ReadonlySet<number> | "all"): Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(MARK)) {
     const number = Number(match[1]);
-    if (!known.has(number)) continue;
+    if (known !== "all" && !known.has(number)) continue;
     // The space before a mark is the mark's: it must not stand alone at the end of a line.
     const before = text.slice(from, match.index).replace(/ $/, "");
     if (before) pieces.push({ kind: "text", text: before });

@@ -11,10 +11,12 @@ interface DropZoneProps {
   onFiles: (chosen: Chosen[]) => void;
   /** Whether nothing is there yet: the zone then is what the page is about. */
   isFirst: boolean;
+  /** The language model that reads, or nothing. */
+  model: string;
 }
 
 /** Takes files that are dropped anywhere on the page, or chosen. */
-export function DropZone({ onFiles, isFirst }: DropZoneProps) {
+export function DropZone({ onFiles, isFirst, model }: DropZoneProps) {
   const isOver = useDrop(onFiles);
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
@@ -33,7 +35,9 @@ export function DropZone({ onFiles, isFirst }: DropZoneProps) {
       <Icon name="upload" size={isFirst ? 26 : 18} />
       <div class="grow">
         <p class="drop-title">{words.dropHere}</p>
-        <p class="small muted">{words.kinds}</p>
+        <p class="small muted">
+          {words.kinds} {model ? words.goesToModel(model) : words.staysHere}
+        </p>
       </div>
       <div class="row wrap">
         <input

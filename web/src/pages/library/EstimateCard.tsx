@@ -8,7 +8,7 @@ import { addJob } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { workspace } from "../../state/location";
 import { revision, type WorkspaceDetails } from "../../state/workspaces";
-import { lastSent } from "./sending";
+import { countWaiting, setWaiting } from "./sending";
 
 const TIERS = ["lean", "full", "none"] as const;
 type Tier = (typeof TIERS)[number];
@@ -39,25 +39,27 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
   const here = workspace.value;
   const [tier, setTier] = useState<Tier>(TIERS.find((known) => known === details.tier) ?? "lean");
   const [budget, setBudget] = useState("");
-  const sent = lastSent.value;
-  const waits = sent?.waits === true && sent.taken > 0 && sent.workspace === here;
-  const estimate = useLoaded(waits ? `${here} ${tier} ${revision.value}` : "", async (signal) => {
-    const params = { path: { workspace: here } };
-    const body = { tier, budget: "", retry: false };
-    const call = api.POST("/api/v1/workspaces/{workspace}/estimate", { params, body, signal });
-    return (await take(call)) as unknown as Estimate;
-  });
-  if (!waits) return null;
+  const files = countWaiting(here);
+  const estimate = useLoaded(
+    files > 0 ? `${here} ${tier} ${files} ${revision.value}` : "",
+    async (signal) => {
+      const params = { path: { workspace: here } };
+      const body = { tier, budget: "", retry: false };
+      const call = api.POST("/api/v1/workspaces/{workspace}/estimate", { params, body, signal });
+      return (await take(call)) as unknown as Estimate;
+    },
+  );
+  if (files === 0) return null;
   const start = async () => {
     const params = { path: { workspace: here } };
     const body = { tier, budget: budget.trim(), retry: false };
     addJob(await take(api.POST("/api/v1/workspaces/{workspace}/index", { params, body })));
-    lastSent.value = { ...sent, waits: false };
+    setWaiting(here, 0);
   };
   return (
     <section class="card estimate" aria-labelledby="estimate-title">
       <div class="card-head">
-        <h2 id="estimate-title">{words.title(sent.taken)}</h2>
+        <h2 id="estimate-title">{words.title(files)}</h2>
         <span class="tag">{details.model}</span>
       </div>
       <fieldset class="segments">

@@ -56,7 +56,9 @@ export default function LibraryPage() {
       {details.error && <ErrorState error={details.error} retry={details.reload} />}
       <div class="library">
         <div class="stack">
-          {here && mayWrite.value && <DropZone onFiles={send} isFirst={isEmpty} />}
+          {known && mayWrite.value && (
+            <DropZone onFiles={send} isFirst={isEmpty} model={known.model} />
+          )}
           {here && known && <EstimateCard details={known} />}
           {here && <RunningJob />}
           {here && <Refused />}

@@ -3,14 +3,13 @@
 import { signal } from "@preact/signals";
 import { isAborted } from "../../api/client";
 import { addJob } from "../../state/jobs";
+import { keep, recall } from "../../state/preferences";
 import { type Chosen, sendFiles, splitFiles, type Upload } from "./files";
 
 export interface Sent {
   workspace: string;
   taken: number;
   refused: Upload["refused"];
-  /** Whether the files wait for an estimate to be agreed to. */
-  waits: boolean;
 }
 
 export interface Underway {
@@ -19,6 +18,21 @@ export interface Underway {
   bytes: number;
   sent: number;
   stop: () => void;
+}
+
+/** How many files of a workspace are sent, and wait for somebody to agree to the cost. */
+export const waiting = signal<{ workspace: string; files: number }>({ workspace: "", files: 0 });
+
+/** Return how many files of a workspace wait; a page that is loaded anew still knows. */
+export function countWaiting(workspace: string): number {
+  if (waiting.value.workspace === workspace) return waiting.value.files;
+  return Number(recall(`waiting.${workspace}`)) || 0;
+}
+
+/** Note how many files of a workspace wait. */
+export function setWaiting(workspace: string, files: number): void {
+  keep(`waiting.${workspace}`, files ? String(files) : null);
+  waiting.value = { workspace, files };
 }
 
 export const underway = signal<Underway | null>(null);
@@ -39,7 +53,7 @@ export async function sendAll(
   sendingError.value = null;
   lastSent.value = null;
   let before = 0;
-  const told: Sent = { workspace, taken: 0, refused: [], waits: !index };
+  const told: Sent = { workspace, taken: 0, refused: [] };
   try {
     for (const files of splitFiles(chosen)) {
       const onSent = (part: number) => {
@@ -57,5 +71,6 @@ export async function sendAll(
   } finally {
     underway.value = null;
     if (told.taken || told.refused.length) lastSent.value = told;
+    if (told.taken && !index) setWaiting(workspace, countWaiting(workspace) + told.taken);
   }
 }
