@@ -32,6 +32,8 @@ export async function openSmallView(
   graph.on("node:click", (event: IElementEvent) => events.onNode?.(event.target.id));
   graph.on("edge:click", (event: IElementEvent) => events.onEdge?.(event.target.id));
   await graph.render();
+  // G6 puts its canvas before all else for the Tab key; the list beside it is what keys go to.
+  for (const canvas of container.querySelectorAll("canvas")) canvas.tabIndex = -1;
   const redraw = () => {
     if (!isThere()) return;
     graph.setData(toData(drawn, emphasis));
