@@ -148,6 +148,20 @@ def test_entities_are_found_by_name(client):
     assert "Oriane Keld" in [entity["name"] for entity in found]
 
 
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [("kes", "Kestrel"), ("Kestrel probe", "The Kestrel probe"), ("eld", None), ("温青", "温青岚")],
+)
+def test_things_are_found_by_a_part_of_their_name(client, typed, first):
+    asked = {"name": typed, "limit": 10}
+    found = client.get(f"{OPEN}/entities", params=asked).json()["data"]["entities"]
+    names = [thing["name"] for thing in found]
+    assert len(set(names)) == len(names) <= 10
+    assert all(any(word in name.lower() for word in typed.lower().split()) for name in names)
+    assert names
+    assert first is None or first in names[:2]
+
+
 def test_names_that_mean_one_thing_are_listed(client):
     names = client.get(f"{OPEN}/names").json()["data"]
     assert names["compared"]

@@ -338,7 +338,7 @@ export interface paths {
         };
         /**
          * Find Entities
-         * @description Find things by name.
+         * @description Find things by name: by its words, or by a part of it as somebody types it.
          */
         get: operations["find_entities"];
         put?: never;

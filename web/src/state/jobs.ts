@@ -5,7 +5,7 @@ import { api, type Shapes, take } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
 import { workspace } from "./location";
 import { type Pace, paceOf, type Sample, takeSample } from "./pace";
-import { revision } from "./workspaces";
+import { revision, workspaces } from "./workspaces";
 
 export type Job = Shapes["JobShape"];
 
@@ -37,11 +37,16 @@ export const currentJob = computed(
   () => openJobs.value.find((job) => job.state === "running") ?? openJobs.value.at(-1) ?? null,
 );
 
+/** The workspace that is shown, once it is known to be there. */
+const shown = computed(() =>
+  workspaces.value?.some(({ name }) => name === workspace.value) ? workspace.value : "",
+);
+
 let samples: readonly Sample[] = [];
 
 /** Ask for the jobs of the workspace again. */
 export async function loadJobs(): Promise<void> {
-  const asked = workspace.value;
+  const asked = shown.peek();
   if (!asked) return;
   const path = { workspace: asked };
   const listed = await take(
@@ -78,15 +83,15 @@ function note(event: ServerEvent): void {
 /** Follow whichever job runs, for as long as the pages are open. */
 export function startJobs(): void {
   effect(() => {
-    if (!workspace.value) return;
     jobs.value = null;
+    if (!shown.value) return;
     loadJobs().catch(() => {
       jobs.value = [];
     });
   });
   const followed = computed(() => {
     const job = currentJob.value;
-    return job ? `${encodeURIComponent(workspace.value)}/jobs/${job.id}` : "";
+    return job ? `${encodeURIComponent(shown.value)}/jobs/${job.id}` : "";
   });
   effect(() => {
     if (!followed.value) return;

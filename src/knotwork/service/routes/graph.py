@@ -11,6 +11,7 @@ from knotwork.errors import NotFound
 from knotwork.indexing.communities.survey import Topic, find_topics, topics_within
 from knotwork.service.access import ReadWorkspace, Server
 from knotwork.service.envelopes import Envelope, wrap
+from knotwork.service.finding import find_things
 from knotwork.service.shapes.answers import PathShape, ResultShape
 from knotwork.service.shapes.graph import (
     CommunityList,
@@ -59,17 +60,13 @@ async def find_entities(
     name: Annotated[str, Query(min_length=1, max_length=500)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Envelope[EntityList]:
-    """Find things by name."""
+    """Find things by name: by its words, or by a part of it as somebody types it."""
 
     def find() -> EntityList:
-        store = workspace.base.store
-        hits = store.texts("entity").search(name, k=limit)
-        found = store.graph.entities([hit.id for hit in hits])
-        entities = [found[hit.id] for hit in hits if hit.id in found]
         return EntityList(
             entities=[
                 EntityShape(id=e.id, name=e.name, type=e.type, chunks=e.chunk_count)
-                for e in entities
+                for e in find_things(workspace.base, name, limit=limit)
             ]
         )
 

@@ -29,7 +29,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           <div key={label}>
             <dt>{label}</dt>
             <dd>
-              {keys.map((written) => (
+              {shorten(keys).map((written) => (
                 <Keys key={written} written={written} />
               ))}
             </dd>
@@ -38,6 +38,13 @@ export function Help({ onClose }: { onClose: () => void }) {
       </dl>
     </Dialog>
   );
+}
+
+const MOST_KEYS = 3;
+
+/** Return keys for one thing; of many, as the digits, the first and the last. */
+function shorten(keys: readonly string[]): readonly string[] {
+  return keys.length > MOST_KEYS ? [`${keys[0]} … ${keys.at(-1)}`] : keys;
 }
 
 const isMac = /mac|iphone|ipad/i.test(navigator.userAgent);
