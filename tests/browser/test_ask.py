@@ -73,7 +73,7 @@ def test_why_and_the_earlier_questions_are_told(visit):
     page = visit.open(PAGE)
     ask(page, QUESTION)
     page.get_by_role("button", name="Why this").click()
-    page.get_by_text("What was found and how it was weighed").wait_for()
+    page.get_by_role("region", name="What was found and how it was weighed").wait_for()
     visit.check_access()
     page.goto(f"{visit.visitor.address}/ui{PAGE}")
     page.get_by_role("link", name=re.compile(re.escape(QUESTION))).click()

@@ -11,8 +11,7 @@ def find(page, name):
     """Go to a thing by its name, as a person types it."""
     field = page.get_by_role("combobox", name="Find an entity")
     field.fill(name)
-    page.get_by_role("option", name=name).first.wait_for()
-    page.keyboard.press("Enter")
+    page.get_by_role("option", name=re.compile(f"^{name}\\b")).first.click()
     panel = page.get_by_role("heading", level=2, name=name, exact=True).or_(
         page.locator("aside h1, aside h2", has_text=name)
     )

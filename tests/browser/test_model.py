@@ -12,7 +12,7 @@ from knotwork.testing.model_server import ModelTestServer
 @pytest.fixture(scope="module")
 def models():
     """A model on this machine that answers by rules, and takes its time."""
-    with ModelTestServer(latency_s=0.4) as server:
+    with ModelTestServer(latency_s=0.25) as server:
         yield server
 
 
@@ -58,7 +58,8 @@ def test_an_answer_is_stopped(visit):
 def test_what_it_costs_is_estimated_before_it_reads(visit):
     visit.visitor.call("POST", "/workspaces", {"name": "dear"})
     page = visit.open("/dear/library")
-    text = "# Heron\n\nOriane Keld built the Heron buoy at Lake Ashmere in 2016.\n"
+    line = "Oriane Keld built the Heron {} buoy at Lake Ashmere in {} for Ilse Tarrant.\n\n"
+    text = "# Heron\n\n" + "".join(line.format(n, 1900 + n) for n in range(500))
     file = {"name": "heron.md", "mimeType": "text/markdown", "buffer": text.encode()}
     page.locator("input[type=file]").first.set_input_files(file)
     page.get_by_text("1 file is ready. Index them?").wait_for()
