@@ -18,7 +18,7 @@ PART_WEIGHT = 0.7
 WIDENED = 3
 """How many times as many passages are looked at when evidence is poor."""
 
-REWRITE_WEIGHT = 0.6
+REWRITE_WEIGHT = 0.3
 
 
 class IterativePlanner:
@@ -94,7 +94,9 @@ class CorrectivePlanner:
         rewritten = keep_names(state.question, judged.missing)
         asked = {finding.text for finding in state.findings}
         if rewritten and rewritten not in asked and done <= 2:
-            return Move(tool, rewritten, f"{judged.verdict}: names and rare words alone", 0.5)
+            return Move(
+                tool, rewritten, f"{judged.verdict}: names and rare words alone", REWRITE_WEIGHT
+            )
         if judged.verdict is Verdict.POOR:
             state.abstains = True
             state.notes.append("The evidence stays poor after searching in other ways.")
