@@ -116,38 +116,47 @@ def test_what_is_cited_is_a_resource_that_holds_it(served):
     assert "passages found" in steps[0][1]
 
 
+def requests_of_everything(tools):
+    """Yield a request for each thing that a client can ask."""
+    for name, arguments in tools.items():
+        yield "tools/call", {"name": name, "arguments": arguments}
+    for method in ("initialize", "tools/list", "resources/list", "resources/templates/list"):
+        yield method, {}
+    yield "resources/read", {"uri": "knotwork://documents/sample/en/travel-policy.docx"}
+
+
 def test_a_key_reaches_its_workspace_and_no_other(served):
     address, keys = served
 
     async def list_tools(client):
-        return len((await client.list_tools()).tools)
+        return [tool.name for tool in (await client.list_tools()).tools]
 
-    assert use(f"{address}/mcp", keys["open"], list_tools) == len(CALLS)
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    body["params"] = {"name": "search", "arguments": CALLS["search"]}
+    assert use(f"{address}/mcp", keys["open"], list_tools) == list(CALLS)
     accept = {"Accept": "application/json, text/event-stream"}
 
-    def send(path, headers, method="POST"):
-        with httpx2.Client(base_url=address, timeout=TIMEOUT_S) as client:
-            return client.request(method, path, json=body, headers={**accept, **headers})
+    def send(path, headers, method="tools/list", params=None, verb="POST"):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+        return client.request(verb, path, json=body, headers={**accept, **headers})
 
-    hidden, absent = (send(f"/mcp/{name}", keys["open"]) for name in ("hidden", "absent"))
-    assert hidden.status_code == absent.status_code == 404
-    texts = [r.json()["error"] for r in (hidden, absent)]
-    assert str(texts[0]).replace("hidden", "absent") == str(texts[1])
-    assert send("/mcp/open", {}).status_code == 401
-    wrong = {"Authorization": "Bearer kw_000000000000_" + "A" * 43}
-    assert send("/mcp/open", wrong).status_code == 401
-    many = send("/mcp", keys["both"])
-    assert (many.status_code, "/mcp/WORKSPACE" in many.json()["error"]["fix"]) == (422, True)
-    for method in ("GET", "DELETE"):
-        assert send("/mcp/open", keys["open"], method).status_code == 405
-    found = send("/mcp/open", keys["open"])
-    assert found.status_code == 200
-    assert found.headers["cache-control"].startswith(("no-store", "no-cache"))
-    assert found.headers["x-content-type-options"] == "nosniff"
-    with httpx2.Client(base_url=address, headers=keys["both"]) as client:
-        counted = client.get("/metrics").text
+    with httpx2.Client(base_url=address, timeout=TIMEOUT_S) as client:
+        for method, params in requests_of_everything(CALLS):
+            asked = (keys["open"], method, params)
+            hidden, absent = (send(f"/mcp/{name}", *asked) for name in ("hidden", "absent"))
+            assert hidden.status_code == absent.status_code == 404
+            texts = [str(response.json()["error"]) for response in (hidden, absent)]
+            assert texts[0].replace("hidden", "absent") == texts[1]
+            assert send("/mcp/open", {}, method, params).status_code == 401
+        wrong = {"Authorization": "Bearer kw_000000000000_" + "A" * 43}
+        assert send("/mcp/open", wrong).status_code == 401
+        many = send("/mcp", keys["both"])
+        assert (many.status_code, "/mcp/WORKSPACE" in many.json()["error"]["fix"]) == (422, True)
+        for verb in ("GET", "DELETE"):
+            assert send("/mcp/open", keys["open"], verb=verb).status_code == 405
+        found = send("/mcp/open", keys["open"], "tools/call", {"name": "names", "arguments": {}})
+        assert found.status_code == 200
+        assert found.headers["cache-control"].startswith(("no-store", "no-cache"))
+        assert found.headers["x-content-type-options"] == "nosniff"
+        counted = client.get("/metrics", headers=keys["both"]).text
     assert 'route="/mcp/{workspace}"' in counted
     assert "hidden" not in counted
 
