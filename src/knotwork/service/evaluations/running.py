@@ -87,6 +87,7 @@ class _Run:
         left = [n for n in range(len(self.cases)) if (retriever, n) not in self.asked]
         if not left:
             return
+        self._purse.check()
         settings, store = self._base.settings.llm, self._base.store
         cases = tuple(self.cases[n] for n in left)
         run = EvaluationRun(self._plan.name, len(cases))
@@ -106,7 +107,8 @@ class _Run:
             )
             for position, asked in zip(left, questions, strict=False):
                 yield self._measure(position, asked)
-                self._purse.check()
+                if position != left[-1]:
+                    self._purse.check()
         for reason in run.skipped.values():
             without = not self._plan.use_llm and may_ask_model(retriever)
             self.skipped[retriever] = (
