@@ -21,6 +21,8 @@ export interface SmallEdge {
   source: string;
   target: string;
   label: string;
+  /** Whether it has no direction. */
+  isMutual?: boolean;
 }
 
 interface SmallGraphProps {
@@ -176,6 +178,7 @@ function drawSmall(
       label: node.label,
       x: places.get(node.id)?.x ?? 0,
       y: places.get(node.id)?.y ?? 0,
+      ...(height > width ? { side: "right" as const } : {}),
       size: node.isStart ? 9 : 7,
       color: node.isStart ? palette.accent : colourOf(node.type ?? "", palette),
     })),

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { colourNumber, faded, mix } from "./colours";
+import { colourNumber, faded, mix, veiled } from "./colours";
 
 describe("colours", () => {
   it("mix by their share", () => {
     expect(mix("#ffffff", "#000000", 1)).toBe("#ffffff");
     expect(mix("#ffffff", "#000000", 0)).toBe("#000000");
     expect(mix("#fff", "#000000", 0.5)).toBe("#808080");
+    expect(veiled("#102030", 0.5)).toBe("rgba(8, 16, 24, 0.5)");
     expect(faded("#102030", 0.5)).toBe("rgba(16, 32, 48, 0.5)");
   });
 

@@ -80,6 +80,12 @@ export function mix(color: string, other: string, share: number): string {
   return `#${parts.join("")}`;
 }
 
+/** Return a colour that lets through what is below, as WebGL blends it: multiplied already. */
+export function veiled(color: string, alpha: number): string {
+  const [red, green, blue] = parse(color).map((part) => Math.round(part * alpha));
+  return `rgba(${red}, ${green}, ${blue}, ${alpha})`;
+}
+
 /** Return a colour that lets through what is below. */
 export function faded(color: string, alpha: number): string {
   const [red, green, blue] = parse(color);

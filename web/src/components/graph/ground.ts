@@ -219,7 +219,7 @@ function paintTitle(
   if (taken.some((other) => overlaps(box, other))) return false;
   if (!inside && circle.id !== lit.hovered && covers(view, ground, circle, box)) return false;
   taken.push(box);
-  const share = Math.max(0.35, circle.share) * (lit.isQuiet ? 0.55 : 1);
+  const share = Math.max(0.45, circle.share) * (lit.isQuiet ? 0.35 : 1);
   const color = mix(
     circle.isOpen ? tintOf(circle, palette) : palette.text,
     palette.background,

@@ -4,7 +4,7 @@ import Graph from "graphology";
 import Sigma from "sigma";
 import type { Settings } from "sigma/settings";
 import type { EdgeDisplayData, NodeDisplayData, PartialButFor } from "sigma/types";
-import { mix, type Palette, readPalette } from "./colours";
+import { mix, type Palette, readPalette, veiled } from "./colours";
 import {
   type Circle,
   circleAt,
@@ -48,6 +48,10 @@ export interface MapView extends GraphView {
 export const FLIGHT_MS = 280;
 const FILL = 0.86;
 const CLOSEST = 0.0004;
+const FARTHEST = 4;
+const PADDING = 18;
+/** Pixels: a view that has less is not there yet. */
+const SMALLEST = 60;
 /** How much nodes grow with the zoom: hardly, names need the room. */
 const GROWTH = 0.18;
 /** Radius of what was a mere dot, and stands out now. */
@@ -62,7 +66,7 @@ type NodeData = {
   color: string;
   isDot: boolean;
 };
-type EdgeData = { label: string; size: number; color: string };
+type EdgeData = { label: string; size: number; color: string; alpha: number };
 
 /** Draw a map of a radius into an element. */
 export function openMapView(container: HTMLElement, radius: number, events: MapEvents): MapView {
@@ -71,13 +75,17 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
   let ground: Ground = { circles: [], links: [] };
   let emphasis: Emphasis | null = null;
   let pointed: string | null = null;
+  const written: Written = [];
   const lit: Lit = { hovered: null, chosen: null, isQuiet: false };
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   const sigma = new Sigma<NodeData, EdgeData>(graph, container, {
-    ...settingsOf(() => palette),
+    ...settingsOf(() => palette, written),
     nodeReducer: (id, data) => dressNode(id, data, palette, emphasis),
     edgeReducer: (id, data) => dressEdge(id, data, palette, emphasis),
+  });
+  sigma.on("beforeRender", () => {
+    written.length = 0;
   });
   sigma.setCustomBBox({ x: [-radius, radius], y: [-radius, radius] });
   const layers = [
@@ -106,6 +114,7 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
   let before = "";
   const tellMove = () => {
     const view = viewport();
+    if (view.width < SMALLEST || view.height < SMALLEST) return;
     const now = `${view.x} ${view.y} ${view.scale} ${view.width} ${view.height}`;
     if (now === before) return;
     before = now;
@@ -153,8 +162,11 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
     x: 0.5 + x / (2 * radius),
     y: 0.5 + y / (2 * radius),
   });
-  const ratioFor = (scale: number) =>
-    Math.min(4, Math.max(CLOSEST, (camera.ratio * viewport().scale) / scale));
+  const ratioFor = (scale: number) => {
+    const { width, height } = sigma.getDimensions();
+    const whole = (Math.min(width, height) - 2 * PADDING) / (2 * radius);
+    return Math.min(FARTHEST, Math.max(CLOSEST, whole / scale));
+  };
 
   return {
     draw: (drawing) => {
@@ -211,7 +223,7 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
     },
     recolour: () => {
       palette = readPalette();
-      sigma.setSettings(settingsOf(() => palette));
+      sigma.setSettings(settingsOf(() => palette, written));
       sigma.refresh();
     },
     picture: () => takePicture(sigma, palette.background),
@@ -279,13 +291,15 @@ function replace(graph: Graph<NodeData, EdgeData>, drawing: Drawing): void {
   for (const { id, label, x, y, size, color, isDot = false } of nodes.values()) {
     graph.mergeNode(id, { label, x, y, size, color, isDot });
   }
-  for (const { id, source, target, label, width, color } of edges.values()) {
-    const data = { label, size: width, color };
+  for (const { id, source, target, label, width, color, alpha = 1 } of edges.values()) {
+    const data = { label, size: width, color, alpha };
     if (graph.hasEdge(id)) graph.mergeEdgeAttributes(id, data);
     else if (!graph.hasEdge(source, target)) graph.addEdgeWithKey(id, source, target, data);
   }
 }
 
+/** Where relations are written in a frame, so that none lies on another. */
+type Written = { x: number; y: number; half: number }[];
 type Shown<T> = Partial<T>;
 
 function dressNode(
@@ -299,7 +313,7 @@ function dressNode(
   const isMarked = emphasis !== null && isFull;
   return {
     ...data,
-    color: isFull ? data.color : mix(data.color, palette.background, share),
+    color: isFull ? data.color : veiled(data.color, share),
     label: share < 0.3 || (data.isDot && !isMarked) ? "" : data.label,
     labelColor: isFull ? palette.text : mix(palette.text, palette.background, share + 0.15),
     forceLabel: isMarked && (emphasis?.nodes.size ?? 0) <= 60,
@@ -314,29 +328,32 @@ function dressEdge(
   palette: Palette,
   emphasis: Emphasis | null,
 ): Shown<EdgeDisplayData> {
-  if (!emphasis) return { ...data, label: "" };
+  if (!emphasis) return { ...data, label: "", color: veiled(data.color, data.alpha) };
   const isFull = emphasis.edges.has(id);
   const isLabelled = emphasis.labelled.has(id);
   return {
     ...data,
     label: isLabelled ? data.label : "",
     forceLabel: isLabelled,
-    color: mix(isFull ? palette.faint : data.color, palette.background, isFull ? 1 : emphasis.rest),
+    color: isFull ? palette.faint : veiled(data.color, data.alpha * emphasis.rest),
     size: isFull ? Math.max(1.4, data.size) : data.size,
     zIndex: isFull ? 1 : 0,
   };
 }
 
-function settingsOf(palette: () => Palette): Partial<Settings<NodeData, EdgeData>> {
+function settingsOf(
+  palette: () => Palette,
+  written: Written,
+): Partial<Settings<NodeData, EdgeData>> {
   const { font, muted } = palette();
   return {
     allowInvalidContainer: true,
     hideEdgesOnMove: false,
     renderEdgeLabels: true,
     zIndex: true,
-    stagePadding: 18,
+    stagePadding: PADDING,
     minCameraRatio: CLOSEST,
-    maxCameraRatio: 4,
+    maxCameraRatio: FARTHEST,
     labelFont: font,
     labelSize: 12,
     labelWeight: "500",
@@ -355,7 +372,7 @@ function settingsOf(palette: () => Palette): Partial<Settings<NodeData, EdgeData
     inertiaDuration: 200,
     zoomDuration: 160,
     defaultDrawEdgeLabel: (context, data, source, target) =>
-      writeRelation(context, data.label, source, target, palette()),
+      writeRelation(context, data.label, source, target, palette(), written),
     defaultDrawNodeLabel: (context, data) => writeName(context, data, palette()),
     // What is pointed at is ringed above all layers, see `ringNode`.
     defaultDrawNodeHover: () => undefined,
@@ -391,6 +408,7 @@ function writeRelation(
   source: { x: number; y: number },
   target: { x: number; y: number },
   palette: Palette,
+  written: Written,
 ): void {
   if (!label || Math.hypot(source.x - target.x, source.y - target.y) < 60) return;
   context.font = `400 11px ${palette.font}`;
@@ -400,6 +418,12 @@ function writeRelation(
   context.lineWidth = 4;
   context.strokeStyle = palette.background;
   const [x, y] = [(source.x + target.x) / 2, (source.y + target.y) / 2];
+  const half = context.measureText(label).width / 2;
+  if (
+    written.some((other) => Math.abs(other.y - y) < 13 && Math.abs(other.x - x) < other.half + half)
+  )
+    return;
+  written.push({ x, y, half });
   context.strokeText(label, x, y);
   context.fillStyle = palette.muted;
   context.fillText(label, x, y);

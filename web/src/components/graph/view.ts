@@ -8,6 +8,8 @@ export interface DrawnNode {
   /** Radius in pixels. */
   size: number;
   color: string;
+  /** Where its name stands; below, unless told. */
+  side?: "right";
   /** Whether it is a mere dot: its name shows when something points at it. */
   isDot?: boolean;
 }
@@ -20,6 +22,10 @@ export interface DrawnEdge {
   /** Pixels. */
   width: number;
   color: string;
+  /** Whether it leads both ways, and has no arrow. */
+  isMutual?: boolean;
+  /** How much it covers what is below, from 0 to 1; without, all of it. */
+  alpha?: number;
 }
 
 export interface Drawing {

@@ -8,6 +8,11 @@ import { sayType } from "./words";
 
 const STEPS = [30, 100, 300, 1_000, 2_000];
 
+/** Return how many entities are shown next, where that are not all. */
+export function nextStep(shown: number, total: number): number {
+  return Math.min(total, STEPS.find((step) => step > shown) ?? shown);
+}
+
 interface CommunityPanelProps {
   atlas: Atlas;
   /** The community one is in; empty above all. */
@@ -63,7 +68,7 @@ function Inside({ view, atlas, onFocus }: InsideProps) {
   const [id = ""] = circle.id;
   const children = view.children.id.flatMap((child) => atlas.communities.get(child) ?? []);
   const shown = part.entities.id.length;
-  const next = STEPS.find((step) => step > shown);
+  const next = nextStep(shown, part.entities_total);
   const [size = 0] = circle.size;
   const [matching = 0] = circle.matching;
   return (
@@ -112,9 +117,9 @@ function Inside({ view, atlas, onFocus }: InsideProps) {
           ))}
         </ul>
         {shown > 100 && <p class="small muted">{words.restInTable(count(shown - 100))}</p>}
-        {shown < part.entities_total && next && (
+        {next > shown && (
           <Button kind="quiet" onClick={() => ask({ entities: next }, { replace: true })}>
-            {words.showUpTo(count(Math.min(next, part.entities_total)))}
+            {words.showUpTo(count(next))}
           </Button>
         )}
       </section>

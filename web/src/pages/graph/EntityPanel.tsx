@@ -11,7 +11,7 @@ import { linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { ask } from "./asked";
 import { cutAround } from "./cutting";
-import { sayRelation, sayType } from "./words";
+import { isMutual, sayRelation, sayType } from "./words";
 
 type Details = Shapes["EntityDetails"];
 
@@ -150,13 +150,14 @@ function Relations({ entity, onMore, onFocus }: ListProps & { onFocus: (id: stri
         {rows.map((row) => (
           <li key={`${row.relation} ${row.forward} ${row.other}`}>
             <span class="faint" aria-hidden="true">
-              {row.forward ? "→" : "←"}
+              {isMutual(row.relation) ? "–" : row.forward ? "→" : "←"}
             </span>
             <span class="relation-words">
               <span class="muted small">
-                {row.forward
-                  ? sayRelation(row.relation)
-                  : words.backward(sayRelation(row.relation))}
+                {sayRelation(row.relation)}
+                {!row.forward && !isMutual(row.relation) && (
+                  <span class="only-spoken"> {words.backward}</span>
+                )}
               </span>
               <button type="button" class="link-button break" onClick={() => onFocus(row.other)}>
                 {row.other_name}

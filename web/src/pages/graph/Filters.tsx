@@ -42,7 +42,8 @@ function Choices({ atlas }: { atlas: Atlas }) {
   // Counts are those of the community one is in, where it is known, else of everything.
   const source = atlas.opened.get(community) ?? atlas.overview.value;
   return (
-    <div class="filter-panel">
+    // With a place for the focus: else a click on a label would lead it out, and close the menu.
+    <div class="filter-panel" tabIndex={-1}>
       <Facets
         title={words.types}
         facets={source?.types}

@@ -12,7 +12,7 @@ import { addJob, openJobs } from "../../state/jobs";
 import { linkTo, workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import { ask, asked, isFiltering, NO_FILTER, writeList } from "./asked";
-import { CommunityPanel } from "./CommunityPanel";
+import { CommunityPanel, nextStep } from "./CommunityPanel";
 import { EntityPanel } from "./EntityPanel";
 import { exportScene } from "./exporting";
 import { GraphTables } from "./GraphTables";
@@ -40,7 +40,14 @@ export default function GraphPage() {
   const error = session.atlas.error.value;
   if (!overview && error) return <ErrorState error={error} retry={session.restart} />;
   if (!overview) return <Skeleton label={words.drawing} lines={6} />;
-  if (overview.levels.length === 0) return <NoMap />;
+  if (overview.levels.length === 0) {
+    return (
+      <>
+        <h1 class="only-spoken">{t.value.pages.graph}</h1>
+        <NoMap />
+      </>
+    );
+  }
   return (
     <Shell
       session={session}
@@ -136,7 +143,7 @@ function Shell({ session, isTable, isNarrow, canDraw, onFail }: ShellProps) {
         </div>
         {atlas.error.value && <ErrorState error={atlas.error.value} retry={session.restart} />}
         {isTable ? (
-          <GraphTables atlas={atlas} scene={scene} onFocus={focusOn} />
+          <GraphTables atlas={atlas} scene={scene} here={here} onFocus={focusOn} />
         ) : (
           <MapCanvas
             session={session}
@@ -158,8 +165,9 @@ function Shell({ session, isTable, isNarrow, canDraw, onFail }: ShellProps) {
           </div>
         )}
       </div>
-      <aside class="map-panel" aria-label={words.panel}>
-        {isFocused && (
+      {/* The tables say what the panel would, as long as nothing is chosen. */}
+      <aside class="map-panel" aria-label={words.panel} hidden={isTable && !isFocused && !way}>
+        {isFocused && !way && (
           <IconButton
             icon="close"
             class="map-panel-close"
@@ -213,8 +221,8 @@ function useFocus(session: Session, view: { current: MapView | null }): void {
         .flatMap((id) => atlas.entities.get(id) ?? [])
         .map((other) => Math.hypot(other.x - entity.x, other.y - entity.y))
         .sort((one, other) => one - other);
-      const reach = away[Math.floor(away.length / 2)] ?? 0;
-      const most = (atlas.overview.value?.radius ?? 10) / 5;
+      const reach = away[Math.floor(away.length / 4)] ?? 0;
+      const most = (atlas.overview.value?.radius ?? 10) / 8;
       view.current?.fly({ ...entity, radius: Math.max(3, Math.min(reach * 1.15, most)) });
     };
     reveal().catch((error: unknown) => {
@@ -234,26 +242,33 @@ function useFocus(session: Session, view: { current: MapView | null }): void {
   }, [atlas, moreKey]);
 }
 
-/** How much of what there is is drawn. */
+/** How much of what there is is drawn, and a way to more of it. */
 function Shown({ session }: { session: Session }) {
   const { atlas, scene, here } = session;
   const words = t.value.graph;
-  const overview = atlas.overview.value;
   const part = atlas.opened.get(here)?.part;
-  if (part) {
-    return (
-      <p class="map-shown small" role="status">
-        {words.shownInside(count(part.entities.id.length), count(part.entities_total))}
-        {scene.left > 0 && ` ${words.leftOut(count(scene.left))}`}
-      </p>
-    );
-  }
+  const overview = atlas.overview.value;
   if (!overview) return null;
-  const shown = overview.communities.id.length;
+  const shown = (part?.entities.id ?? overview.communities.id).length;
+  const total = part?.entities_total ?? overview.total;
+  const next = part ? nextStep(shown, total) : Math.min(500, total);
+  const tell = part ? words.shownInside : words.shownAbove;
   return (
-    <p class="map-shown small" role="status">
-      {words.shownAbove(count(shown), count(overview.total))}
-    </p>
+    <div class="map-shown small">
+      <span role="status">
+        {tell(count(shown), count(total))}
+        {scene.left > 0 && ` ${words.leftOut(count(scene.left))}`}
+      </span>
+      {shown < total && next > shown && (
+        <button
+          type="button"
+          class="link-button"
+          onClick={() => ask(part ? { entities: next } : { circles: next }, { replace: true })}
+        >
+          {words.showUpTo(count(next))}
+        </button>
+      )}
+    </div>
   );
 }
 

@@ -11,20 +11,22 @@ const STEP = 100;
 interface GraphTablesProps {
   atlas: Atlas;
   scene: Scene;
+  /** The community one is in; empty above all. */
+  here: string;
   onFocus: (id: string) => void;
 }
 
 /** What is drawn, as tables: communities, entities and relations. */
-export function GraphTables({ atlas, scene, onFocus }: GraphTablesProps) {
+export function GraphTables({ atlas, scene, here, onFocus }: GraphTablesProps) {
   const words = t.value.graph;
-  const closed = scene.communities.filter(({ id }) => !scene.open.has(id));
+  const inside = scene.communities.filter(({ parent }) => (parent ?? "") === here);
   const nameOf = (id: string) => atlas.entities.get(id)?.name ?? "";
   return (
     <div class="graph-tables stack loose">
       <Rows
         title={words.communities}
         heads={[words.name, words.entities, words.communities]}
-        items={closed}
+        items={inside}
         keyOf={(community) => community.id}
         row={(community) => (
           <>

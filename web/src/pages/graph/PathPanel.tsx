@@ -11,7 +11,7 @@ import { workspace } from "../../state/location";
 import { ask, type Way } from "./asked";
 import type { Atlas } from "./atlas";
 import { Search } from "./Search";
-import { sayRelation } from "./words";
+import { isMutual, sayRelation } from "./words";
 
 type Path = Shapes["PathShape"];
 
@@ -114,14 +114,23 @@ function PathWords({ path }: { path: Path }) {
         <span key={`${hop.source} ${hop.target}`}>
           {index === 0 && <strong>{hop.source_name}</strong>}
           <span class="faint small">
-            {" "}
-            {hop.forward ? "─" : "←"} {sayRelation(hop.relation)} {hop.forward ? "→" : "─"}{" "}
+            {` ${startOf(hop)} ${sayRelation(hop.relation)} ${endOf(hop)} `}
           </span>
           <strong>{hop.target_name}</strong>
         </span>
       ))}
     </span>
   );
+}
+
+type Hop = Path["hops"][number];
+
+function startOf(hop: Hop): string {
+  return hop.forward || isMutual(hop.relation) ? "–" : "←";
+}
+
+function endOf(hop: Hop): string {
+  return hop.forward && !isMutual(hop.relation) ? "→" : "–";
 }
 
 function PathDrawing({ path, onFocus }: { path: Path; onFocus: (id: string) => void }) {
@@ -141,6 +150,7 @@ function PathDrawing({ path, onFocus }: { path: Path; onFocus: (id: string) => v
         source: hop.forward ? hop.source : hop.target,
         target: hop.forward ? hop.target : hop.source,
         label: sayRelation(hop.relation),
+        isMutual: isMutual(hop.relation),
       }))}
       onNode={onFocus}
     />

@@ -1,6 +1,6 @@
 /** From what is known to what is drawn: the same set for the map, the tables and the exports. */
 
-import { colourOf, mix, type Palette } from "../../components/graph/colours";
+import { colourOf, type Palette } from "../../components/graph/colours";
 import type { Ground } from "../../components/graph/ground";
 import type { DrawnEdge, DrawnNode } from "../../components/graph/view";
 import type { Atlas, Community, Entity, Relation } from "./atlas";
@@ -99,7 +99,7 @@ export function drawGround(atlas: Atlas, scene: Scene, note: (c: Community) => s
       depth: community.level,
       colour: community.colour,
       isOpen: scene.open.has(community.id),
-      share: community.size ? 0.2 + 0.8 * Math.min(1, community.matching / community.size) : 1,
+      share: shareOf(community),
     })),
     links: ties.flatMap((held) => {
       const strongest = Math.max(1e-9, ...held.map((tie) => tie.weight));
@@ -110,6 +110,12 @@ export function drawGround(atlas: Atlas, scene: Scene, note: (c: Community) => s
       }));
     }),
   };
+}
+
+/** Return how strongly a circle is drawn: less where little of it fits, least where nothing does. */
+function shareOf({ size, matching }: Community): number {
+  if (!size || matching >= size) return 1;
+  return matching ? 0.5 + 0.5 * Math.sqrt(matching / size) : 0.25;
 }
 
 /** Return the entities that are drawn with names and relations: those whose community is open, and
@@ -154,7 +160,6 @@ export function drawLines(
 ): DrawnEdge[] {
   const homes = new Map(scene.entities.map(({ id, community }) => [id, community]));
   const drawn = scene.lines.filter(({ source, target }) => full.has(source) && full.has(target));
-  const [near, far] = [0.45, 0.27].map((share) => mix(palette.faint, palette.background, share));
   return drawn.map((line) => {
     const names = written.has(line.id) ? namesOf(line, scene.relations) : [];
     const [first = "", ...others] = names;
@@ -165,7 +170,8 @@ export function drawLines(
       target: line.target,
       label: others.length ? `${say(first)} +${others.length}` : say(first),
       width: Math.min(3, 0.9 + 0.35 * Math.log2(Math.max(1, line.weight))),
-      color: (isNear ? near : far) ?? palette.line,
+      color: palette.faint,
+      alpha: isNear ? 0.5 : 0.22,
     };
   });
 }

@@ -62,7 +62,13 @@ export function writeSvg(
     const [from, to] = [places.get(edge.source), places.get(edge.target)];
     if (!from || !to) return [];
     const ends = { x1: from[0], y1: from[1], x2: to[0], y2: to[1] };
-    return [element("line", { ...ends, stroke: edge.color, "stroke-width": round(edge.width) })];
+    return [
+      element("line", {
+        ...ends,
+        stroke: faded(edge.color, edge.alpha ?? 1),
+        "stroke-width": round(edge.width),
+      }),
+    ];
   });
   const nodes = drawing.nodes.flatMap((node) => {
     const [cx, cy] = places.get(node.id) ?? [0, 0];

@@ -1,6 +1,6 @@
 /** One look at the map: what is known, what is open, and where one is. */
 
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Viewport } from "../../components/graph/ground";
 import { workspace } from "../../state/location";
@@ -49,10 +49,15 @@ export function useSession(isTable: boolean): Session {
   const turn = useSignal(0);
   const filter = asked.value.filter;
   const key = JSON.stringify([workspace.value, filter, revision.value, turn.value]);
-  const atlas = useMemo(() => {
+  const next = useMemo(() => {
     const [name, wanted] = JSON.parse(key) as [string, Filter];
     return new Atlas(name, wanted);
   }, [key]);
+  // What was there stays until the new is known: a filter must not empty the page.
+  const last = useRef(next);
+  const isReady = next.overview.value !== null || next.error.value !== null;
+  if (isReady || last.current.workspace !== next.workspace) last.current = next;
+  const atlas = last.current;
   const view = useRef<Viewport | null>(null);
   const written = useRef("");
   const open = useSignal<ReadonlySet<string>>(new Set());
@@ -62,13 +67,13 @@ export function useSession(isTable: boolean): Session {
   const { circles, entities: limit, community, focus, way, expanded } = asked.value;
 
   useEffect(() => {
-    void atlas.loadOverview(circles);
-  }, [atlas, circles]);
+    void next.loadOverview(circles);
+  }, [next, circles]);
   useEffect(
     () => () => {
-      atlas.close();
+      next.close();
     },
-    [atlas],
+    [next],
   );
   useEffect(
     () => () => {
@@ -89,15 +94,13 @@ export function useSession(isTable: boolean): Session {
     if (!sameSet(loaded, open.peek())) open.value = loaded;
   };
   // What came in the meantime may let more be open.
-  useSignalEffect(() => {
-    void atlas.version.value;
-    settle();
-  });
+  const version = atlas.version.value;
+  useEffect(settle, [atlas, version]);
 
-  const look = (next: Viewport) => {
-    view.current = next;
+  const look = (seen: Viewport) => {
+    view.current = seen;
     const known = current.current.atlas;
-    const closed = wantedOpen(known, next);
+    const closed = wantedOpen(known, seen);
     const still = new Set([...closed].filter((id) => known.opened.has(id)));
     if (!sameSet(still, open.peek())) open.value = still;
     timers.current.settle ??= window.setTimeout(() => {
@@ -107,11 +110,11 @@ export function useSession(isTable: boolean): Session {
     window.clearTimeout(timers.current.write);
     timers.current.write = window.setTimeout(() => {
       const rings = [...known.communities.values()];
-      const inside = innermost(rings, open.peek(), next.x, next.y);
-      written.current = writeAt(next);
+      const inside = innermost(rings, open.peek(), seen.x, seen.y);
+      written.current = writeAt(seen);
       const { at, community: before } = asked.peek();
       // Above all, where one begins, is what an address without a place means.
-      const isStart = !inside && isAbove(known, next);
+      const isStart = !inside && isAbove(known, seen);
       if (isStart && !at && !before) return;
       ask({ at: isStart ? null : written.current, c: inside?.id ?? null }, { replace: true });
     }, WRITE_MS);
@@ -127,7 +130,6 @@ export function useSession(isTable: boolean): Session {
   const tableOpen = isTable ? new Set(chain.filter((id) => atlas.opened.has(id))) : null;
   const shown = tableOpen ?? open.value;
   const extra = [focus, ...(way ? [way.from, way.to] : []), ...expanded].filter(Boolean);
-  const version = useComputed(() => atlas.version.value).value;
   const shownKey = [...shown].join(" ");
   const extraKey = extra.join(" ");
   const scene = useMemo(

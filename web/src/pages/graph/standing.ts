@@ -13,7 +13,7 @@ export interface Line {
 const SECOND = 0.4;
 const REST = 0.12;
 /** Relations that are written on their lines, at most. */
-const MOST_LABELS = 12;
+const MOST_LABELS = 10;
 
 /** Return the neighbours of entities, the strongest first. */
 export function neighboursOf(id: string, lines: readonly Line[]): string[] {

@@ -7,6 +7,11 @@ export function sayRelation(name: string): string {
   return t.value.graph.relationNames[name] ?? name;
 }
 
+/** Tell whether a relation has no direction: its ends stand together, and no more is known. */
+export function isMutual(name: string): boolean {
+  return name === "co-occurs with";
+}
+
 /** Return a type of entities as it is told. */
 export function sayType(type: string): string {
   return t.value.graph.typeNames[type] ?? type;
