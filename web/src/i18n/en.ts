@@ -306,11 +306,7 @@ export const en = {
     useModel: "Language model",
     start:
       "Ask in your own words. The answer cites the passages it rests on, or says that there is none.",
-    examples: [
-      "Who decides, and by when?",
-      "What changed between the two reports?",
-      "How are these two things connected?",
-    ],
+    startEmpty: "Add files in the library, and ask as soon as the first ones are indexed.",
     answer: "Answer",
     searching: "Searching",
     found: (passages: number, names: number) =>
@@ -430,6 +426,9 @@ export const en = {
     back: "All communities",
   },
   library: {
+    welcome: "Begin with a workspace",
+    welcomeNote:
+      "It holds documents that belong together: their text, their passages and their graph.",
     addFiles: "Add files",
     dropHere: "Drop files or folders anywhere on this page",
     letGo: "Let go to add them",

@@ -296,7 +296,7 @@ export const zh: Messages = {
     },
     useModel: "语言模型",
     start: "用您自己的话提问。答案会引用所依据的段落；若没有依据，会直接说明。",
-    examples: ["由谁决定，何时之前？", "两份报告之间有什么变化？", "这两个事物有什么联系？"],
+    startEmpty: "在资料库中添加文件，第一批索引完成后即可提问。",
     answer: "答案",
     searching: "正在检索",
     found: (passages, names) =>
@@ -409,6 +409,8 @@ export const zh: Messages = {
     back: "全部社区",
   },
   library: {
+    welcome: "从一个工作区开始",
+    welcomeNote: "工作区收纳彼此相关的文档：它们的文本、段落和图谱。",
     addFiles: "添加文件",
     dropHere: "将文件或文件夹拖放到此页面任意位置",
     letGo: "松开即可添加",

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Empty } from "../../components/Empty";
 import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
@@ -25,7 +26,6 @@ const WAYS = { restore: restoreRun, onDone: addToHistory };
 /** A question, its answer, and everything that the answer stands on. */
 export default function AskPage() {
   const here = workspace.value;
-  const words = t.value.ask;
   const wanted = readWanted();
   const ways = useLoaded("retrievers", () => take(api.GET("/api/v1/retrievers")));
   const details = useLoaded(`${here} ${revision.value}`, (signal) =>
@@ -63,7 +63,7 @@ export default function AskPage() {
             for (const each of runs) each.stop();
           }}
         />
-        {!wanted.text && <Start names={words.examples} />}
+        {!wanted.text && details.data && <Start isEmpty={details.data.documents === 0} />}
         {run && <Answered run={run} onAgain={() => again(run)} onPlace={openPlace} />}
         {runs.length > 1 && (
           <Compare
@@ -127,7 +127,7 @@ function Answered({ run, onAgain, onPlace }: AnsweredProps) {
           {words.why.open}
         </Button>
       </AnswerCard>
-      {showsWhy && <Why run={run} />}
+      {showsWhy && evidence && <Why run={run} />}
       {answer?.answered && evidence && (
         <EvidencePath answer={answer} evidence={evidence} onPlace={onPlace} />
       )}
@@ -160,16 +160,51 @@ async function findThing(here: string, name: string): Promise<string | undefined
   return found.entities[0]?.id;
 }
 
-/** Before the first question: what can be asked. */
-function Start({ names }: { names: readonly string[] }) {
+const SUGGESTED = 4;
+
+/** Before the first question: what can be asked, after what the documents are about. */
+function Start({ isEmpty }: { isEmpty: boolean }) {
+  const here = workspace.value;
+  const words = t.value.ask;
+  const topics = useLoaded(isEmpty ? "" : `${here} ${revision.value}`, (signal) =>
+    take(
+      api.GET("/api/v1/workspaces/{workspace}/communities", {
+        params: { path: { workspace: here }, query: { limit: SUGGESTED, members: 1 } },
+        signal,
+      }),
+    ),
+  );
+  if (isEmpty) {
+    return (
+      <Empty
+        icon="ask"
+        title={t.value.documents.none}
+        actions={
+          <Button kind="main" onClick={() => go(linkTo("library"))}>
+            {t.value.documents.toLibrary}
+          </Button>
+        }
+      >
+        <p>{words.startEmpty}</p>
+      </Empty>
+    );
+  }
+  const communities = topics.data?.communities ?? [];
   return (
     <div class="ask-start muted">
-      <p>{t.value.ask.start}</p>
-      <ul>
-        {names.map((name) => (
-          <li key={name}>{name}</li>
-        ))}
-      </ul>
+      <p>{words.start}</p>
+      {communities.length > 0 && (
+        <ul>
+          {communities.map(({ id, title }) => {
+            const question = t.value.communities.question(title);
+            return (
+              <li key={id}>
+                <a href={linkTo("ask", { q: question })}>{question}</a>
+              </li>
+            );
+          })}
+        </ul>
+      )}
     </div>
   );
 }

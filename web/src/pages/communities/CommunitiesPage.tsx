@@ -12,7 +12,7 @@ import { announce } from "../../state/announcements";
 import { addJob } from "../../state/jobs";
 import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
-import { asked, setQuery, workspace } from "../../state/location";
+import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { mayWrite, revision } from "../../state/workspaces";
 import "./communities.css";
 import { Report } from "./Report";
@@ -109,19 +109,31 @@ export default function CommunitiesPage() {
 
 const NONE = { communities: [], total: 0, levels: [], is_current: true };
 
+/** No communities: there are no documents, or nobody has looked for any yet. */
 function None() {
+  const here = workspace.value;
   const words = t.value.communities;
+  const details = useLoaded(`${here} ${revision.value}`, (signal) =>
+    take(
+      api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
+    ),
+  );
+  const hasDocuments = (details.data?.documents ?? 0) > 0;
+  const find = (
+    <Button kind="main" icon="communities" onClick={refresh}>
+      {words.find}
+    </Button>
+  );
+  const add = (
+    <Button kind="main" onClick={() => go(linkTo("library"))}>
+      {t.value.documents.toLibrary}
+    </Button>
+  );
   return (
     <Empty
       icon="communities"
       title={words.none}
-      actions={
-        mayWrite.value && (
-          <Button kind="main" icon="communities" onClick={refresh}>
-            {words.find}
-          </Button>
-        )
-      }
+      actions={details.data && mayWrite.value && (hasDocuments ? find : add)}
     >
       <p>{words.noneFix}</p>
     </Empty>

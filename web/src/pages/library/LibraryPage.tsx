@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { api, take } from "../../api/client";
+import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
@@ -50,6 +51,7 @@ export default function LibraryPage() {
     // With a model, what it would cost is told before anything is read.
     void sendAll(here, chosen, { index: !known?.model });
   };
+  if (!here) return <First />;
   return (
     <>
       <PageHead title={t.value.pages.library}>{known && <Numbers details={known} />}</PageHead>
@@ -59,16 +61,16 @@ export default function LibraryPage() {
           {known && mayWrite.value && (
             <DropZone onFiles={send} isFirst={isEmpty} model={known.model} />
           )}
-          {here && known && <EstimateCard details={known} />}
-          {here && <RunningJob />}
-          {here && <Refused />}
-          {here && <Troubles />}
+          {known && <EstimateCard details={known} />}
+          <RunningJob />
+          <Refused />
+          <Troubles />
           {known && !isEmpty && <SearchBox />}
           {known && !isEmpty && !asked("q") && <Next />}
         </div>
         <div class="stack">
           <WorkspaceList />
-          {here && <JobList />}
+          <JobList />
         </div>
       </div>
     </>
@@ -84,6 +86,22 @@ function Numbers({ details }: { details: WorkspaceDetails }) {
       <a href={linkTo("graph")}>{words.things(details.entities)}</a>
       {details.embedder && <span class="small faint">{details.embedder}</span>}
     </p>
+  );
+}
+
+/** Before there is a workspace: what one is, and making it. */
+function First() {
+  const words = t.value.library;
+  return (
+    <>
+      <PageHead title={t.value.pages.library} />
+      <Empty icon="library" title={words.welcome}>
+        <p>{words.welcomeNote}</p>
+      </Empty>
+      <div class="first-workspace">
+        <WorkspaceList />
+      </div>
+    </>
   );
 }
 
