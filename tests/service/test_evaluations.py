@@ -223,3 +223,13 @@ def test_an_evaluation_is_removed_with_all_that_belongs_to_it(served, asked):
     assert (gone.status_code, gone.json()["error"]["code"]) == (404, "not_found")
     for path in ("%2e%2e%2fuploads", "0" * 16, "0" * 15, "plan.json"):
         assert served.get(f"{EVALUATIONS}/{path}").status_code == 404
+
+
+def test_one_that_is_sent_again_is_not_run_twice(served, asked):
+    headers = {"Idempotency-Key": "mine"}
+    first = start(served, asked[:1], retrievers="bm25", headers=headers)
+    finish(served, first)
+    again = start(served, asked[:1], retrievers="bm25", headers=headers)
+    assert again.json()["data"] == first.json()["data"]
+    other = start(served, asked[:1], retrievers="bm25,dense", headers=headers)
+    assert (other.status_code, "other files" in other.json()["error"]["message"]) == (422, True)

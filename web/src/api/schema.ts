@@ -4096,7 +4096,10 @@ export interface operations {
     start_evaluation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Sent again with the same files, within a day, an upload is answered as it was the first time, and not done twice. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;
@@ -4531,7 +4534,10 @@ export interface operations {
     import_graph: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Sent again with the same files, within a day, an upload is answered as it was the first time, and not done twice. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Form, Header, Path, Query, UploadFile
+from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 
-from knotwork.errors import Conflict, InvalidRequest, LoadError, NotFound
+from knotwork.errors import InvalidRequest, LoadError, NotFound
 from knotwork.records import Document
 from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
 from knotwork.service.contents import read_contents
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.jobs.work import is_upload, known_entries
+from knotwork.service.repeats import IdempotencyKey, Repeats
 from knotwork.service.serving import Service
 from knotwork.service.shapes.library import (
     DeleteRequest,
@@ -36,15 +37,6 @@ uploads = APIRouter(tags=["documents"])
 """Apart, since what is sent may be larger here."""
 
 DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=200,
-        description="Sent again with the same files, within a day, an upload is answered as it was "
-        "the first time, and not done twice.",
-    ),
-]
 
 
 @uploads.post("/workspaces/{workspace}/documents", status_code=202)
@@ -64,38 +56,10 @@ async def upload_documents(
     server.jobs.check()
     spooled = [Spooled(file.filename or "", file.file) for file in files]
     options = {"tier": tier, "budget": budget, "retry": False} if index else None
-    if idempotency_key is None:
-        return wrap(await server.threads.run(_keep, server, workspace, spooled, options))
-    mark = (key.id, workspace.name, idempotency_key)
-    if mark in server.uploading:
-        raise Conflict("This upload is under way.", fix="Wait for its response.")
-    server.uploading.add(mark)
-    try:
-        return wrap(await server.threads.run(_keep_once, server, workspace, spooled, options, mark))
-    finally:
-        server.uploading.discard(mark)
-
-
-def _keep_once(
-    server: Service,
-    workspace: Workspace,
-    spooled: list[Spooled],
-    options: dict[str, Any] | None,
-    mark: tuple[str, str, str],
-) -> Upload:
-    """Answer an upload as before, if it came before."""
-    asked = repr((sorted((options or {}).items()), [file.digest for file in spooled]))
-    fingerprint = sha256(asked.encode()).hexdigest()
-    before = server.records.answered(*mark)
-    if before is not None:
-        if before[0] != fingerprint:
-            raise InvalidRequest(
-                "This Idempotency-Key came with other files before.", fix="Use a new one."
-            )
-        return Upload.model_validate(before[1])
-    upload = _keep(server, workspace, spooled, options)
-    server.records.keep_answer(*mark, fingerprint, upload.model_dump(mode="json"))
-    return upload
+    told = {"to": "documents", "index": index, **(options or {})}
+    repeats = Repeats(server, key, workspace, idempotency_key, files=spooled, options=told)
+    keep = partial(_keep, server, workspace, spooled, options)
+    return wrap(await repeats.answer(keep, Upload))
 
 
 def _keep(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 
@@ -28,6 +28,7 @@ from knotwork.service.evaluations.records import Evaluation, Evaluations, now
 from knotwork.service.evaluations.summaries import summarize
 from knotwork.service.jobs.records import Job
 from knotwork.service.keys import AccessKey, KeyRole
+from knotwork.service.repeats import IdempotencyKey, Repeats
 from knotwork.service.serving import Service
 from knotwork.service.shapes.answers import MOST_PASSAGES
 from knotwork.service.shapes.evaluations import (
@@ -39,6 +40,7 @@ from knotwork.service.shapes.evaluations import (
     MeasuredQuestion,
     PlanShape,
 )
+from knotwork.service.uploads import Spooled
 from knotwork.service.workspaces import Workspace
 
 router = APIRouter(tags=["evaluations"])
@@ -72,6 +74,7 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     answers: Annotated[bool, Form(description="Whether answers are judged, too.")] = False,
     use_llm: Annotated[bool, Form(description="Whether a language model takes part.")] = False,
     budget: Annotated[str, Form(max_length=40, description="For all questions together.")] = "",
+    idempotency_key: IdempotencyKey = None,
 ) -> Envelope[EvaluationShape]:
     """Send questions, and have a job ask retrievers all of them."""
     server.jobs.check()
@@ -85,27 +88,28 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     if len(names) > _MOST_RETRIEVERS:
         raise InvalidRequest(f"{_MOST_RETRIEVERS} retrievers are the most.", fix="Name fewer.")
 
+    options = {
+        "name": name.strip() or questions.filename or "",
+        "retrievers": names,
+        "k": k,
+        "answers": answers,
+        "use_llm": use_llm,
+        "budget": budget,
+    }
+
     def start() -> EvaluationShape:
         _check_retrievers(workspace, names)
         asked = _read_questions(workspace, questions, unanswerable)
-        plan = PlanShape(
-            id=secrets.token_hex(8),
-            name=name.strip() or questions.filename or "",
-            created=now(),
-            retrievers=names,
-            k=k,
-            answers=answers,
-            use_llm=use_llm,
-            budget=budget,
-            questions=len(asked.cases),
-            unanswerable=len(asked.unanswerable),
-            documents=workspace.base.stats().documents,
-        )
+        plan = _plan(workspace, asked, options)
         evaluation = Evaluations(workspace).create(plan, asked)
         job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
         return _describe(evaluation, [job])
 
-    return wrap(await server.threads.run(start))
+    files = [questions, *([unanswerable] if unanswerable is not None else [])]
+    sent = [Spooled(file.filename or "", file.file) for file in files]
+    told = {"to": "evaluations", **options}
+    repeats = Repeats(server, key, workspace, idempotency_key, files=sent, options=told)
+    return wrap(await repeats.answer(start, EvaluationShape))
 
 
 @router.get("/workspaces/{workspace}/evaluations")
@@ -217,6 +221,17 @@ async def delete_evaluation(
     return wrap(await server.threads.run(remove))
 
 
+def _plan(workspace: Workspace, asked: QuestionSet, options: dict[str, Any]) -> PlanShape:
+    return PlanShape(
+        id=secrets.token_hex(8),
+        created=now(),
+        questions=len(asked.cases),
+        unanswerable=len(asked.unanswerable),
+        documents=workspace.base.stats().documents,
+        **options,
+    )
+
+
 def _check_budget(server: Service, key: AccessKey, budget: str, *, use_llm: bool) -> None:
     if budget:
         parse_ceiling(budget)
@@ -264,6 +279,7 @@ def _name_of(file: UploadFile | None) -> str:
 
 
 def _lines(file: BinaryIO) -> Iterator[str]:
+    file.seek(0)
     try:
         yield from file.read().decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +16,10 @@ from knotwork.errors import InvalidRequest, LoadError, NotFound
 from knotwork.indexing.domain.formats import list_files
 from knotwork.indexing.domain.property_graphs import graph_root
 from knotwork.records.documents import GRAPH_URI
-from knotwork.service.access import ReadWorkspace, Server, WriteWorkspace
+from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.jobs.graphs import graph_files, hiding
+from knotwork.service.repeats import IdempotencyKey, Repeats
 from knotwork.service.serving import Service
 from knotwork.service.shapes.graph_import import GraphFormat, GraphUpload, ImportedGraph
 from knotwork.service.shapes.library import JobShape, RefusedFile
@@ -34,7 +36,8 @@ GraphName = Annotated[str, InPath(description="The name of an imported graph.", 
 
 
 @uploads.post("/workspaces/{workspace}/graphs", status_code=202)
-async def import_graph(
+async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
+    key: Caller,
     server: Server,
     workspace: WriteWorkspace,
     files: Annotated[list[UploadFile], File(description="Triples, tables, GraphML or RDF.")],
@@ -49,6 +52,7 @@ async def import_graph(
     vectors: Annotated[
         bool | None, Form(description="Embed passages; by default those of up to 2,000 things.")
     ] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Envelope[GraphUpload]:
     """Send the files of a graph, and have a job bring it in. One of that name is replaced."""
     server.jobs.check()
@@ -60,7 +64,10 @@ async def import_graph(
         "delimiter": delimiter,
         "vectors": vectors,
     }
-    return wrap(await server.threads.run(_keep, server, workspace, spooled, options))
+    told = {"to": "graphs", **options}
+    repeats = Repeats(server, key, workspace, idempotency_key, files=spooled, options=told)
+    keep = partial(_keep, server, workspace, spooled, options)
+    return wrap(await repeats.answer(keep, GraphUpload))
 
 
 @router.get("/workspaces/{workspace}/graphs")
