@@ -1,5 +1,7 @@
 """Metrics on rankings worked out by hand, significance against scipy."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,3 +84,16 @@ def test_the_interval_of_a_share_is_that_of_scipy():
         expected = stats.binomtest(found_in, number).proportion_ci(method="wilson")
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
     assert estimate_mean([]) is None
+
+
+def test_many_questions_are_compared_without_much_memory():
+    chance = np.random.default_rng(3)
+    first = chance.random(9_000)
+    second = np.clip(first + chance.normal(0.002, 0.1, 9_000), 0, 1)
+    tracemalloc.start()
+    compared = compare_paired(first, second)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    expected = stats.ttest_rel(first, second).pvalue
+    assert most < 200_000_000
+    assert compared.p_value == pytest.approx(expected, abs=0.03)

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
 DRAWS = 10_000
+_MOST_SIGNS = 16_000_000
+_BLOCK_SIGNS = 4_000_000
+"""Signs that are drawn at a time, at most: all, or those of a block."""
 _Z_95 = 1.959964
 """The standard normal deviate that leaves 2.5 % on either side."""
 
@@ -66,7 +70,24 @@ def compare_paired(first: Sequence[float], second: Sequence[float], *, seed: int
     mean = float(differences.mean()) if len(differences) else 0.0
     if not len(moved):
         return Comparison(mean, wins, losses, 1.0)
-    signs = np.random.default_rng(seed).choice((-1.0, 1.0), size=(DRAWS, len(moved)))
-    drawn = np.abs(signs @ moved)
+    drawn = np.abs(_draw_sums(moved, np.random.default_rng(seed)))
     extreme = int((drawn >= abs(moved.sum()) - 1e-12).sum())
     return Comparison(mean, wins, losses, (extreme + 1) / (DRAWS + 1))
+
+
+def _draw_sums(moved: NDArray[np.float64], chance: np.random.Generator) -> NDArray[np.float64]:
+    """Return the sums of differences under coin tosses, one for each draw."""
+    number = len(moved)
+    if DRAWS * number <= _MOST_SIGNS:
+        signs = chance.choice((-1.0, 1.0), size=(DRAWS, number))
+        return np.asarray(signs @ moved, dtype=np.float64)
+    # A sum with signs is twice that of the heads less that of all; coins are bits, a block of draws
+    # at a time, so that thousands of questions take neither long nor much memory.
+    sums = np.empty(DRAWS)
+    rows, width = max(1, _BLOCK_SIGNS // number), -(-number // 8)
+    for begin in range(0, DRAWS, rows):
+        end = min(begin + rows, DRAWS)
+        coins = np.frombuffer(chance.bytes((end - begin) * width), np.uint8)
+        heads = np.unpackbits(coins.reshape(-1, width), axis=1, count=number)
+        sums[begin:end] = 2.0 * (heads.astype(np.float64) @ moved) - moved.sum()
+    return sums
