@@ -41,6 +41,18 @@ def test_the_address_of_a_citation_opens_the_document_at_the_passage(visit):
     assert marked.first.is_visible()
 
 
+def test_a_passage_is_marked_by_its_id_alone(visit):
+    listed = visit.visitor.call("GET", f"/workspaces/{SAMPLE_WORKSPACE}/documents?name=kestrel")
+    document = listed["documents"][0]["id"]
+    shown = visit.visitor.call("GET", f"/workspaces/{SAMPLE_WORKSPACE}/documents/{document}")
+    passage = shown["chunks"][1]
+    page = visit.open(f"{DOCUMENTS}?doc={document}&chunk={passage['id']}")
+    page.locator("mark").first.wait_for()
+    start, end = passage["span"]
+    marked = "".join(page.locator("mark").all_text_contents())
+    assert marked.split() == shown["text"][start:end].split()
+
+
 def test_a_document_that_is_not_there_is_said_with_a_way_back(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui{DOCUMENTS}?doc=0000000000000000")

@@ -59,12 +59,14 @@ def test_what_it_costs_is_estimated_before_it_reads(visit):
     visit.visitor.call("POST", "/workspaces", {"name": "dear"})
     page = visit.open("/dear/library")
     line = "Oriane Keld built the Heron {} buoy at Lake Ashmere in {} for Ilse Tarrant.\n\n"
-    text = "# Heron\n\n" + "".join(line.format(n, 1900 + n) for n in range(500))
+    text = "# Heron\n\n" + "".join(line.format(n, 1900 + n) for n in range(400))
     file = {"name": "heron.md", "mimeType": "text/markdown", "buffer": text.encode()}
     page.locator("input[type=file]").first.set_input_files(file)
     page.get_by_text("1 file is ready. Index them?").wait_for()
     page.get_by_text("reads everything").click()
     page.get_by_text("Tokens in", exact=True).wait_for()
     visit.check_access()
+    page.get_by_text("stays out").click()
+    page.get_by_text("Indexing costs no tokens").wait_for()
     page.get_by_role("button", name="Start").click()
     page.get_by_role("link", name="1 document", exact=True).wait_for()

@@ -14,7 +14,7 @@ API = "/api/v1"
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE = (360, 740)
 DESK = (1280, 800)
-WAIT_MS = 10_000
+WAIT_MS = 20_000
 
 _SERIOUS = ("serious", "critical")
 _NO_ACCOUNT = ("data:", "blob:", "about:")

@@ -34,8 +34,10 @@ export function DocumentView({ id }: { id: string }) {
       ),
     { keepsOld: true },
   );
-  const start = readPlace(asked("start"));
-  const end = readPlace(asked("end"));
+  // A passage may be named by its id alone, as where its place was not kept.
+  const named = read.data?.details.chunks.find((chunk) => chunk.id === asked("chunk"))?.span;
+  const start = readPlace(asked("start")) ?? named?.[0] ?? null;
+  const end = readPlace(asked("end")) ?? named?.[1] ?? null;
   const marks = useMemo(
     () => (start !== null && end !== null && end > start ? [[start, end]] : []),
     [start, end],

@@ -42,33 +42,35 @@ export default function EvaluationPage() {
   );
   const runs = loaded.data?.evaluations ?? [];
   return (
-    <div class="stack loose">
+    <>
       <PageHead title={t.value.pages.evaluation} actions={runs.length > 0 && begin}>
         {words.about}
       </PageHead>
-      {loaded.error && <ErrorState error={loaded.error} retry={loaded.reload} />}
-      {loaded.isLoading && !loaded.data && <Skeleton label={t.value.common.loading} lines={5} />}
-      {loaded.data && runs.length === 0 && (
-        <Empty icon="evaluation" title={words.none} actions={begin}>
-          <p>{mayWrite.value ? words.noneFix : words.noneRead}</p>
-        </Empty>
-      )}
-      {runs.length > 0 && (
-        <Results runs={runs} total={loaded.data?.total ?? 0} reload={loaded.reload} />
-      )}
-      {loaded.data && <Preferences />}
-      {isStarting && (
-        <StartRun
-          runs={runs}
-          onClose={() => setStarting(false)}
-          onStarted={(run) => {
-            setStarting(false);
-            setQuery({ run: run.id, a: null, b: null, q: null });
-            loaded.reload();
-          }}
-        />
-      )}
-    </div>
+      <div class="stack">
+        {loaded.error && <ErrorState error={loaded.error} retry={loaded.reload} />}
+        {loaded.isLoading && !loaded.data && <Skeleton label={t.value.common.loading} lines={5} />}
+        {loaded.data && runs.length === 0 && (
+          <Empty icon="evaluation" title={words.none} actions={begin}>
+            <p>{mayWrite.value ? words.noneFix : words.noneRead}</p>
+          </Empty>
+        )}
+        {runs.length > 0 && (
+          <Results runs={runs} total={loaded.data?.total ?? 0} reload={loaded.reload} />
+        )}
+        {loaded.data && <Preferences />}
+        {isStarting && (
+          <StartRun
+            runs={runs}
+            onClose={() => setStarting(false)}
+            onStarted={(run) => {
+              setStarting(false);
+              setQuery({ run: run.id, a: null, b: null, q: null });
+              loaded.reload();
+            }}
+          />
+        )}
+      </div>
+    </>
   );
 }
 
