@@ -138,16 +138,19 @@ function View() {
 function NoWorkspace({ name, first }: { name: string; first: string }) {
   const words = t.value.shell;
   return (
-    <Empty
-      icon="none"
-      title={words.notThere(name)}
-      actions={
-        <Button kind="main" onClick={() => go(first ? addressOf(first, "library") : "/ui/")}>
-          {first ? words.openInstead(first) : words.toStart}
-        </Button>
-      }
-    >
-      <p>{words.notThereFix}</p>
-    </Empty>
+    <>
+      <h1 class="only-spoken">{words.product}</h1>
+      <Empty
+        icon="none"
+        title={words.notThere(name)}
+        actions={
+          <Button kind="main" onClick={() => go(first ? addressOf(first, "library") : "/ui/")}>
+            {first ? words.openInstead(first) : words.toStart}
+          </Button>
+        }
+      >
+        <p>{words.notThereFix}</p>
+      </Empty>
+    </>
   );
 }

@@ -33,7 +33,7 @@ export function AnswerCard({ run, open, onOpen, onAgain, children }: AnswerCardP
     );
   }
   return (
-    <section class="card answer" aria-label={words.answer} aria-busy={state === "running"}>
+    <section class="card answer" aria-label={nameOf(run)} aria-busy={state === "running"}>
       {state === "running" && <Stages stages={run.stages.value} />}
       {run.withdrawn.value && !answer && <p class="small tag warn">{run.withdrawn.value}</p>}
       {text && (
@@ -71,6 +71,11 @@ export function AnswerCard({ run, open, onOpen, onAgain, children }: AnswerCardP
       )}
     </section>
   );
+}
+
+/** Return what an answer is called: of several side by side each has its own name. */
+function nameOf({ question }: Run): string {
+  return [t.value.ask.answer, question.retriever].filter(Boolean).join(": ");
 }
 
 function byNumber(citations: readonly Citation[]): ReadonlyMap<number, Citation> {
@@ -129,7 +134,7 @@ interface UnknownProps {
 function Unknown({ answer, run, onAgain, children }: UnknownProps) {
   const words = t.value.ask;
   return (
-    <section class="card answer unknown" aria-label={words.answer}>
+    <section class="card answer unknown" aria-label={nameOf(run)}>
       <div class="row top">
         <span class="empty-icon">
           <Icon name="none" size={20} />

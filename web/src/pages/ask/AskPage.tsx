@@ -5,6 +5,7 @@ import { Empty } from "../../components/Empty";
 import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
+import { speak } from "../../state/announcements";
 import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
@@ -49,6 +50,7 @@ export default function AskPage() {
   const openPlace = ({ document, start, end }: Place) =>
     setQuery({ cite: null, at: `${document}:${start}:${end}` });
   useAskKeys(run, place);
+  useSaidCitation(place, run);
   return (
     <div class={place ? "ask reading" : "ask"}>
       <div class="stack ask-main">
@@ -276,6 +278,16 @@ function stepCitation(run: Run | undefined, step: 1 | -1): void {
     { cite: citations[next % citations.length]?.number ?? null, at: null },
     { replace: at >= 0 },
   );
+}
+
+/** Say which citation is open, for those who do not see it. */
+function useSaidCitation(place: Open | null, run: Run | undefined): void {
+  const number = place?.number ?? 0;
+  const citation = run?.answer.value?.citations.find((known) => known.number === number);
+  const said = citation ? t.value.ask.citation(number, citation.title || citation.document) : "";
+  useEffect(() => {
+    if (said) speak(said);
+  }, [said]);
 }
 
 function useAskKeys(run: Run | undefined, place: Open | null): void {

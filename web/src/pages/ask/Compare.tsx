@@ -109,8 +109,8 @@ function Aligned({ runs, onPlace }: { runs: readonly Run[]; onPlace: (place: Pla
     (run) => new Set((run.answer.value?.citations ?? []).map(({ chunk_id }) => chunk_id)),
   );
   return (
-    <section class="card stack" aria-labelledby="aligned-title">
-      <h2 id="aligned-title">{words.aligned}</h2>
+    <div class="card stack">
+      <h2>{words.aligned}</h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
       <section class="table-box" tabIndex={0} aria-label={words.aligned}>
         <table class="aligned">
@@ -159,6 +159,6 @@ function Aligned({ runs, onPlace }: { runs: readonly Run[]; onPlace: (place: Pla
           </tbody>
         </table>
       </section>
-    </section>
+    </div>
   );
 }

@@ -3,6 +3,7 @@ import { SmallGraph } from "../../components/graph/SmallGraph";
 import { Icon } from "../../components/Icon";
 import { t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
+import { sayRelation } from "../graph/words";
 import {
   findPath,
   type EvidencePath as Path,
@@ -34,7 +35,12 @@ export function EvidencePath({ answer, evidence, onPlace }: EvidencePathProps) {
     type: COLOURED_AS[node.kind],
     isStart: node.kind === "name",
   }));
-  const edges = path.edges.map(({ id, source, target, label }) => ({ id, source, target, label }));
+  const edges = path.edges.map(({ id, source, target, label }) => ({
+    id,
+    source,
+    target,
+    label: sayRelation(label),
+  }));
   const open = (node: PathNode | undefined) => {
     if (node?.place) onPlace(node.place);
     else if (node?.kind === "thing") go(linkTo("graph", { focus: node.id }));
@@ -92,7 +98,7 @@ interface PathLineProps {
 
 function PathLine({ edge, names, onPlace }: PathLineProps) {
   const { place } = edge;
-  const said = edge.sentence ? `“${edge.sentence}”` : edge.label;
+  const said = edge.sentence ? `“${edge.sentence}”` : sayRelation(edge.label);
   return (
     <>
       <span>{names.get(edge.source)?.label}</span>

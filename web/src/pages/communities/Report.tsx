@@ -9,6 +9,7 @@ import { useLoaded } from "../../state/loading";
 import { asked, linkTo, setQuery, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { readSummary } from "./summary";
+import { Ties } from "./Ties";
 import { type Community, Rating } from "./Tree";
 
 const MEMBERS = 24;
@@ -79,6 +80,7 @@ function Shown({ community }: { community: Community }) {
       )}
       <Findings community={community} />
       <Members community={community} />
+      <Ties community={community} />
     </article>
   );
 }

@@ -6,6 +6,7 @@ import type { Contents, Details } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import type { Loaded } from "../../state/loading";
 import { linkTo } from "../../state/location";
+import { sayRelation } from "../graph/words";
 
 const SHOWN = 20;
 
@@ -88,7 +89,7 @@ function Relations({ relations }: { relations: Contents["relations"] }) {
         {relations.slice(0, limit).map((relation) => (
           <li key={`${relation.source} ${relation.relation} ${relation.target}`}>
             <a href={linkTo("graph", { focus: relation.source })}>{relation.source_name}</a>{" "}
-            <span class="muted">{relation.relation}</span>{" "}
+            <span class="muted">{sayRelation(relation.relation)}</span>{" "}
             <a href={linkTo("graph", { focus: relation.target })}>{relation.target_name}</a>
           </li>
         ))}

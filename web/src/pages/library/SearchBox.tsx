@@ -5,7 +5,8 @@ import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { Skeleton } from "../../components/Progress";
 import { SourceCard } from "../../components/SourceCard";
-import { t } from "../../i18n";
+import { percent, t } from "../../i18n";
+import { currentJob, progress } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { asked, linkTo, setQuery, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
@@ -58,6 +59,7 @@ export function SearchBox() {
         <>
           <p class="row between wrap small muted">
             <span aria-live="polite">{words.found(found.data.hits.length)}</span>
+            <Indexed />
             <a href={linkTo("ask", { q: wanted })}>{words.askInstead}</a>
           </p>
           <ol class="stack tight">
@@ -84,4 +86,11 @@ export function SearchBox() {
       )}
     </search>
   );
+}
+
+/** While an index is being made: how much of it can be found already. */
+function Indexed() {
+  const told = progress.value;
+  if (!currentJob.value || !told?.total || told.done >= told.total) return null;
+  return <span class="tag">{t.value.library.indexedSoFar(percent(told.done / told.total))}</span>;
 }
