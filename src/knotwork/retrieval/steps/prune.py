@@ -26,7 +26,7 @@ class Prune:
         store: Store,
         base: Retriever,
         embedder: Embedder | None = None,
-        share: float = 0.4,
+        share: float = 0.25,
         sentences: float = 0.5,
     ) -> None:
         del store, embedder
