@@ -1,4 +1,4 @@
-"""Measure the latency of every registered retriever on a large index.
+"""Measure the latency of every registered retriever, and of compositions, on a large index.
 
     python benchmarks/speed/patterns.py --data DIR --cache FOLDER
 
@@ -31,6 +31,21 @@ from knotwork.stores.embedded import EmbeddedStore
 
 K = 10
 CEILING_MS = 150.0
+COMPOSED = (
+    "rewrite > graph",
+    "expand > hybrid",
+    "expand > graph",
+    "hyde > hybrid",
+    "hyde > graph",
+    "decompose > hybrid",
+    "decompose > graph",
+    "graph > rerank",
+    "graph > diversify",
+    "graph > prune",
+    "bm25 + dense",
+    "graph + hybrid",
+    "graph + pagerank",
+)
 BATCH = 2_000
 
 
@@ -91,7 +106,7 @@ def measure(
 def show(name: str, row: dict[str, float]) -> None:
     mark = "   above the ceiling" if row["own_p50_ms"] > CEILING_MS else ""
     times = f"{row['p50_ms']:9.1f}{row['p95_ms']:9.1f}{row['own_p50_ms']:9.1f}"
-    print(f"  {name:18}{times}{mark}", flush=True)
+    print(f"  {name:22}{times}{mark}", flush=True)
 
 
 def main() -> None:
@@ -101,7 +116,9 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100_000, help="chunks")
     parser.add_argument("--cache", type=Path, help="where to keep the index")
     parser.add_argument("--questions", type=int, default=60)
-    parser.add_argument("--retrievers", default=",".join(known), help="names, commas between")
+    parser.add_argument(
+        "--retrievers", default=";".join((*known, *COMPOSED)), help="parted by semicolons"
+    )
     parser.add_argument("--output", type=Path, help="a file for the figures, in JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -109,8 +126,8 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"search-{options.size}.knot"
         run_apart(make_index, path, options.data, options.size)
-        print(f"  {'retriever':18}{'p50 ms':>9}{'p95 ms':>9}{'own ms':>9}", flush=True)
-        names = options.retrievers.split(",")
+        print(f"  {'retriever':22}{'p50 ms':>9}{'p95 ms':>9}{'own ms':>9}", flush=True)
+        names = options.retrievers.split(";")
         result = run_apart(measure, path, options.data, options.size, options.questions, names)
     print(
         f"{result['chunks']:,} chunks, {result['entities']:,} entities, "
