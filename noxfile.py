@@ -80,7 +80,7 @@ def web(session: nox.Session) -> None:
     """Check the web pages, and build them into the package; skipped without Node.js."""
     missing = load_script(BUILD_WEB).missing_tool()
     if missing:
-        session.skip(f"{missing} The web pages are neither checked nor built.")
+        session.skip(f"{missing} The web pages are neither checked nor built")
     session.run(sys.executable, str(BUILD_WEB), "--check")
 
 
@@ -94,9 +94,9 @@ def tests(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """Use the built pages in Chromium; skipped without one, and where nothing is built."""
     if not (PAGES / "index.html").is_file():
-        session.skip("The web pages are not built, so that none was used in a browser.")
+        session.skip("the web pages are not built, so that none was used in a browser")
     if not any(map(shutil.which, BROWSERS)):
-        session.skip(f"None of {', '.join(BROWSERS)} is there: no page was used in a browser.")
+        session.skip(f"None of {', '.join(BROWSERS)} is there: no page was used in a browser")
     run_module(session, "pytest", "-q", "tests/browser", *session.posargs)
 
 
