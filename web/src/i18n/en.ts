@@ -508,6 +508,12 @@ export const en = {
       },
       asking: "Estimating; a few passages are tried",
       nothing: "Indexing itself asks the model nothing: no cost.",
+      allKnown: (n: number) =>
+        `The model knows ${n === 1 ? "the passage" : `all ${n} passages`} already: indexing costs nothing more.`,
+      sampled: (n: number, tokens: string) =>
+        `${plural(n, "passage was", "passages were")} asked for this estimate, for ${tokens} tokens. The replies are kept.`,
+      kept: (n: number) =>
+        `${plural(n, "passage is", "passages are")} known already and cost nothing more.`,
       passages: "Passages",
       calls: "Calls",
       tokensIn: "Tokens in",

@@ -489,6 +489,10 @@ export const zh: Messages = {
       },
       asking: "正在估算，会试读几个段落",
       nothing: "索引本身不调用模型，没有费用。",
+      allKnown: (n) => `模型已读过全部 ${written(n)} 个段落，索引不再产生费用。`,
+      sampled: (n, tokens) =>
+        `为估算已试读 ${written(n)} 个段落，用去 ${tokens} 个词元；结果会保留。`,
+      kept: (n) => `${written(n)} 个段落已经读过，不再产生费用。`,
       passages: "段落",
       calls: "调用",
       tokensIn: "输入词元",

@@ -28,6 +28,7 @@ export function KeyDialog() {
           <span>{words.key}</span>
           <input
             type="password"
+            autofocus
             autocomplete="off"
             spellcheck={false}
             value={key}

@@ -24,6 +24,11 @@ interface Estimate {
   documents: number;
   chunks: number;
   text_tokens: number;
+  /** Passages that the model was asked before: they cost nothing more. */
+  kept: number;
+  /** Passages that were asked for the estimate, and what that took. */
+  sampled: number;
+  spent: { input_tokens: number; output_tokens: number };
   run: {
     calls: number;
     input_tokens: Range;
@@ -103,25 +108,32 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
 
 function Figures({ estimate }: { estimate: Estimate }) {
   const words = t.value.library.estimate;
-  const { run } = estimate;
-  if (run.calls === 0) return <p>{words.nothing}</p>;
+  const { run, spent, chunks, kept, sampled } = estimate;
   const range = ({ low, high }: Range) =>
     low === high ? count(high) : `${count(low)} – ${count(high)}`;
+  const cost = run.money
+    ? `${decimal(Number(run.money.low), 2)} – ${decimal(Number(run.money.high), 2)}`
+    : words.noPrice;
   return (
-    <dl class="figures">
-      <Figure name={words.passages} value={count(estimate.chunks)} />
-      <Figure name={words.calls} value={count(run.calls)} />
-      <Figure name={words.tokensIn} value={range(run.input_tokens)} />
-      <Figure name={words.tokensOut} value={range(run.output_tokens)} />
-      <Figure
-        name={words.cost}
-        value={
-          run.money
-            ? `${decimal(Number(run.money.low), 2)} – ${decimal(Number(run.money.high), 2)}`
-            : words.noPrice
-        }
-      />
-    </dl>
+    <>
+      {run.calls === 0 ? (
+        <p>{chunks > 0 ? words.allKnown(chunks) : words.nothing}</p>
+      ) : (
+        <dl class="figures">
+          <Figure name={words.passages} value={count(chunks)} />
+          <Figure name={words.calls} value={count(run.calls)} />
+          <Figure name={words.tokensIn} value={range(run.input_tokens)} />
+          <Figure name={words.tokensOut} value={range(run.output_tokens)} />
+          <Figure name={words.cost} value={cost} />
+        </dl>
+      )}
+      {sampled > 0 && (
+        <p class="small muted">
+          {words.sampled(sampled, count(spent.input_tokens + spent.output_tokens))}
+        </p>
+      )}
+      {run.calls > 0 && kept > 0 && <p class="small muted">{words.kept(kept)}</p>}
+    </>
   );
 }
 
