@@ -5,6 +5,7 @@ The sessions use the environment that runs nox: install `.[local,dev]` into it f
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
@@ -26,6 +27,9 @@ CHECKED = ("src", "tests", "scripts", "benchmarks", "noxfile.py")
 WARNING_LINES, MOST_LINES = 350, 500
 BUILD_WEB = ROOT / "scripts" / "build_web.py"
 PAGES = ROOT / "src" / "knotwork" / "service" / "web"
+LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+"""What the libraries in the web pages may come under."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -82,6 +86,10 @@ def web(session: nox.Session) -> None:
     if missing:
         session.skip(f"{missing} The web pages are neither checked nor built")
     session.run(sys.executable, str(BUILD_WEB), "--check")
+    notices = (PAGES / "licences.md").read_text(encoding="utf-8")
+    found = set(re.findall(r"^## \S+ - \S+ \((.+)\)$", notices, re.MULTILINE))
+    if not found or found - LICENCES:
+        session.error(f"the pages may hold what is under {sorted(LICENCES)}: {sorted(found)}")
 
 
 @nox.session

@@ -11,6 +11,8 @@ export default defineConfig({
     target: "es2022",
     // Everything is a file of its own: the pages' policy lets no data address be a script or style.
     assetsInlineLimit: 0,
+    // The notices that the licences of the libraries ask for, in the wheel with them.
+    license: { fileName: "licences.md" },
     chunkSizeWarningLimit: 1500,
   },
   server: {
