@@ -5,6 +5,10 @@ import { startKeys } from "./state/keys";
 import { startRouting } from "./state/location";
 import { startPreferences } from "./state/preferences";
 import "./theme.css";
+import "./styles/controls.css";
+import "./styles/parts.css";
+import "./styles/panels.css";
+import "./styles/frame.css";
 
 startPreferences();
 startRouting();

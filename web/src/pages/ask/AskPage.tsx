@@ -1,28 +1,24 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
-import { Empty } from "../../components/Empty";
 import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
-import { speak } from "../../state/announcements";
-import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { AnswerCard } from "./AnswerCard";
+import { closeReader, readPlace, readWanted, stepCitation, useRuns, WAYS } from "./address";
 import "./ask.css";
 import { Compare } from "./Compare";
 import { EvidencePath } from "./EvidencePath";
 import { HistoryPanel, queryOf } from "./HistoryPanel";
-import { addToHistory, restoreRun } from "./history";
+import { useAskKeys, useSaidCitation } from "./keys";
 import type { Place } from "./path";
 import { QuestionBox, type Wanted, type Ways } from "./QuestionBox";
-import { openRun, type Question, type Run } from "./runs";
+import { openRun, type Run } from "./runs";
 import { Sources } from "./Sources";
+import { Start } from "./Start";
 import { Why } from "./Why";
-
-const WAYS = { restore: restoreRun, onDone: addToHistory };
 
 /** A question, its answer, and everything that the answer stands on. */
 export default function AskPage() {
@@ -160,167 +156,4 @@ async function findThing(here: string, name: string): Promise<string | undefined
   const params = { path: { workspace: here }, query: { name, limit: 1 } };
   const found = await take(api.GET("/api/v1/workspaces/{workspace}/entities", { params }));
   return found.entities[0]?.id;
-}
-
-const SUGGESTED = 4;
-
-/** Before the first question: what can be asked, after what the documents are about. */
-function Start({ isEmpty }: { isEmpty: boolean }) {
-  const here = workspace.value;
-  const words = t.value.ask;
-  const topics = useLoaded(isEmpty ? "" : `${here} ${revision.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/communities", {
-        params: { path: { workspace: here }, query: { limit: SUGGESTED, members: 1 } },
-        signal,
-      }),
-    ),
-  );
-  if (isEmpty) {
-    return (
-      <Empty
-        icon="ask"
-        title={t.value.documents.none}
-        actions={
-          <Button kind="main" onClick={() => go(linkTo("library"))}>
-            {t.value.documents.toLibrary}
-          </Button>
-        }
-      >
-        <p>{words.startEmpty}</p>
-      </Empty>
-    );
-  }
-  const communities = topics.data?.communities ?? [];
-  return (
-    <div class="ask-start muted">
-      <p>{words.start}</p>
-      {communities.length > 0 && (
-        <ul>
-          {communities.map(({ id, title }) => {
-            const question = t.value.communities.question(title);
-            return (
-              <li key={id}>
-                <a href={linkTo("ask", { q: question })}>{question}</a>
-              </li>
-            );
-          })}
-        </ul>
-      )}
-    </div>
-  );
-}
-
-function readWanted(): Wanted {
-  return {
-    text: asked("q").trim(),
-    retriever: asked("r"),
-    mode: asked("mode") || "auto",
-    usesModel: asked("model") !== "off",
-    compared: asked("vs").split(",").filter(Boolean),
-  };
-}
-
-/** Return the runs of what the address asks: one, or one for each retriever that is compared. */
-function useRuns(here: string, wanted: Wanted): readonly Run[] {
-  const { text, retriever, mode, usesModel, compared } = wanted;
-  const key = JSON.stringify([here, text, retriever, mode, usesModel, compared, asked("turn")]);
-  const [opened, setOpened] = useState<{ key: string; runs: readonly Run[] }>({
-    key: "",
-    runs: [],
-  });
-  useEffect(() => {
-    const base: Question = { workspace: here, text, retriever, mode, usesModel };
-    const names = compared.length > 1 ? compared : [retriever];
-    const runs = text ? names.map((name) => openRun({ ...base, retriever: name }, WAYS)) : [];
-    setOpened({ key, runs });
-  }, [key]);
-  return opened.key === key ? opened.runs : [];
-}
-
-interface Open extends Place {
-  /** The number of the citation, and of how many; 0 for another passage. */
-  number: number;
-  of: number;
-}
-
-/** Return what the address says is open beside the answer. */
-function readPlace(runs: readonly Run[]): Open | null {
-  const number = Number(asked("cite"));
-  const citations = (runs.length === 1 && runs[0]?.answer.value?.citations) || [];
-  const citation = citations.find((known) => known.number === number);
-  if (citation) {
-    const [start = 0, end = 0] = citation.span;
-    return { document: citation.document_id, start, end, number, of: citations.length };
-  }
-  const match = /^([^:]+):(\d+):(\d+)$/.exec(asked("at"));
-  if (!match) return null;
-  return {
-    document: match[1] ?? "",
-    start: Number(match[2]),
-    end: Number(match[3]),
-    number: 0,
-    of: 0,
-  };
-}
-
-function closeReader(): void {
-  setQuery({ cite: null, at: null });
-}
-
-/** Go to the citation after or before the one that is open; round at the ends. */
-function stepCitation(run: Run | undefined, step: 1 | -1): void {
-  const citations = run?.answer.peek()?.citations ?? [];
-  if (citations.length === 0) return;
-  const at = citations.findIndex(({ number }) => number === Number(asked("cite")));
-  const next = at < 0 ? (step > 0 ? 0 : citations.length - 1) : at + step + citations.length;
-  setQuery(
-    { cite: citations[next % citations.length]?.number ?? null, at: null },
-    { replace: at >= 0 },
-  );
-}
-
-/** Say which citation is open, for those who do not see it. */
-function useSaidCitation(place: Open | null, run: Run | undefined): void {
-  const number = place?.number ?? 0;
-  const citation = run?.answer.value?.citations.find((known) => known.number === number);
-  const said = citation ? t.value.ask.citation(number, citation.title || citation.document) : "";
-  useEffect(() => {
-    if (said) speak(said);
-  }, [said]);
-}
-
-function useAskKeys(run: Run | undefined, place: Open | null): void {
-  const words = t.value.ask;
-  const numbers = useMemo(() => [1, 2, 3, 4, 5, 6, 7, 8, 9], []);
-  const has = (number: number) =>
-    run?.answer.peek()?.citations.some((citation) => citation.number === number) ?? false;
-  useShortcuts([
-    {
-      keys: "/",
-      label: words.keys.question,
-      run: () => document.getElementById("question")?.focus(),
-    },
-    { keys: "j", label: words.keys.next, run: () => stepCitation(run, 1) },
-    { keys: "k", label: words.keys.before, run: () => stepCitation(run, -1) },
-    {
-      keys: ".",
-      label: words.why.open,
-      run: () => setQuery({ why: asked("why") ? null : 1 }, { replace: true }),
-    },
-    {
-      keys: "Escape",
-      label: words.keys.close,
-      run: () => {
-        if (place) closeReader();
-      },
-    },
-    ...numbers.map((number) => ({
-      keys: String(number),
-      label: words.keys.open,
-      run: () => {
-        if (has(number)) setQuery({ cite: number, at: null });
-      },
-    })),
-  ]);
 }
