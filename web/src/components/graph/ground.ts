@@ -200,7 +200,7 @@ function paintTitle(
   context.font = `${circle.isOpen ? 560 : 600} ${size}px ${palette.font}`;
   const width = inside ? 1.66 * radius : circle.isOpen ? Math.max(150, 1.9 * radius) : 150;
   const most = inside ? Math.max(1, Math.min(4, Math.floor((1.1 * radius) / (size * 1.25)))) : 1;
-  const lines = breakLines(circle.title, width, most, context);
+  const { lines, width: widest } = breakLines(circle.title, width, most, context);
   const height = size * 1.25;
   const hasNote = inside && radius >= 44 && circle.note !== "";
   const whole = lines.length * height + (hasNote ? height : 0);
@@ -209,7 +209,6 @@ function paintTitle(
     : circle.isOpen
       ? center - radius - whole - 3
       : center + radius + 2;
-  const widest = Math.max(...lines.map((line) => context.measureText(line).width));
   const box = {
     left: middle - widest / 2 - 3,
     right: middle + widest / 2 + 3,

@@ -5,11 +5,11 @@ const measure = { font: "test", measureText: (text: string) => ({ width: 10 * [.
 
 describe("lines", () => {
   it("break between words, and anywhere in Chinese", () => {
-    expect(breakLines("The Ashmere Water Board", 130, 3, measure)).toEqual([
+    expect(breakLines("The Ashmere Water Board", 130, 3, measure).lines).toEqual([
       "The Ashmere",
       "Water Board",
     ]);
-    expect(breakLines("差旅管理办法与报销", 50, 3, measure)).toEqual([
+    expect(breakLines("差旅管理办法与报销", 50, 3, measure).lines).toEqual([
       "差旅管理",
       "办法与报",
       "销",
@@ -17,11 +17,15 @@ describe("lines", () => {
   });
 
   it("begin with no stop", () => {
-    expect(breakLines("甲乙丙丁、戊", 40, 9, measure)).toEqual(["甲乙丙", "丁、戊"]);
+    expect(breakLines("甲乙丙丁、戊", 40, 9, measure).lines).toEqual(["甲乙丙", "丁、戊"]);
+  });
+
+  it("tell how wide the widest is", () => {
+    expect(breakLines("one two three", 80, 2, measure).width).toBe(70);
   });
 
   it("end with an ellipsis where there is more", () => {
-    expect(breakLines("one two three four", 80, 1, measure)).toEqual(["one two…"]);
-    expect(breakLines("Donaudampfschifffahrt", 80, 2, measure)).toEqual(["Donauda…"]);
+    expect(breakLines("one two three four", 80, 1, measure).lines).toEqual(["one two…"]);
+    expect(breakLines("Donaudampfschifffahrt", 80, 2, measure).lines).toEqual(["Donauda…"]);
   });
 });

@@ -9,16 +9,24 @@ export interface Measure {
 const PIECES =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}][^\s\p{L}\p{N}]*|[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+\s*/gu;
 const MOST_KEPT = 2_000;
-const kept = new Map<string, string[]>();
+const kept = new Map<string, Lines>();
+
+export interface Lines {
+  lines: readonly string[];
+  /** That of the widest, in pixels. */
+  width: number;
+}
 
 /** Return the lines of a text; what is over ends the last with an ellipsis. */
-export function breakLines(text: string, width: number, most: number, measure: Measure): string[] {
+export function breakLines(text: string, width: number, most: number, measure: Measure): Lines {
   // Widths in steps, so that a zoom does not measure every text anew for every frame.
   const room = Math.max(40, Math.floor(width / 8) * 8);
   const key = `${measure.font}\n${room}\n${most}\n${text}`;
   const known = kept.get(key);
   if (known) return known;
-  const lines = layLines(text, room, most, measure);
+  const laid = layLines(text, room, most, measure);
+  const widths = laid.map((line) => measure.measureText(line).width);
+  const lines = { lines: laid, width: Math.max(0, ...widths) };
   if (kept.size >= MOST_KEPT) kept.clear();
   kept.set(key, lines);
   return lines;

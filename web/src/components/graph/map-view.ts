@@ -88,10 +88,10 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
     written.length = 0;
   });
   sigma.setCustomBBox({ x: [-radius, radius], y: [-radius, radius] });
-  const layers = [
-    context2d(sigma.createCanvas("ground", { beforeLayer: "edges" })),
-    context2d(sigma.createCanvas("titles", { afterLayer: "labels" })),
-  ];
+  const layers = {
+    ground: context2d(sigma.createCanvas("ground", { beforeLayer: "edges" })),
+    ring: context2d(sigma.createCanvas("ring", { afterLayer: "labels" })),
+  };
   sigma.resize(true);
 
   const viewport = (): Viewport => {
@@ -103,11 +103,21 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
 
   const paint = () => {
     const view = viewport();
-    const [below, above] = layers.map((context) => prepare(context, view));
-    if (!below || !above) return;
-    paintGround(below, view, ground, palette, lit);
-    paintTitles(above, view, ground, palette, lit);
-    if (pointed !== null && graph.hasNode(pointed)) ringNode(above, sigma, pointed, palette);
+    const floor = prepare(layers.ground, view);
+    if (floor) {
+      paintGround(floor, view, ground, palette, lit);
+      // Below the nodes: a layer of their own would cost as much again for every frame.
+      paintTitles(floor, view, ground, palette, lit);
+    }
+    paintRing(view);
+  };
+  let isRinged = false;
+  const paintRing = (view: Viewport) => {
+    const wanted = pointed !== null && graph.hasNode(pointed) ? pointed : null;
+    if (wanted === null && !isRinged) return;
+    const above = prepare(layers.ring, view);
+    isRinged = wanted !== null;
+    if (above && wanted !== null) ringNode(above, sigma, wanted, palette);
   };
   sigma.on("afterRender", paint);
 
@@ -443,7 +453,7 @@ async function takePicture(sigma: Sigma<NodeData, EdgeData>, background: string)
   context.fillRect(0, 0, canvas.width, canvas.height);
   sigma.refresh();
   const layers = sigma.getCanvases();
-  for (const name of ["ground", "edges", "edgeLabels", "nodes", "labels", "titles"]) {
+  for (const name of ["ground", "edges", "edgeLabels", "nodes", "labels"]) {
     const layer = layers[name];
     if (layer) context.drawImage(layer, 0, 0, canvas.width, canvas.height);
   }
