@@ -150,7 +150,7 @@ function Metrics({ found }: { found: Difference }) {
                   </span>
                 </td>
                 <td class="number nowrap">{writeChance(metric.p_value)}</td>
-                <td>{verdict(metric)}</td>
+                <td class="nowrap">{verdict(metric)}</td>
               </tr>
             ))}
           </tbody>
