@@ -293,6 +293,14 @@ export const en = {
     chooseCompared: "Compare two or three ways to find passages",
     retriever: "Find by",
     auto: (name: string) => (name ? `automatic (${name})` : "automatic"),
+    stepByStep: "Step by step",
+    agents: {
+      iterative: "follow what was found",
+      corrective: "judge, and search again",
+      reasoning: "follow stated relations",
+    },
+    step: (search: string, passages: number) =>
+      `${search} (${plural(passages, "passage", "passages")})`,
     mode: "Answer",
     modes: {
       auto: "automatic",

@@ -284,6 +284,13 @@ export const zh: Messages = {
     chooseCompared: "选择两到三种检索方式进行对比",
     retriever: "检索方式",
     auto: (name) => (name ? `自动（${name}）` : "自动"),
+    stepByStep: "逐步检索",
+    agents: {
+      iterative: "循所得继续检索",
+      corrective: "评判后再检索",
+      reasoning: "循所述关系",
+    },
+    step: (search, passages) => `${search}（${written(passages)} 个段落）`,
     mode: "回答方式",
     modes: {
       auto: "自动",

@@ -117,6 +117,7 @@ function Stages({ stages }: { stages: readonly Stage[] }) {
 
 function tellStage(stage: Stage): string {
   const words = t.value.ask;
+  if (stage.search) return words.step(stage.search, stage.passages);
   if (stage.name === "found") return words.found(stage.passages, stage.names.length);
   if (stage.name === "writing") return words.writing(stage.model);
   const name = words.stages[stage.name] ?? stage.name;

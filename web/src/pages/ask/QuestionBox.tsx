@@ -3,6 +3,8 @@ import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { t } from "../../i18n";
 
+import { AGENT } from "./runs";
+
 export interface Wanted {
   text: string;
   retriever: string;
@@ -28,6 +30,7 @@ interface QuestionBoxProps {
 }
 
 const MOST_COMPARED = 3;
+const AGENTS = ["iterative", "corrective", "reasoning"] as const;
 
 /** Where a question is written, and how it is to be answered. */
 export function QuestionBox(props: QuestionBoxProps) {
@@ -95,6 +98,13 @@ export function QuestionBox(props: QuestionBoxProps) {
                   {name}
                 </option>
               ))}
+              <optgroup label={words.stepByStep}>
+                {AGENTS.map((kind) => (
+                  <option key={kind} value={`${AGENT}${kind}`}>
+                    {words.agents[kind]}
+                  </option>
+                ))}
+              </optgroup>
             </select>
           </label>
         )}

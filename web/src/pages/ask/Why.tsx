@@ -113,8 +113,8 @@ function Times({ stages }: { stages: readonly Stage[] }) {
   return (
     <ul class="row wrap small muted number">
       {stages.map((stage) => (
-        <li key={`${stage.name}${stage.at}`} class="tag">
-          {words.stages[stage.name] ?? stage.name} {duration(stage.at / 1000)}
+        <li key={`${stage.name}${stage.at}`} class="tag break">
+          {stage.search || words.stages[stage.name] || stage.name} {duration(stage.at / 1000)}
         </li>
       ))}
     </ul>

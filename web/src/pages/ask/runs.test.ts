@@ -57,6 +57,28 @@ describe("a run", () => {
     ]);
   });
 
+  it("tells each step of an agent by itself", () => {
+    const run = new Run({ ...question, retriever: "agent:iterative" });
+    run.take(event("step", { number: 1, question: "Who?", passages: 10 }));
+    run.take(event("step", { number: 2, question: "Who, then?", passages: 4 }));
+    expect(run.stages.value.map(({ search, passages }) => [search, passages])).toEqual([
+      ["Who?", 10],
+      ["Who, then?", 4],
+    ]);
+  });
+
+  it("goes to the agents where an agent is wanted", async () => {
+    const asked: Request[] = [];
+    vi.stubGlobal("fetch", (request: Request) => {
+      asked.push(request);
+      return new Promise(() => undefined);
+    });
+    const ways = { restore: () => null, onDone: () => undefined };
+    openRun({ ...question, retriever: "agent:corrective" }, ways);
+    expect(asked[0]?.url).toMatch(/\/workspaces\/w\/agent$/);
+    expect(await asked[0]?.json()).toEqual({ question: "Who?", kind: "corrective", use_llm: true });
+  });
+
   it("is not asked twice, unless anew or after a failure", () => {
     const asked: Request[] = [];
     vi.stubGlobal("fetch", (request: Request) => {

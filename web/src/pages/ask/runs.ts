@@ -27,6 +27,8 @@ export interface Stage {
   model: string;
   done: number;
   total: number;
+  /** Of a step of an agent: what it searched for. */
+  search: string;
 }
 
 export type RunState = "running" | "done" | "stopped" | "failed";
@@ -34,6 +36,10 @@ export type RunState = "running" | "done" | "stopped" | "failed";
 /** Milliseconds between two drawings of a text that comes. */
 const FLUSH_MS = 100;
 const MOST_KEPT = 30;
+
+/** What the names of ways begin with that search step by step, and those of their stages. */
+export const AGENT = "agent:";
+export const STEP = "step ";
 
 export class Run {
   readonly stages: Signal<readonly Stage[]> = signal([]);
@@ -92,7 +98,7 @@ export class Run {
   take(event: ServerEvent): void {
     const data = event.data as Record<string, unknown>;
     const at = performance.now() - this.began;
-    if (event.name === "stage")
+    if (event.name === "stage" || event.name === "step")
       this.stages.value = addStage(this.stages.value, readStage(data, at));
     else if (event.name === "sources") this.evidence.value = event.data as Evidence;
     else if (event.name === "text") this.feed(String(data.text ?? ""));
@@ -136,14 +142,16 @@ export class Run {
 
 function readStage(data: Record<string, unknown>, at: number): Stage {
   const number = (value: unknown) => (typeof value === "number" ? value : 0);
+  const step = number(data.number);
   return {
-    name: String(data.stage ?? ""),
+    name: step ? `${STEP}${step}` : String(data.stage ?? ""),
     at,
     passages: number(data.passages),
     names: Array.isArray(data.names) ? data.names.map(String) : [],
     model: String(data.model ?? ""),
     done: number(data.done),
     total: number(data.total),
+    search: step ? String(data.question ?? "") : "",
   };
 }
 
@@ -156,13 +164,12 @@ function addStage(stages: readonly Stage[], stage: Stage): readonly Stage[] {
 
 function requestOf(question: Question, signal: AbortSignal): Request {
   const { workspace, text, retriever, mode, usesModel } = question;
-  const body = {
-    question: text,
-    retriever: retriever || null,
-    mode: mode || "auto",
-    use_llm: usesModel,
-  };
-  return new Request(`/api/v1/workspaces/${encodeURIComponent(workspace)}/ask/stream`, {
+  const isAgent = retriever.startsWith(AGENT);
+  const body = isAgent
+    ? { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel }
+    : { question: text, retriever: retriever || null, mode: mode || "auto", use_llm: usesModel };
+  const base = `/api/v1/workspaces/${encodeURIComponent(workspace)}`;
+  return new Request(`${base}/${isAgent ? "agent" : "ask/stream"}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
