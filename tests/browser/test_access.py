@@ -1,0 +1,60 @@
+"""A server with keys: the pages ask for one, keep it, and show what it may do."""
+
+import pytest
+from tests.browser.serving import fill_sample, run_server
+from tests.browser.watching import Visitor
+
+from knotwork.service.keys import KeyFile, KeyRole, keys_beside
+
+
+@pytest.fixture(scope="module")
+def keyed(chromium, tmp_path_factory):
+    """The address of a server, and a key that may only read."""
+    folder = tmp_path_factory.mktemp("keyed")
+    fill_sample(folder / "demo.knot")
+    _, key = KeyFile(keys_beside(folder)).add("reader", role=KeyRole.READ, workspaces=("demo",))
+    with run_server(folder) as at:
+        yield at, key
+
+
+@pytest.fixture
+def visitor(chromium, keyed):
+    opened = Visitor(chromium, keyed[0])
+    yield opened
+    opened.account.faults = [
+        fault for fault in opened.account.faults if "401 (Unauthorized)" not in fault
+    ]  # the browser tells of what was refused before there was a key
+    opened.leave()
+
+
+def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
+    visit = visitor.visit()
+    page = visit.page
+    page.goto(f"{keyed[0]}/ui/demo/library")
+    dialog = page.get_by_role("dialog")
+    field = dialog.get_by_label("Key", exact=True)
+    field.fill("not-a-key")
+    visit.check_access()
+    dialog.get_by_role("button", name="Use this key").click()
+    page.get_by_text("The key is not known to the server.").wait_for()
+    field.fill(keyed[1])
+    dialog.get_by_role("button", name="Use this key").click()
+    page.get_by_role("heading", level=1, name="Library").wait_for()
+    page.get_by_role("link", name="22 documents").wait_for()
+    assert page.get_by_role("button", name="Choose files").count() == 0
+    page.reload()  # it is kept as long as the tab
+    page.get_by_role("link", name="22 documents").wait_for()
+    assert page.get_by_role("dialog").count() == 0
+
+
+def test_who_may_only_read_is_offered_nothing_else(visitor, keyed):
+    visit = visitor.visit()
+    visit.page.add_init_script(f"sessionStorage.setItem('key', '{keyed[1]}')")
+    page = visit.open("/demo/evaluation")
+    page.get_by_text("Someone with a key that may write starts one.").wait_for()
+    assert page.get_by_role("button", name="New evaluation").count() == 0
+    page = visit.open("/demo/documents")
+    page.get_by_role("link", name="The Kestrel probe").click()
+    page.get_by_role("heading", level=1, name="The Kestrel probe").wait_for()
+    assert page.get_by_role("button", name="Remove").count() == 0
+    visit.check_access()
