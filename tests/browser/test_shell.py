@@ -1,5 +1,6 @@
 """The frame around the pages: keys, the palette, colours, language, workspaces."""
 
+import gzip
 import re
 
 from tests.browser.serving import SAMPLE_WORKSPACE
@@ -89,6 +90,20 @@ def test_colours_and_language_stay_chosen(visit):
     page.get_by_role("heading", level=1, name="资料库").wait_for()
     root = page.locator("html")
     assert (root.get_attribute("data-theme"), root.get_attribute("lang")) == ("dark", "zh-CN")
+
+
+def test_the_first_page_loads_few_scripts(visit):
+    sizes = {}
+
+    def weigh(response):
+        if response.request.resource_type == "script":
+            sizes[response.url] = len(gzip.compress(response.body()))
+
+    visit.page.on("response", weigh)
+    page = visit.open(LIBRARY)
+    page.wait_for_load_state("networkidle")
+    assert sizes
+    assert sum(sizes.values()) < 150_000, sizes
 
 
 def test_a_workspace_that_is_not_there_is_said_with_a_way_out(visit):
