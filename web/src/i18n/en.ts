@@ -124,7 +124,10 @@ export const en = {
     searchWorks:
       "What is indexed can be searched and asked already. What is done stays if you stop.",
     moreWait: (n: number) => `${plural(n, "more waits", "more wait")}`,
-    passages: (n: number) => plural(n, "passage", "passages"),
+    passages: (n: number, known: number) =>
+      known
+        ? `${new Intl.NumberFormat("en").format(n)} of ${plural(known, "passage", "passages")}`
+        : plural(n, "passage", "passages"),
     unread: (n: number) => `${new Intl.NumberFormat("en").format(n)} could not be read`,
     rate: (n: string) => `${n} a second`,
     outcomes: {
@@ -196,7 +199,8 @@ export const en = {
     showUpTo: (n: string) => `Show ${n}`,
     restInTable: (n: string) => `${n} more are drawn, and listed in the table.`,
     report: "Read the report",
-    outdated: "Documents have changed since. Find communities anew on the Communities page.",
+    outdated: "Documents have changed since these communities were found.",
+    renew: "Find them anew",
     expand: "Add neighbours",
     expandMore: (n: string) => `Add neighbours (+${n} more)`,
     collapse: "Remove neighbours",

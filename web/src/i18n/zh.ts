@@ -116,7 +116,8 @@ export const zh: Messages = {
     stop: "停止",
     searchWorks: "已索引的内容现在就能搜索和提问。停止后，已完成的部分会保留。",
     moreWait: (n) => `另有 ${written(n)} 个等待中`,
-    passages: (n) => `${written(n)} 个段落`,
+    passages: (n, known) =>
+      known ? `${written(n)} / ${written(known)} 个段落` : `${written(n)} 个段落`,
     unread: (n) => `${written(n)} 个无法读取`,
     rate: (n) => `每秒 ${n} 个`,
     outcomes: {
@@ -188,7 +189,8 @@ export const zh: Messages = {
     showUpTo: (n) => `显示 ${n} 个`,
     restInTable: (n) => `另有 ${n} 个已绘出，并列于表格中。`,
     report: "阅读报告",
-    outdated: "文档此后有变化。请在“社区”页重新划分社区。",
+    outdated: "这些社区划分之后，文档有变化。",
+    renew: "重新划分",
     expand: "添加邻居",
     expandMore: (n) => `添加邻居（还有 ${n} 个）`,
     collapse: "移除邻居",

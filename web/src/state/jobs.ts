@@ -15,6 +15,8 @@ export interface Progress {
   done: number;
   total: number;
   chunks: number;
+  /** Passages that are known of so far. */
+  known: number;
   failed: number;
 }
 
@@ -63,9 +65,11 @@ export function addJob(job: Job): void {
 
 /** Read what an event says of progress; empty fields are those of no meaning for its stage. */
 export function readProgress(data: unknown): Progress {
-  const told = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress>;
+  const told = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress> & {
+    chunks_known?: number;
+  };
   const { stage = "", uri = "", done = 0, total = 0, chunks = 0, failed = 0 } = told;
-  return { stage, uri, done, total, chunks, failed };
+  return { stage, uri, done, total, chunks, known: told.chunks_known ?? 0, failed };
 }
 
 function note(event: ServerEvent): void {

@@ -39,9 +39,7 @@ export default function AskPage() {
     setQuery({ cite: null, at: null, turn: Number(asked("turn") || 0) + 1 }, { replace: true });
   };
   const ask = (next: Wanted) => {
-    const text = next.text || wanted.text;
-    const query = { ...queryOf({ ...next, text }), vs: next.compared.join(",") };
-    go(linkTo("ask", query), { replace: !text });
+    go(linkTo("ask", { ...queryOf(next), vs: next.compared.join(",") }));
   };
   const openPlace = ({ document, start, end }: Place) =>
     setQuery({ cite: null, at: `${document}:${start}:${end}` });

@@ -39,9 +39,16 @@ export function QuestionBox(props: QuestionBoxProps) {
   const [text, setText] = useState(wanted.text);
   const [compares, setCompares] = useState(wanted.compared.length > 1);
   const [compared, setCompared] = useState(wanted.compared);
+  // Chosen here, and asked with when the question is sent: a choice alone must cost nothing.
+  const [way, setWay] = useState(wanted);
   const field = useRef<HTMLTextAreaElement>(null);
   const chosen = wanted.compared.join(",");
+  const { retriever, mode, usesModel } = wanted;
   useEffect(() => setText(wanted.text), [wanted.text]);
+  useEffect(
+    () => setWay((before) => ({ ...before, retriever, mode, usesModel })),
+    [retriever, mode, usesModel],
+  );
   useEffect(() => {
     setCompares(chosen !== "");
     if (chosen) setCompared(chosen.split(","));
@@ -51,7 +58,7 @@ export function QuestionBox(props: QuestionBoxProps) {
   const isReady = text.trim() !== "" && (!compares || compared.length > 1);
   const send = () => {
     if (!isReady) return;
-    onAsk({ ...wanted, text: text.trim(), compared: compares ? compared : [] });
+    onAsk({ ...way, text: text.trim(), compared: compares ? compared : [] });
   };
   const toggle = (name: string) =>
     setCompared((before) =>
@@ -87,10 +94,8 @@ export function QuestionBox(props: QuestionBoxProps) {
           <label class="row small">
             <span class="muted">{words.retriever}</span>
             <select
-              value={wanted.retriever}
-              onChange={(event) =>
-                onAsk({ ...wanted, text: "", retriever: event.currentTarget.value })
-              }
+              value={way.retriever}
+              onChange={(event) => setWay({ ...way, retriever: event.currentTarget.value })}
             >
               <option value="">{words.auto(ways?.auto ?? "")}</option>
               {known.map(({ name, summary }) => (
@@ -112,8 +117,8 @@ export function QuestionBox(props: QuestionBoxProps) {
           <label class="row small">
             <span class="muted">{words.mode}</span>
             <select
-              value={wanted.mode || "auto"}
-              onChange={(event) => onAsk({ ...wanted, text: "", mode: event.currentTarget.value })}
+              value={way.mode || "auto"}
+              onChange={(event) => setWay({ ...way, mode: event.currentTarget.value })}
             >
               {(ways?.modes ?? ["auto"]).map((name) => (
                 <option key={name} value={name}>
@@ -127,10 +132,8 @@ export function QuestionBox(props: QuestionBoxProps) {
           <label class="switch small">
             <input
               type="checkbox"
-              checked={wanted.usesModel}
-              onChange={(event) =>
-                onAsk({ ...wanted, text: "", usesModel: event.currentTarget.checked })
-              }
+              checked={way.usesModel}
+              onChange={(event) => setWay({ ...way, usesModel: event.currentTarget.checked })}
             />
             <span>{words.useModel}</span>
           </label>

@@ -31,6 +31,11 @@ export function useAskKeys(run: Run | undefined, place: Open | null): void {
       label: words.keys.question,
       run: () => document.getElementById("question")?.focus(),
     },
+    {
+      keys: "Mod+Enter",
+      label: words.ask,
+      run: () => document.querySelector<HTMLFormElement>(".question-box")?.requestSubmit(),
+    },
     { keys: "j", label: words.keys.next, run: () => stepCitation(run, 1) },
     { keys: "k", label: words.keys.before, run: () => stepCitation(run, -1) },
     {

@@ -38,7 +38,7 @@ export function RunningJob() {
         </div>
       </div>
       {(job.kind === "index" || job.kind === "reindex") && <Steps stage={told?.stage ?? ""} />}
-      <Progress done={told?.done ?? 0} total={told?.total ?? 0} label={stage} />
+      <Bar label={stage} />
       <div class="row between wrap small muted">
         <span aria-live="polite">{stage}</span>
         <Figures />
@@ -54,6 +54,14 @@ export function RunningJob() {
   );
 }
 
+/** Documents that are done; where none is yet, as while a model reads, passages. */
+function Bar({ label }: { label: string }) {
+  const told = progress.value;
+  const isReading = told !== null && told.done === 0 && told.known > 0;
+  const done = isReading ? told.chunks : (told?.done ?? 0);
+  return <Progress done={done} total={isReading ? told.known : (told?.total ?? 0)} label={label} />;
+}
+
 function Figures() {
   const words = t.value.jobs;
   const told = progress.value;
@@ -63,7 +71,7 @@ function Figures() {
     COUNTS_DOCUMENTS.has(told.stage)
       ? words.documents(told.done, told.total)
       : t.value.common.of(count(told.done), count(told.total)),
-    told.chunks > 0 && words.passages(told.chunks),
+    told.chunks > 0 && words.passages(told.chunks, told.known > told.chunks ? told.known : 0),
     told.failed > 0 && words.unread(told.failed),
     speed && words.rate(decimal(speed.rate, speed.rate < 10 ? 1 : 0)),
     speed && words.left(duration(speed.leftS)),
