@@ -40,7 +40,11 @@ function Above({ atlas }: { atlas: Atlas }) {
         <p class="small muted">
           {words.holds(count(overview.entities), count(overview.relations))}
         </p>
-        {!overview.is_current && <p class="small warn-text">{words.outdated}</p>}
+        {!overview.is_current && (
+          <p class="small warn-text">
+            {words.outdated} <a href={linkTo("communities")}>{words.renew}</a>
+          </p>
+        )}
       </header>
       <CommunityList
         communities={top}

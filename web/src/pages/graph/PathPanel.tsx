@@ -83,6 +83,7 @@ export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanel
       {found.error && <ErrorState error={found.error} retry={found.reload} />}
       {isAsked && found.isLoading && <Skeleton label={t.value.common.loading} lines={3} />}
       {found.data && paths.length === 0 && <p class="muted">{words.noPath}</p>}
+      {paths.length > 0 && <p class="small muted">{told}</p>}
       {paths.length > 0 && (
         <fieldset class="path-list">
           <legend class="only-spoken">{words.paths}</legend>

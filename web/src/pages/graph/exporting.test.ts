@@ -24,19 +24,38 @@ const entity = {
   chunks: 3,
   community: null,
 };
+const community = {
+  id: "c",
+  title: "C",
+  parent: null,
+  level: 0,
+  x: 0,
+  y: 0,
+  radius: 1,
+  size: 2,
+  matching: 2,
+  children: 0,
+  colour: 0,
+};
 const relation = { id: "a b is", source: "a", target: "b", name: "is", weight: 2 };
 
 describe("exports", () => {
   it("write names as text, whatever they are", () => {
-    const text = writeGraphml({
-      communities: [],
-      open: new Set(),
+    const scene = {
+      communities: [community, { ...community, id: "open" }, { ...community, id: "d" }],
+      open: new Set(["open"]),
       entities: [entity, { ...entity, id: "b", name: "B" }],
       relations: [relation],
       lines: [],
       left: 0,
-    });
-    expect(text.match(/<node /g)?.length).toBe(2);
+    };
+    const ties = [
+      { source: "c", target: "d", weight: 3 },
+      { source: "c", target: "open", weight: 1 },
+    ];
+    const text = writeGraphml(scene, ties);
+    expect(text.match(/<node /g)?.length).toBe(4);
+    expect(text.match(/<edge /g)?.length).toBe(2);
     expect(text).not.toContain("<script");
     expect(text).toContain(
       '<data key="node_name">&lt;/text&gt;&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;</data>',

@@ -4,7 +4,7 @@ import { faded, type Palette, readPalette } from "../../components/graph/colours
 import { type Ground, toScreen, type Viewport } from "../../components/graph/ground";
 import type { MapView } from "../../components/graph/map-view";
 import type { Drawing } from "../../components/graph/view";
-import type { Atlas } from "./atlas";
+import type { Atlas, Tie } from "./atlas";
 import { drawGround, drawLines, drawNodes, fullOf, type Scene } from "./drawing";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -90,9 +90,11 @@ function placeOf(view: Viewport, x: number, y: number): [number, number] {
 }
 
 const FIELDS = [
+  ["node", "kind", "string"],
   ["node", "name", "string"],
   ["node", "type", "string"],
   ["node", "passages", "int"],
+  ["node", "entities", "int"],
   ["node", "community", "string"],
   ["node", "x", "double"],
   ["node", "y", "double"],
@@ -100,30 +102,41 @@ const FIELDS = [
   ["edge", "weight", "double"],
 ] as const;
 
-/** Return entities and relations as other programs read graphs. */
-export function writeGraphml(scene: Scene): string {
-  const titles = new Map(scene.communities.map(({ id, title }) => [id, title]));
-  const data = (kind: "node" | "edge", values: Values) =>
-    Object.entries(values).map(([name, value]) =>
-      element("data", { key: `${kind}_${name}` }, [], String(value)),
-    );
-  const keys = FIELDS.map(([kind, name, type]) =>
-    element("key", {
-      id: `${kind}_${name}`,
-      for: kind,
-      "attr.name": name,
-      "attr.type": type,
-    }),
+function data(kind: "node" | "edge", values: Values): string[] {
+  return Object.entries(values).map(([name, value]) =>
+    element("data", { key: `${kind}_${name}` }, [], String(value)),
   );
-  const nodes = scene.entities.map(({ id, name, type, chunks, community, x, y }) => {
-    const title = titles.get(community ?? "") ?? community ?? "";
-    const values = { name, type, passages: chunks, community: title, x, y };
+}
+
+/** Return what is drawn as other programs read graphs: entities and relations, and the communities
+ * that are closed, with the links among them.
+ */
+export function writeGraphml(scene: Scene, ties: readonly Tie[]): string {
+  const titles = new Map(scene.communities.map(({ id, title }) => [id, title]));
+  const closed = scene.communities.filter(({ id }) => !scene.open.has(id));
+  const isClosed = new Set(closed.map(({ id }) => id));
+  const keys = FIELDS.map(([kind, name, type]) =>
+    element("key", { id: `${kind}_${name}`, for: kind, "attr.name": name, "attr.type": type }),
+  );
+  const circles = closed.map(({ id, title, size, x, y }) => {
+    const values = { kind: "community", name: title, entities: size, x, y };
     return element("node", { id }, data("node", values));
   });
+  const nodes = scene.entities.map(({ id, name, type, chunks, community, x, y }) => {
+    const title = titles.get(community ?? "") ?? community ?? "";
+    const values = { kind: "entity", name, type, passages: chunks, community: title, x, y };
+    return element("node", { id }, data("node", values));
+  });
+  const links = ties
+    .filter(({ source, target }) => isClosed.has(source) && isClosed.has(target))
+    .map(({ source, target, weight }) =>
+      element("edge", { source, target, directed: "false" }, data("edge", { weight })),
+    );
   const edges = scene.relations.map(({ source, target, name, weight }) =>
     element("edge", { source, target }, data("edge", { relation: name, weight })),
   );
-  const graph = element("graph", { id: "knotwork", edgedefault: "directed" }, [...nodes, ...edges]);
+  const parts = [...circles, ...nodes, ...links, ...edges];
+  const graph = element("graph", { id: "knotwork", edgedefault: "directed" }, parts);
   return HEAD + element("graphml", { xmlns: GRAPHML }, [...keys, graph]);
 }
 
@@ -151,7 +164,8 @@ export async function exportScene(
   kind: "png" | "svg" | "graphml",
   { atlas, scene, view, name }: Exported,
 ): Promise<void> {
-  if (kind === "graphml") download(`${name}.graphml`, writeGraphml(scene));
+  if (kind === "graphml")
+    download(`${name}.graphml`, writeGraphml(scene, [...atlas.ties.values()].flat()));
   else if (view && kind === "png") download(`${name}.png`, await view.picture());
   else if (view) {
     const palette = readPalette();

@@ -23,7 +23,9 @@ export interface Session {
   look: (view: Viewport) => void;
   /** Begin anew, after an error. */
   restart: () => void;
-  /** Whether the address was written by the camera itself, and is no call to go there. */
+  /** Whether the camera itself wrote this into the address: then it is no call to go there. Each
+   * writing answers once.
+   */
   wrote: (at: string) => boolean;
 }
 
@@ -59,7 +61,8 @@ export function useSession(isTable: boolean): Session {
   if (isReady || last.current.workspace !== next.workspace) last.current = next;
   const atlas = last.current;
   const view = useRef<Viewport | null>(null);
-  const written = useRef("");
+  /** Places that the camera wrote into the address, and that were not seen there yet. */
+  const written = useRef<string[]>([]);
   const open = useSignal<ReadonlySet<string>>(new Set());
   const timers = useRef<{ settle?: number | undefined; write?: number | undefined }>({});
   const current = useRef({ atlas, isTable });
@@ -111,12 +114,13 @@ export function useSession(isTable: boolean): Session {
     timers.current.write = window.setTimeout(() => {
       const rings = [...known.communities.values()];
       const inside = innermost(rings, open.peek(), seen.x, seen.y);
-      written.current = writeAt(seen);
+      const place = writeAt(seen);
       const { at, community: before } = asked.peek();
       // Above all, where one begins, is what an address without a place means.
       const isStart = !inside && isAbove(known, seen);
       if (isStart && !at && !before) return;
-      ask({ at: isStart ? null : written.current, c: inside?.id ?? null }, { replace: true });
+      if (!isStart) written.current.push(place);
+      ask({ at: isStart ? null : place, c: inside?.id ?? null }, { replace: true });
     }, WRITE_MS);
   };
 
@@ -144,6 +148,10 @@ export function useSession(isTable: boolean): Session {
     restart: () => {
       turn.value += 1;
     },
-    wrote: (at) => at === written.current,
+    wrote: (at) => {
+      const index = written.current.indexOf(at);
+      written.current.splice(0, index + 1);
+      return index >= 0;
+    },
   };
 }
