@@ -346,8 +346,8 @@ export const en = {
     rest: (n: number) => `${plural(n, "more passage was", "more passages were")} found`,
     over: (names: string) => `found over ${names}`,
     unknown: "The documents do not seem to say",
+    seeNearest: "See whether the nearest passages below help.",
     hints: [
-      "See whether the nearest passages below help.",
       "Name things as your documents name them, or ask about one thing at a time.",
       "Compare other ways to find passages: one may reach further.",
     ],

@@ -150,9 +150,11 @@ function Unknown({ answer, run, onAgain, children }: UnknownProps) {
             </p>
           ))}
           <ul class="hints small">
-            {words.hints.map((hint) => (
-              <li key={hint}>{hint}</li>
-            ))}
+            {(answer.citations.length > 0 ? [words.seeNearest, ...words.hints] : words.hints).map(
+              (hint) => (
+                <li key={hint}>{hint}</li>
+              ),
+            )}
           </ul>
         </div>
       </div>

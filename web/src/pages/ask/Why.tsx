@@ -16,7 +16,7 @@ export function Why({ run }: { run: Run }) {
       {answer && (
         <dl class="figures">
           <Figure name={words.retriever} value={answer.retriever} />
-          <Figure name={words.mode} value={answer.mode} />
+          <Figure name={words.mode} value={t.value.ask.modes[answer.mode] ?? answer.mode} />
           <Figure name={words.model} value={answer.model || t.value.ask.quoted} />
           <Figure name={words.confidence} value={percent(answer.confidence)} />
           <Figure name={words.time} value={duration(answer.usage.seconds)} />
