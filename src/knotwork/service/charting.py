@@ -53,7 +53,7 @@ def chart_level(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery) ->
     drawn = views.drawn_at(graph_map, asked.level)
     shown = _largest(graph_map, drawn, asked.limit)
     links = views.crossings(graph_map, shown, chosen.edges, limit=LINKS_FOR_EACH * asked.limit)
-    types, relations = views.facets(graph_map, wanted, None)
+    types, relations = views.facets(graph_map, wanted, chosen, None)
     return Overview(
         key=graph_map.key,
         is_current=workspace.base.has_communities,
@@ -82,7 +82,7 @@ def chart_community(
     links = views.crossings(graph_map, inner, chosen.edges, limit=LINKS_FOR_EACH * len(inner))
     edges = min(max(EDGES_FOR_EACH * asked.limit, _FEWEST_EDGES), MOST_EDGES)
     part = views.view_community(graph_map, place, chosen, limit=asked.limit, edge_limit=edges)
-    types, relations = views.facets(graph_map, wanted, graph_map.inside(place))
+    types, relations = views.facets(graph_map, wanted, chosen, graph_map.inside(place))
     report = _reports(workspace, graph_map, [place]).get(place)
     return CommunityView(
         key=graph_map.key,

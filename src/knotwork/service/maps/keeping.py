@@ -12,8 +12,11 @@ import logging
 import secrets
 import threading
 import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +25,9 @@ from knotwork.service.maps.drawing import draw_map, map_key
 from knotwork.stores.base import Store
 
 MAP_SUFFIX = ".map"
+T = TypeVar("T")
+_KEPT_VIEWS = 32
+"""Overviews that are kept in memory: everyone begins with the same."""
 
 _log = logging.getLogger("knotwork.service")
 
@@ -35,6 +41,8 @@ class MapKeeper:
         self._lock = threading.Lock()
         self._map: GraphMap | None = None
         self._generation = -1
+        self._views: OrderedDict[str, object] = OrderedDict()
+        self._views_lock = threading.Lock()
 
     def of(self, store: Store) -> GraphMap:
         """Return the map of the index as it is, drawn if need be: once for each state."""
@@ -45,10 +53,27 @@ class MapKeeper:
                 self._generation = generation
             return self._map
 
+    def recall(self, tag: str, make: Callable[[], T]) -> T:
+        """Return the view of this tag, made unless it was one of the last that were asked for.
+
+        A tag changes with whatever the view is made from, and names views of one kind alone.
+        """
+        with self._views_lock:
+            if tag in self._views:
+                self._views.move_to_end(tag)
+                return cast("T", self._views[tag])
+        made = make()
+        with self._views_lock:
+            self._views[tag] = made
+            while len(self._views) > _KEPT_VIEWS:
+                self._views.popitem(last=False)
+        return made
+
     def forget(self) -> None:
-        """Let go of the map that is in memory."""
-        with self._lock:
+        """Let go of what is in memory."""
+        with self._lock, self._views_lock:
             self._map = None
+            self._views.clear()
 
     def _renew(self, store: Store, key: str) -> GraphMap:
         if self._map is not None and self._map.key == key:

@@ -178,20 +178,26 @@ class Counts:
     total: int
 
 
-def facets(graph_map: GraphMap, wanted: Wanted, inside: Keys | None) -> tuple[Counts, Counts]:
+def facets(
+    graph_map: GraphMap, wanted: Wanted, chosen: Selection, inside: Keys | None
+) -> tuple[Counts, Counts]:
     """Return how many entities have each type, and how many relations each name, most first.
 
-    What is wanted of one of the two does not narrow its own counts: they say what else there is.
-    ``inside`` counts the entities at these positions, and the relations among them, alone.
+    ``chosen`` is what fits ``wanted``; but what is wanted of one of the two does not narrow its own
+    counts: they say what else there is. ``inside`` counts the entities at these positions, and the
+    relations among them, alone.
     """
-    within = np.ones(len(graph_map.entity_keys), dtype=np.bool_)
+    of_any_type = select(graph_map, replace(wanted, types=frozenset())) if wanted.types else chosen
+    of_any_name = chosen
+    if wanted.relations:
+        of_any_name = select(graph_map, replace(wanted, relations=frozenset()))
+    entities, edges = of_any_type.entities, of_any_name.edges
     if inside is not None:
-        within[:] = False
+        within = np.zeros(len(graph_map.entity_keys), dtype=np.bool_)
         within[inside] = True
-    for_types = select(graph_map, replace(wanted, types=frozenset())).entities & within
-    counts = np.bincount(graph_map.entity_types[for_types], minlength=len(graph_map.types))
-    edges = select(graph_map, replace(wanted, relations=frozenset())).edges
-    edges = edges & within[graph_map.edge_sources] & within[graph_map.edge_targets]
+        entities = entities & within
+        edges = edges & within[graph_map.edge_sources] & within[graph_map.edge_targets]
+    counts = np.bincount(graph_map.entity_types[entities], minlength=len(graph_map.types))
     named = np.bincount(graph_map.edge_relations[edges], minlength=len(graph_map.relations))
     return _count_names(graph_map.types, counts), _count_names(graph_map.relations, named)
 

@@ -65,7 +65,7 @@ async def show_map(
             )
         return chart_level(workspace, graph_map, asked)
 
-    return await _answer(server, workspace, request, response, read)
+    return await _answer(server, workspace, request, response, read, keeps=True)
 
 
 @router.get(
@@ -178,13 +178,22 @@ async def _answer(
     request: Request,
     response: Response,
     read: Callable[[GraphMap], T],
+    *,
+    keeps: bool = False,
 ) -> Envelope[T] | Response:
-    """Return a view of the map, or the word that it is as it was before."""
+    """Return a view of the map, or the word that it is as it was before.
+
+    With ``keeps``, the view is kept for whoever asks next.
+    """
     tag = await server.threads.run(_tag, workspace, str(request.url.query))
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
     if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
-    found = await server.threads.run(lambda: read(workspace.map.of(workspace.base.store)))
+
+    def make() -> T:
+        return read(workspace.map.of(workspace.base.store))
+
+    found = await server.threads.run(lambda: workspace.map.recall(tag, make) if keeps else make())
     response.headers.update(headers)
     return wrap(found)
 
