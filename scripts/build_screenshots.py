@@ -1,7 +1,7 @@
 """Take the pictures of docs/screenshots: every page, in both languages and both colours.
 
-Run it after a change that shows: `python3 scripts/build_screenshots.py`. It needs the built pages,
-Chromium, and fonts for Chinese. A server of its own gets the demo's documents as a person would
+Run it after a change that shows: `python3 scripts/build_screenshots.py`, or with the names of those
+to take, as `ask evaluation`. It needs the built pages, Chromium, and fonts for Chinese. A server of its own gets the demo's documents as a person would
 send them.
 """
 
@@ -134,6 +134,7 @@ def main() -> None:
     found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
     if found is None:
         sys.exit("Chromium is not there: install it, and fonts-noto-cjk for Chinese.")
+    shots = [shot for shot in SHOTS_OF_PAGES if shot.name in sys.argv[1:] or not sys.argv[1:]]
     SHOTS.mkdir(parents=True, exist_ok=True)
     with serve() as address, sync_playwright() as started:
         flags = ["--enable-unsafe-swiftshader", "--font-render-hinting=none"]
@@ -141,7 +142,7 @@ def main() -> None:
         fill(Visitor(browser, address), address)
         for language in ("en", "zh"):
             for colours in ("light", "dark"):
-                for shot in SHOTS_OF_PAGES:
+                for shot in shots:
                     visitor = Visitor(browser, address)
                     take(visitor, shot, language, colours)
                     visitor.leave()

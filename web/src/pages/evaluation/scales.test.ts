@@ -20,6 +20,11 @@ describe("linearScale", () => {
     expect(linearScale(0, 0.5, 0, 1).ticks).toEqual([0, 0.1, 0.2, 0.3, 0.4, 0.5]);
   });
 
+  it("has no tick that needs more than one digit after the first", () => {
+    expect(linearScale(0, 1.5, 0, 1, 7).ticks).toEqual([0, 0.5, 1, 1.5]);
+    expect(linearScale(0, 1_100, 0, 1, 7).ticks).toEqual([0, 200, 400, 600, 800, 1000, 1200]);
+  });
+
   it("sets equal ends apart, so that one value has a place in the middle", () => {
     for (const value of [0, 4, -4]) {
       const scale = linearScale(value, value, 0, 100);

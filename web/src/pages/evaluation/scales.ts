@@ -6,7 +6,8 @@ export interface Scale {
   readonly ticks: readonly number[];
 }
 
-const STEPS = [1, 2, 2.5, 5, 10];
+/** No quarters: a tick such as 1.25 s would be written as 1.3 s. */
+const STEPS = [1, 2, 5, 10];
 
 /** Make a linear scale whose ends are round; equal ends are set apart. */
 export function linearScale(low: number, high: number, from: number, to: number, most = 6): Scale {
