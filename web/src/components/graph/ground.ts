@@ -195,8 +195,8 @@ function paintTitle(
   taken: Box[],
 ): boolean {
   const [middle, center] = toScreen(view, circle.x, circle.y);
-  const size = Math.round(Math.max(10.5, Math.min(15, 8 + radius / 14)));
-  const inside = !circle.isOpen && radius >= 30;
+  const size = Math.round(Math.max(10, Math.min(15, 8 + radius / 14)));
+  const inside = !circle.isOpen && radius >= 24;
   context.font = `${circle.isOpen ? 560 : 600} ${size}px ${palette.font}`;
   const width = inside ? 1.66 * radius : circle.isOpen ? Math.max(150, 1.9 * radius) : 150;
   const most = inside ? Math.max(1, Math.min(4, Math.floor((1.1 * radius) / (size * 1.25)))) : 1;

@@ -20,6 +20,11 @@ describe("lines", () => {
     expect(breakLines("甲乙丙丁、戊", 40, 9, measure).lines).toEqual(["甲乙丙", "丁、戊"]);
   });
 
+  it("are never wider than the room, whatever the word", () => {
+    const { lines } = breakLines("Donaudampfschifffahrt Linz", 80, 2, measure);
+    expect(lines).toEqual(["Donauda…", "Linz"]);
+  });
+
   it("tell how wide the widest is", () => {
     expect(breakLines("one two three", 80, 2, measure).width).toBe(70);
   });

@@ -42,7 +42,7 @@ function layLines(text: string, room: number, most: number, measure: Measure): s
       continue;
     }
     if (lines.length === most - 1) return [...lines, shorten(`${line}${piece}`, fits)];
-    lines.push(line.trimEnd());
+    lines.push(fits(line) ? line.trimEnd() : shorten(line, fits));
     line = piece;
   }
   return [...lines, fits(line) ? line.trimEnd() : shorten(line, fits)];

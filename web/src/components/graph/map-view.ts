@@ -84,6 +84,7 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
     nodeReducer: (id, data) => dressNode(id, data, palette, emphasis),
     edgeReducer: (id, data) => dressEdge(id, data, palette, emphasis),
   });
+  pickOnlyAtRest(sigma);
   sigma.on("beforeRender", () => {
     written.length = 0;
   });
@@ -246,6 +247,16 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
 
 function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D | null {
   return canvas.getContext("2d");
+}
+
+/** Leave out what is below the mouse while it drags: to know it, sigma reads back from the graphics
+ * card, and the whole page waits for that, at every move.
+ */
+function pickOnlyAtRest(sigma: Sigma<NodeData, EdgeData>): void {
+  const picking = sigma as unknown as { getNodeAtPosition?: (at: unknown) => string | null };
+  const pick = picking.getNodeAtPosition?.bind(sigma);
+  const captor = sigma.getMouseCaptor();
+  if (pick) picking.getNodeAtPosition = (at) => (captor.isMoving ? null : pick(at));
 }
 
 /** Empty a layer, and give it the size of the view. */
