@@ -1,8 +1,8 @@
 """Take the pictures of docs/screenshots: every page, in both languages and both colours.
 
 Run it after a change that shows: `python3 scripts/build_screenshots.py`, or with the names of those
-to take, as `ask evaluation`. It needs the built pages, Chromium, and fonts for Chinese. A server of its own gets the demo's documents as a person would
-send them.
+to take, as `ask evaluation`. It needs the built pages, Chromium, and fonts for Chinese. A server of
+its own gets the demo's documents as a person would send them.
 """
 
 from __future__ import annotations
