@@ -201,6 +201,7 @@ export const en = {
     report: "Read the report",
     outdated: "Documents have changed since these communities were found.",
     renew: "Find them anew",
+    communityGone: "That community is not there any more. Here are all there are.",
     expand: "Add neighbours",
     expandMore: (n: string) => `Add neighbours (+${n} more)`,
     collapse: "Remove neighbours",

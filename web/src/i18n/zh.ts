@@ -191,6 +191,7 @@ export const zh: Messages = {
     report: "阅读报告",
     outdated: "这些社区划分之后，文档有变化。",
     renew: "重新划分",
+    communityGone: "该社区已不存在。这里是全部社区。",
     expand: "添加邻居",
     expandMore: (n) => `添加邻居（还有 ${n} 个）`,
     collapse: "移除邻居",

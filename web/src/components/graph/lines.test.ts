@@ -20,6 +20,13 @@ describe("lines", () => {
     expect(breakLines("甲乙丙丁、戊", 40, 9, measure).lines).toEqual(["甲乙丙", "丁、戊"]);
   });
 
+  it("break after the stops between names of any script", () => {
+    expect(breakLines("Heron、Kestrel、苍鹭", 100, 3, measure).lines).toEqual([
+      "Heron、",
+      "Kestrel、苍鹭",
+    ]);
+  });
+
   it("are never wider than the room, whatever the word", () => {
     const { lines } = breakLines("Donaudampfschifffahrt Linz", 80, 2, measure);
     expect(lines).toEqual(["Donauda…", "Linz"]);

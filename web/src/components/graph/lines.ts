@@ -7,7 +7,7 @@ export interface Measure {
 
 /** A Chinese character with the stops after it, which begin no line; or a word. */
 const PIECES =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}][^\s\p{L}\p{N}]*|[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+\s*/gu;
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}][^\s\p{L}\p{N}]*|[^\s、，\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+[、，]*\s*|[、，]+/gu;
 const MOST_KEPT = 2_000;
 const kept = new Map<string, Lines>();
 

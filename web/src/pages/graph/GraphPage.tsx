@@ -38,7 +38,18 @@ export default function GraphPage() {
   }, [title]);
   const overview = session.atlas.overview.value;
   const error = session.atlas.error.value;
-  if (!overview && error) return <ErrorState error={error} retry={session.restart} />;
+  if (!overview && error) {
+    return (
+      <div class="stack">
+        <ErrorState error={error} retry={session.restart} />
+        {isFiltering(asked.value.filter) && (
+          <p>
+            <Button onClick={() => ask(NO_FILTER)}>{words.clearFilter}</Button>
+          </p>
+        )}
+      </div>
+    );
+  }
   if (!overview) return <Skeleton label={words.drawing} lines={6} />;
   if (overview.levels.length === 0) {
     return (

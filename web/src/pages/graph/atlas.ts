@@ -1,7 +1,7 @@
 /** What is known of the map so far: the overview, communities that were opened, entities found. */
 
 import { signal } from "@preact/signals";
-import { api, type Shapes, take } from "../../api/client";
+import { ApiError, api, type Shapes, take } from "../../api/client";
 import type { Filter } from "./asked";
 import type { Ring } from "./opening";
 import type { Line } from "./standing";
@@ -92,10 +92,10 @@ export class Atlas {
     }
   }
 
-  /** Load what is in a community, once for each number of entities. */
-  async open(id: string, limit: number): Promise<void> {
+  /** Load what is in a community, once for each number of entities; tell whether it is there. */
+  async open(id: string, limit: number): Promise<boolean> {
     const known = this.limits.get(id) ?? 0;
-    if (known >= limit || this.loading.has(id)) return;
+    if (known >= limit || this.loading.has(id)) return true;
     this.loading.add(id);
     try {
       const found = await take(
@@ -116,10 +116,12 @@ export class Atlas {
       this.touch();
     } catch (error) {
       this.limits.set(id, limit); // once told is enough: whoever retries begins anew
+      if (error instanceof ApiError && error.status === 404) return false;
       this.fail(error);
     } finally {
       this.loading.delete(id);
     }
+    return true;
   }
 
   /** Add the strongest neighbours of an entity that are not drawn. Throws ApiError. */

@@ -3,6 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Viewport } from "../../components/graph/ground";
+import { t } from "../../i18n";
+import { announce } from "../../state/announcements";
 import { workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { ask, asked, type Filter } from "./asked";
@@ -127,7 +129,12 @@ export function useSession(isTable: boolean): Session {
   // The community that the address names may have been asked for with more entities.
   useEffect(() => {
     if (!community) return;
-    void atlas.open(community, limit);
+    void atlas.open(community, limit).then((isThere) => {
+      if (isThere || asked.peek().community !== community) return;
+      // Communities found anew have other names: an old address leads above all of them.
+      announce(t.value.graph.communityGone);
+      ask({ c: null, at: null }, { replace: true });
+    });
   }, [atlas, community, limit]);
 
   const chain = community ? atlas.chain(community).map(({ id }) => id) : [];
