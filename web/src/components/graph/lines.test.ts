@@ -21,7 +21,7 @@ describe("lines", () => {
   });
 
   it("break after the stops between names of any script", () => {
-    expect(breakLines("Heron、Kestrel、苍鹭", 100, 3, measure).lines).toEqual([
+    expect(breakLines("Heron、Kestrel、苍鹭", 104, 3, measure).lines).toEqual([
       "Heron、",
       "Kestrel、苍鹭",
     ]);
