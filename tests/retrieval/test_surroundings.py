@@ -20,7 +20,6 @@ from knotwork.retrieval.basic import Bm25Retriever
 from knotwork.retrieval.entities import MOST_ENTITIES, read_surroundings
 from knotwork.retrieval.reports import (
     StoredReports,
-    ancestors,
     find_communities,
     holds_written_reports,
 )
@@ -194,11 +193,6 @@ def test_there_is_nothing_to_find_without_communities(store):
 
     assert find_communities("What are the main themes?", store=Plain(), most=3) == []
     assert StoredReports(Plain()).reports(["6"]) == {}
-
-
-def test_ancestors_go_up_to_the_top(grouped):
-    above = ancestors(["3" * 16, "2" * 16, "5" * 16], grouped.communities)
-    assert above == {"3" * 16: ["1" * 16], "2" * 16: []}
 
 
 def test_a_written_report_is_told_from_extractive_ones(grouped):
