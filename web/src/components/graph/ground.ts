@@ -40,6 +40,8 @@ export interface Viewport {
   scale: number;
   width: number;
   height: number;
+  /** Pixels around it that are painted too. */
+  margin?: number;
 }
 
 export interface Lit {
@@ -72,12 +74,9 @@ export function toMap(view: Viewport, left: number, top: number): [number, numbe
 
 function isInView(view: Viewport, circle: Circle): boolean {
   const [left, top] = toScreen(view, circle.x, circle.y);
-  const radius = circle.radius * view.scale;
+  const reach = circle.radius * view.scale + (view.margin ?? 0);
   return (
-    left + radius > 0 &&
-    left - radius < view.width &&
-    top + radius > 0 &&
-    top - radius < view.height
+    left + reach > 0 && left - reach < view.width && top + reach > 0 && top - reach < view.height
   );
 }
 

@@ -15,6 +15,7 @@ import {
   toMap,
   type Viewport,
 } from "./ground";
+import { openStamp } from "./stamp";
 import type { Drawing, DrawnEdge, DrawnNode, Emphasis, GraphView, ViewEvents } from "./view";
 
 export interface MapEvents extends ViewEvents {
@@ -102,13 +103,17 @@ export function openMapView(container: HTMLElement, radius: number, events: MapE
     return { x: middle.x, y: middle.y, scale: 100 / (right.x - middle.x), width, height };
   };
 
+  const stamp = openStamp();
   const paint = () => {
     const view = viewport();
     const floor = prepare(layers.ground, view);
     if (floor) {
-      paintGround(floor, view, ground, palette, lit);
-      // Below the nodes: a layer of their own would cost as much again for every frame.
-      paintTitles(floor, view, ground, palette, lit);
+      const looks = [ground, palette, lit.hovered, lit.chosen, lit.isQuiet];
+      stamp(floor, view, looks, (context, shown) => {
+        paintGround(context, shown, ground, palette, lit);
+        // Below the nodes: a layer of their own would cost as much again for every frame.
+        paintTitles(context, shown, ground, palette, lit);
+      });
     }
     paintRing(view);
   };
