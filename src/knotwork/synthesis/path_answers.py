@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Chunk, Evidence, GraphPath, Hop, Span, Usage
-from knotwork.retrieval.paths.statements import are_statements
+from knotwork.retrieval.paths.statements import find_statements
 from knotwork.stores.base import Store
 from knotwork.synthesis.citing import cite_sentences, gap_before_mark
 from knotwork.synthesis.messages import also_reached
@@ -23,11 +23,11 @@ _SEPARATORS = {"en": ", ", "zh": "、"}
 
 def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
     """Return the path that most likely answers, if its probability is at least ``least``."""
-    for path in evidence.paths[:1]:
-        probability = path.scores.get("probability", 0.0)
-        if path.answers and probability >= max(least, LEAST_PROBABILITY):
-            return path
-    return None
+    path = next(iter(evidence.paths), None)
+    if path is None or not path.answers:
+        return None
+    probability = path.scores.get("probability", 0.0)
+    return path if probability >= max(least, LEAST_PROBABILITY) else None
 
 
 def compose_path_answer(
@@ -45,10 +45,11 @@ def compose_path_answer(
     Names that are cited come first, each with the marks of its hops; all others over the same
     relations behind them. At most twice ``settings.max_sentences`` are cited: hops are short.
     """
-    cited = _Cited(store, most=2 * settings.max_sentences)
+    walks = (path.hops, *path.walks)
+    cited = _Cited(walks, store, most=2 * settings.max_sentences)
     told = [
         (name, numbers)
-        for name, hops in zip(path.answers, (path.hops, *path.walks), strict=False)
+        for name, hops in zip(path.answers, walks, strict=False)
         if (numbers := cited.cite(hops))
     ]
     if not told:
@@ -88,8 +89,10 @@ def _tell(told: list[tuple[str, tuple[int, ...]]], answers: Iterable[str], langu
 class _Cited:
     """The sentences that state hops, numbered from 1 in the order in which they are needed."""
 
-    def __init__(self, store: Store, *, most: int) -> None:
-        self._store = store
+    def __init__(self, walks: Iterable[Iterable[Hop]], store: Store, *, most: int) -> None:
+        chunks = store.documents.chunks({hop.chunk_id for hops in walks for hop in hops})
+        stating = find_statements(chunks.values(), store)
+        self._chunks = {key: chunk for key, chunk in chunks.items() if key in stating}
         self._most = most
         self._numbers: dict[tuple[str, Span], int] = {}
         self.sentences: list[Selected] = []
@@ -99,18 +102,13 @@ class _Cited:
         stated, or there would be too many.
         """
         stated = [(hop.chunk_id, hop.span) for hop in hops]
-        chunks = self._store.documents.chunks({chunk_id for chunk_id, _ in stated})
         found = [
-            (chunks[chunk_id], sentence)
+            (self._chunks[chunk_id], sentence)
             for chunk_id, span in stated
-            if span is not None and chunk_id in chunks
-            for sentence in _sentence_of(chunks[chunk_id], span)
+            if span is not None and chunk_id in self._chunks
+            for sentence in _sentence_of(self._chunks[chunk_id], span)
         ]
-        if (
-            len(found) < len(stated)
-            or not stated
-            or not are_statements((chunk for chunk, _ in found), self._store)
-        ):
+        if len(found) < len(stated) or not stated:
             return ()
         new = dict.fromkeys(k for c, s in found if (k := (c.id, s)) not in self._numbers)
         if len(self.sentences) + len(new) > self._most:

@@ -30,7 +30,7 @@ from knotwork.retrieval.paths.enumeration import Bounds
 from knotwork.retrieval.paths.precise import PreciseRanker
 from knotwork.retrieval.paths.regularity import Regularity
 from knotwork.retrieval.paths.search import DEFAULT_BOUNDS, Candidates, find_candidates
-from knotwork.retrieval.paths.statements import are_statements
+from knotwork.retrieval.paths.statements import find_statements
 from knotwork.stores.base import Capability, Store
 
 Stages = Literal["none", "coarse", "both"]
@@ -108,7 +108,8 @@ class PathsRetriever:
         """
         led = max((path.scores.get("probability", 0.0) for path in paths), default=0.0)
         chunks = [hit.chunk for hit in hits[:READ_HITS]]
-        return led if chunks and are_statements(chunks, self._store) else told
+        stating = find_statements(chunks, self._store)
+        return led if chunks and all(chunk.id in stating for chunk in chunks) else told
 
     def _part(self, paths: Sequence[GraphPath]) -> tuple[list[GraphPath], list[GraphPath]]:
         """Part paths over a vocabulary of relations from others, which are worth less."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from knotwork.records import GRAPH_URI, Chunk
 from knotwork.stores.base import Store
 from knotwork.stores.queries import StoresPropertyGraphs
 
 
-def are_statements(chunks: Iterable[Chunk], store: Store) -> bool:
-    """Tell whether all of these chunks state an imported graph, line by line."""
+def find_statements(chunks: Collection[Chunk], store: Store) -> set[str]:
+    """Return the ids of those of these chunks that state an imported graph, line by line."""
     if not isinstance(store, StoresPropertyGraphs) or not store.property_graphs.names():
-        return False
+        return set()
     documents = store.documents.documents({chunk.document_id for chunk in chunks})
-    return all(document.uri.startswith(GRAPH_URI) for document in documents.values())
+    stating = {key for key, document in documents.items() if document.uri.startswith(GRAPH_URI)}
+    return {chunk.id for chunk in chunks if chunk.document_id in stating}
