@@ -13,7 +13,7 @@ from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.mentions import mentions_by_sentence
 from knotwork.retrieval.question import Question, rarity, read_question
 from knotwork.retrieval.steps.asking import WAYS, ask_parts, require_model
-from knotwork.retrieval.steps.searching import DEPTH, cut_evidence
+from knotwork.retrieval.steps.searching import DEPTH, cut_evidence, search_deep
 from knotwork.retrieval.steps.splitting import BLANK, NUMBER, Plan, split_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
@@ -70,7 +70,7 @@ class Decompose:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence of the question, with what its parts found worked in."""
-        own = self._base.retrieve(Query(query.text, max(DEPTH, query.k)))
+        own = search_deep(self._base, query)
         question = read_question(
             query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS
         )

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.records import ALIAS_RELATION, EdgeType, Evidence, Query
+from knotwork.records import ALIAS_RELATION, EdgeType, Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.question import read_question
 from knotwork.retrieval.steps.asking import ask_words, require_model
-from knotwork.retrieval.steps.searching import search_also
+from knotwork.retrieval.steps.searching import search_also, search_deep
 from knotwork.retrieval.things import read_things_of
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
@@ -71,6 +72,7 @@ class Expand:
         """Return the evidence of the question and of its expansion."""
         words: list[str] = []
         notes: tuple[str, ...] = ()
+        own = search_deep(self._base, query)
         if self._model is not None:
             try:
                 words += ask_words(query.text, self._model)
@@ -79,18 +81,17 @@ class Expand:
         if self._by in {"graph", "both"}:
             words += self._related_names(query.text)
         if self._by in {"feedback", "both"}:
-            words += self._telling_words(query)
+            words += self._telling_words(query.text, own.hits[:FEEDBACK_HITS])
         words = list(dict.fromkeys(words))[: self._terms]
         text = f"{query.text} {' '.join(words)}"
         texts = [(text, self._weight)] if words else []
-        evidence = search_also(self._base, query, texts, label=self.name)
+        evidence = search_also(self._base, own, query, texts, label=self.name)
         trace = (f"Searched also by: {', '.join(words)}.",) if words else ()
         return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
 
-    def _telling_words(self, query: Query) -> list[str]:
+    def _telling_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
         """Return words of the best passages, the most telling first."""
-        hits = self._base.retrieve(Query(query.text, FEEDBACK_HITS)).hits
-        asked = set(content_terms(query.text))
+        asked = set(content_terms(text))
         total = sum(max(hit.score, 0.0) for hit in hits) or 1.0
         shares: defaultdict[str, float] = defaultdict(float)
         holders: Counter[str] = Counter()

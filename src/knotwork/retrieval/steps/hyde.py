@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.records import Evidence, Query
+from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.steps.asking import WAYS, ask_passage, require_model
-from knotwork.retrieval.steps.searching import search_also
+from knotwork.retrieval.steps.searching import search_also, search_deep
 from knotwork.stores.base import Store
 
 SENTENCES = 3
@@ -58,24 +59,26 @@ class Hyde:
         """Return the evidence of the question and of a passage that may answer it."""
         notes: tuple[str, ...] = ()
         passage = ""
+        own = search_deep(self._base, query)
         if self._model is not None:
             try:
                 passage = ask_passage(query.text, self._model)
             except ModelError as error:
                 notes = (f"No passage was imagined: {error.message}",)
         else:
-            passage = self._from_index(query.text)
+            passage = _answer_from(query.text, own.hits[:SENTENCES])
         texts = [(passage, self._weight)] if passage else []
-        evidence = search_also(self._base, query, texts, label=self.name)
+        evidence = search_also(self._base, own, query, texts, label=self.name)
         trace = (f"Searched also by: {passage}",) if passage else ()
         return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
 
-    def _from_index(self, text: str) -> str:
-        hits = self._base.retrieve(Query(text, SENTENCES)).hits
-        sentences = []
-        for hit in hits:
-            for span, _ in hit.sentences[:1]:
-                start = hit.chunk.span.start
-                sentences.append(hit.chunk.text[span.start - start : span.end - start])
-        statement = _ASKING.sub("", text).rstrip(" ?？")
-        return " ".join([statement, *sentences]) if sentences else ""
+
+def _answer_from(text: str, hits: Sequence[Hit]) -> str:
+    """Return a question as a statement, and the sentence of each hit that answers it best."""
+    sentences = []
+    for hit in hits:
+        for span, _ in hit.sentences[:1]:
+            start = hit.chunk.span.start
+            sentences.append(hit.chunk.text[span.start - start : span.end - start])
+    statement = _ASKING.sub("", text).rstrip(" ?？")
+    return " ".join([statement, *sentences]) if sentences else ""

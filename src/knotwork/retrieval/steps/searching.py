@@ -13,20 +13,22 @@ DEPTH = 30
 """Hits asked for each text, at least."""
 
 
-def search_also(
-    base: Retriever, query: Query, texts: Sequence[tuple[str, float]], *, label: str
-) -> Evidence:
-    """Return what a retriever finds for a question and for further texts, each with its weight.
+def search_deep(base: Retriever, query: Query) -> Evidence:
+    """Return what a retriever finds for a question, deep enough to be fused with other searches."""
+    return base.retrieve(Query(query.text, max(DEPTH, query.k)))
 
-    The question itself has the weight 1. A hit has the weighted sum of its scores, each in units of
-    the best of its search, on the scale of the question's own scores.
+
+def search_also(
+    base: Retriever, own: Evidence, query: Query, texts: Sequence[tuple[str, float]], *, label: str
+) -> Evidence:
+    """Return what was found for a question, joined to what is found for further weighted texts.
+
+    ``own`` is from :func:`search_deep`, and has the weight 1. A hit has the weighted sum of its
+    scores, each in units of the best of its search, on the scale of the question's own scores.
     """
-    depth = max(DEPTH, query.k)
-    own = base.retrieve(Query(query.text, depth))
     found = [(base.name, 1.0, own)]
     for text, weight in texts:
-        evidence = base.retrieve(Query(text, depth))
-        found.append((label, weight, evidence))
+        found.append((label, weight, search_deep(base, replace(query, text=text))))
     if len(found) == 1:
         return cut_evidence(own, query)
     best = max((hit.score for hit in own.hits), default=1.0)
