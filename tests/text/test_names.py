@@ -102,6 +102,14 @@ def test_candidates_of_chinese_are_substrings() -> None:
     assert "中" not in forms
 
 
+def test_chinese_candidates_begin_and_end_at_borders() -> None:
+    text = "用Python研究生命起源"
+    borders = {0, 1, 7, 9, 11, 13}  # 用|Python|研究|生命|起源
+    forms = {form for form, _ in name_candidates(text, borders=borders)}
+    assert {"研究", "生命", "研究生命", "生命起源", "python", "python研究"} <= forms
+    assert not {"究生", "研究生", "命起源"} & forms
+
+
 @given(st.text(alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), max_size=30))
 def test_simplifying_keeps_offsets_and_is_idempotent(text: str) -> None:
     simple = simplify(text)

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-from knotwork.text.terms import STOP_WORDS, _terms_of_token, content_terms, query_terms, terms
+from knotwork.text.terms import (
+    STOP_WORDS,
+    _terms_of_token,
+    content_terms,
+    held_terms,
+    query_terms,
+    terms,
+)
 
 _STARTS = ["cl", "tr", "sk", "pr", "gl", "dw", "br"]
 _MIDDLES = ["apt", "owl", "imm", "ers", "und", "eck"]
@@ -142,6 +149,28 @@ def test_terms_hold_no_separator_and_do_not_depend_on_composition(text: str) -> 
 @given(st.text(alphabet=st.characters(whitelist_categories=["Lu", "Ll"], max_codepoint=0x24F)))
 def test_latin_text_is_the_same_decomposed(text: str) -> None:
     assert terms(unicodedata.normalize("NFD", text)) == terms(text)
+
+
+_PIECES = [
+    "北京市",
+    "中華民國",
+    "北",
+    "东京タワー",
+    "U.S.",
+    "running",
+    "3.5",
+    "Łódź",
+    "，",
+    " ",
+    "x" * 70,
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=8), st.sets(st.sampled_from(_PIECES)))
+def test_held_terms_are_the_wanted_ones_among_all(parts: list[str], asked: set[str]) -> None:
+    text = "".join(parts)
+    wanted = {"京", "北京市", "市中", *(term for part in asked for term in terms(part))}
+    assert held_terms(text, wanted) == wanted.intersection(terms(text))
 
 
 @given(st.lists(st.sampled_from(["Alpha", "东京塔", "3.5", "don't", "é"]), max_size=6))

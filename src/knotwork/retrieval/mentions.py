@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping
 
 from knotwork.records import Chunk, Span
 from knotwork.stores.base import Store
+from knotwork.text.characters import HAN
 from knotwork.text.names import STOP_NAMES, name_candidates
+from knotwork.text.segmentation import segment
 
 OWN_PAGE = 0.95
 """Aboutness from which an entity is what the chunk is about: it leads nowhere else."""
 
 SHORT_NAME_WORDS = 3
 SHORT_NAME_HAN = 5
+
+_HAN = re.compile(f"[{HAN}]")
 
 
 def mentions_by_sentence(
@@ -58,14 +63,25 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
     """Return what may be a short name in any case, with where it stands in the document.
 
     Longer names are written with capitals, or are words of a Chinese segmentation, and were found
-    when the chunk was indexed.
+    when the chunk was indexed. Chinese names begin and end where words do: this leaves a quarter
+    of the sequences of characters, and none that only two neighbouring words make together.
     """
     text, start = chunk.text, chunk.span.start
+    candidates = name_candidates(
+        text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=_word_borders(text)
+    )
     return {
         form: span.start + start
-        for form, span in name_candidates(text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN)
+        for form, span in candidates
         if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
     }
+
+
+def _word_borders(text: str) -> frozenset[int] | None:
+    """Return where the words of a text begin and end, if it has Chinese ones."""
+    if not _HAN.search(text):
+        return None
+    return frozenset(place for word in segment(text) for place in (word.start, word.end))
 
 
 def _has_loose_end(text: str, span: Span) -> bool:

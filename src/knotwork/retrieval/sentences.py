@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from knotwork.records import Chunk, Span
 from knotwork.retrieval.features import Features
 from knotwork.retrieval.question import Question
-from knotwork.text.terms import terms
+from knotwork.text.terms import held_terms
 
 SHOWN_SENTENCES = 3
 
@@ -22,17 +23,17 @@ def sentence_coverage(
     places = {term: index for index, term in enumerate(question.terms)}
     found: dict[str, list[NDArray[np.bool_]]] = {}
     for chunk_id, chunk in chunks.items():
-        above = terms(chunk.context)
+        above = held_terms(chunk.context, places.keys())
         found[chunk_id] = [
-            _mask([*above, *terms(chunk.sentence_text(number))], places)
+            _mask(above | held_terms(chunk.sentence_text(number), places.keys()), places)
             for number in range(len(chunk.sentences))
         ]
     return found
 
 
-def _mask(found: list[str], places: Mapping[str, int]) -> NDArray[np.bool_]:
+def _mask(found: AbstractSet[str], places: Mapping[str, int]) -> NDArray[np.bool_]:
     mask = np.zeros(len(places), dtype=np.bool_)
-    mask[[places[term] for term in found if term in places]] = True
+    mask[[places[term] for term in found]] = True
     return mask
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 from html import unescape
 from itertools import pairwise
@@ -159,12 +159,17 @@ def normal_form(name: str) -> str:
 
 
 def name_candidates(
-    text: str, *, max_words: int = MAX_WORDS, max_han: int = MAX_HAN
+    text: str,
+    *,
+    max_words: int = MAX_WORDS,
+    max_han: int = MAX_HAN,
+    borders: Container[int] | None = None,
 ) -> Iterator[tuple[str, Span]]:
     """Yield every normal form that a name inside ``text`` may have, with where it stands.
 
     These are the sequences of up to ``max_words`` words and of two to ``max_han`` Han characters,
-    each form once. A stop word alone is no name, unless written in capitals in a text that is not.
+    each form once; where ``borders`` are given, a Han character begins or ends a name only at
+    these offsets. A stop word alone is no name, unless written in capitals in a text that is not.
     """
     tokens = _tokens(text)
     glues = [
@@ -174,6 +179,8 @@ def name_candidates(
     shouted = text.isupper()
     seen: set[str] = set()
     for first, opening in enumerate(tokens):
+        if opening.han and not _is_border(opening.start, borders):
+            continue
         if opening.inner in _NEVER_FIRST and first + 1 < len(tokens) and glues[first]:
             # The same names start one word later; a stop word behind it is the exception.
             following = tokens[first + 1].final
@@ -193,12 +200,16 @@ def name_candidates(
                 break
             form = prefix + token.final
             prefix += token.inner + (glues[last] if last < len(glues) else "")
-            if form in seen:
+            if form in seen or (token.han and not _is_border(token.end, borders)):
                 continue
             if last == first and not _names_alone(form, text[token.start : token.end], shouted):
                 continue
             seen.add(form)
             yield form, Span(opening.start, token.end)
+
+
+def _is_border(place: int, borders: Container[int] | None) -> bool:
+    return borders is None or place in borders
 
 
 def _names_alone(form: str, surface: str, shouted: bool) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from itertools import chain, product
 from threading import Lock
@@ -92,6 +93,27 @@ def terms(text: str) -> list[str]:
             found.extend(_terms_of_token(token))
         else:
             found.append(_strip_accents(token))
+    return found
+
+
+def held_terms(text: str, wanted: AbstractSet[str]) -> set[str]:
+    """Return those of the ``wanted`` terms that :func:`terms` finds in ``text``.
+
+    Chinese text is cut into words only where the characters of a wanted word stand in it.
+    """
+    folded = _fold(text)
+    found: set[str] = set()
+    for token in _TOKEN.findall(folded):
+        if _CJK_CHARACTER.match(token):
+            near = {term for term in wanted if term in token and len(term) > 1}
+            pairs = {term for term in near if len(term) == 2}
+            found |= pairs if len(token) > 1 else wanted & {token}
+            if near > pairs:
+                found |= near.intersection(_terms_of_run(token))
+        elif len(token) <= _LONGEST_WORD:
+            found.update(term for term in _terms_of_token(token) if term in wanted)
+        elif (whole := _strip_accents(token)) in wanted:
+            found.add(whole)
     return found
 
 
