@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 
+from knotwork.agents.prompting import fill_prompt, make_harmless
 from knotwork.agents.state import AgentState, Move, Planner
 from knotwork.errors import ModelError, Unparsable
-from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, Message
+from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.checked import complete_checked
 from knotwork.inference.estimates import count_request
 from knotwork.records import Evidence
@@ -21,8 +20,6 @@ OUTPUT_TOKENS = 120
 STEP_WEIGHT = 0.8
 SHOWN_HITS = 4
 SHOWN_CHARACTERS = 240
-_BLANK = re.compile(r"\{(\w+)\}")
-_TAG = re.compile(r"</?\s*(question|context|facts|text|memory|points|reports)\s*>", re.IGNORECASE)
 _LINE = re.compile(
     r"^\W*search\s*[|｜]\s*([\w+-]+)\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE
 )
@@ -94,17 +91,6 @@ def parse_move(reply: ChatReply, state: AgentState) -> Move | None:
     return Move(tool, found[2].strip().strip("\"'“”"), "chosen by the model", STEP_WEIGHT)
 
 
-def make_harmless(text: str) -> str:
-    """Return a text without what means something in a prompt."""
-    return _TAG.sub(r"(\1)", text)
-
-
-def fill_prompt(task: str, language: str, blanks: Mapping[str, str]) -> tuple[Message, ...]:
-    """Return the messages of a prompt in a language, English where there is none in it."""
-    instructions, body = _read(task, "zh" if language == "zh" else "en")
-    return Message("system", _fill(instructions, blanks)), Message("user", _fill(body, blanks))
-
-
 def _show(evidence: Evidence) -> str:
     lines = []
     for hit in evidence.hits[:SHOWN_HITS]:
@@ -117,14 +103,3 @@ def _show(evidence: Evidence) -> str:
         lines.append(f"{chunk.document_title}: {text}")
     lines += [f"rows: {[list(row) for row in result.rows[:5]]}" for result in evidence.results]
     return "\n".join(lines) or "nothing"
-
-
-def _fill(text: str, blanks: Mapping[str, str]) -> str:
-    return _BLANK.sub(lambda match: blanks.get(match[1], match[0]), text)
-
-
-@cache
-def _read(task: str, language: str) -> tuple[str, str]:
-    path = files("knotwork.agents") / "prompts" / f"{task}.{language}.txt"
-    instructions, _, body = path.read_text("utf-8").partition("\n---\n")
-    return instructions.strip(), body.strip()

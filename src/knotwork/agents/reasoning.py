@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork.agents.model_planning import fill_prompt, make_harmless
+from knotwork.agents.prompting import fill_prompt, make_harmless
 from knotwork.errors import ModelError, Unparsable
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
