@@ -69,6 +69,22 @@ def test_on_a_phone_an_answer_and_its_passage_fit(visitor):
     visit.check_access()
 
 
+def test_a_question_goes_on_from_the_answer_before_it(visit):
+    page = visit.open(PAGE)
+    ask(page, "Who is Oriane Keld?")
+    page.get_by_role("button", name="Ask further").click()
+    before = page.get_by_role("region", name="What this goes on from")
+    before.get_by_role("link", name="Who is Oriane Keld?").wait_for()
+    visit.check_access()
+    ask(page, "Where was she born?")
+    page.get_by_text("Understood as: Where was Oriane Keld born?").wait_for()
+    visit.check_access()
+    page.reload()
+    page.get_by_text("Understood as: Where was Oriane Keld born?").wait_for()
+    page.get_by_role("button", name="Begin anew").click()
+    before.wait_for(state="detached")
+
+
 def test_why_and_the_earlier_questions_are_told(visit):
     page = visit.open(PAGE)
     ask(page, QUESTION)

@@ -70,6 +70,41 @@ def test_a_completion_has_citations_as_marks_and_as_annotations(sdk):
     assert done.usage.total_tokens == done.usage.prompt_tokens + done.usage.completion_tokens == 0
 
 
+BEFORE = [
+    {"role": "system", "content": "You are helpful."},
+    {"role": "user", "content": "Who is Oriane Keld?"},
+    {"role": "assistant", "content": "Oriane Keld is an instrument maker. [1]"},
+]
+
+
+def ask_alone(sdk):
+    asked = [{"role": "user", "content": "Where was Oriane Keld born?"}]
+    return sdk.chat.completions.create(model="open", messages=asked).choices[0].message.content
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_question_may_lean_on_the_messages_before_it(sdk, streams):
+    asked = [*BEFORE, {"role": "user", "content": "Where was she born?"}]
+    done = sdk.chat.completions.create(model="open", messages=asked, stream=streams)
+    if streams:
+        text = "".join(c.choices[0].delta.content or "" for c in done if c.choices)
+    else:
+        text = done.choices[0].message.content
+        assert "Understood as: Where was Oriane Keld born?" in done.knotwork["notes"]
+    assert text == ask_alone(sdk)
+
+
+def test_only_the_last_turns_and_their_beginnings_are_read(sdk):
+    long = [
+        {"role": role, "content": "Nothing of note. " * 2_000}
+        for _ in range(40)
+        for role in ("user", "assistant")
+    ]
+    asked = [*long, *BEFORE, {"role": "user", "content": "Where was she born?"}]
+    done = sdk.chat.completions.create(model="open", messages=asked)
+    assert done.choices[0].message.content == ask_alone(sdk)
+
+
 def test_a_stream_brings_the_same_text_and_annotations(sdk):
     whole = sdk.chat.completions.create(model="open:bm25", messages=ASKED)
     chunks = list(

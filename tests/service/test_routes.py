@@ -68,6 +68,16 @@ def test_a_stream_tells_stages_then_sources_and_ends_with_the_answer_of_the_plai
     assert {**done, "usage": None} == {**plain, "usage": None}
 
 
+def test_a_question_may_lean_on_turns_before_it(client):
+    turns = [{"question": "Who is Oriane Keld?", "answer": "An instrument maker."}]
+    asked = {"question": "Where was she born?", "turns": turns}
+    told = client.post(f"{OPEN}/ask", json=asked).json()["data"]
+    assert told["question"] == "Where was she born?"
+    assert "Understood as: Where was Oriane Keld born?" in told["notes"]
+    with client.stream("POST", f"{OPEN}/ask/stream", json=asked) as response:
+        assert json.loads(read_events(response)[-1][1])["answer"] == told["answer"]
+
+
 def test_what_is_wrong_before_a_stream_begins_is_told_as_an_error(client):
     asked = {"question": QUESTION, "retriever": "no-such"}
     response = client.post(f"{OPEN}/ask/stream", json=asked)
@@ -231,6 +241,7 @@ def test_retrievers_and_usage_are_told(client):
         ("GET", f"{OPEN}/jobs/none/events", {}, 404, "not_found"),
         ("GET", f"{OPEN}/communities/none", {}, 404, "not_found"),
         ("POST", f"{OPEN}/ask", {"json": {}}, 422, "invalid_request"),
+        ("POST", f"{OPEN}/ask", {"json": {"question": "x", "turns": [{}]}}, 422, "invalid_request"),
         ("POST", f"{OPEN}/ask", {"json": {"question": "  "}}, 422, "invalid_request"),
         ("POST", f"{OPEN}/ask", {"content": b"{"}, 422, "invalid_request"),
         ("POST", f"{OPEN}/ask", {"json": {"question": "x", "mode": "?"}}, 400, "unknown_name"),
@@ -257,6 +268,8 @@ def test_a_workspace_is_made_and_removed_with_all_its_files(client):
     assert made.status_code == 201
     assert (place.path / "neu-北.knot").is_file()
     assert client.get(f"{API}/workspaces/neu-北").json()["data"]["documents"] == 0
+    for companion in ("neu-北.knot.calls", "neu-北.knot.memory", "neu-北.knot-tables"):
+        (place.path / companion).write_bytes(b"")
     assert client.delete(f"{API}/workspaces/neu-北").status_code == 200
     assert not list(place.path.glob("neu*"))
     assert client.get(f"{API}/workspaces/neu-北").status_code == 404

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knotwork.errors import NotPermitted, RequestTooLarge
 from knotwork.records import Answer, Document, Evidence
@@ -17,7 +17,10 @@ from knotwork.synthesis.events import AskEvent
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with all that shapes its answer; ``budget`` is a ceiling, empty for none."""
+    """A question with all that shapes its answer.
+
+    ``budget`` is a ceiling, empty for none; ``turns`` are earlier questions with their answers.
+    """
 
     text: str
     retriever: str | None = None
@@ -26,6 +29,7 @@ class Question:
     expand: bool = False
     use_llm: bool = True
     budget: str = ""
+    turns: tuple[tuple[str, str], ...] = ()
 
 
 def check_question(server: Service, key: AccessKey, question: Question) -> Question:
@@ -46,15 +50,7 @@ def check_question(server: Service, key: AccessKey, question: Question) -> Quest
         return question
     if question.budget and not key.role.covers(KeyRole.ADMIN):
         raise NotPermitted("This server sets the budget of a question.", fix="Leave out `budget`.")
-    return Question(
-        question.text,
-        question.retriever,
-        question.k,
-        question.mode,
-        question.expand,
-        question.use_llm,
-        question.budget or limits.question_budget,
-    )
+    return replace(question, budget=question.budget or limits.question_budget)
 
 
 def ask_events(server: Service, workspace: Workspace, question: Question) -> Iterator[AskEvent]:
@@ -68,6 +64,7 @@ def ask_events(server: Service, workspace: Workspace, question: Question) -> Ite
             expand=question.expand,
             use_llm=question.use_llm,
             budget=question.budget,
+            turns=question.turns,
         ):
             if event.answer is not None:
                 answer = event.answer

@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from knotwork import knowledge_base
+from knotwork.agents.memory.facts import MEMORY_SUFFIX
 from knotwork.config import Settings
 from knotwork.errors import Conflict, InvalidRequest, NotFound
 from knotwork.inference.base import Embedder
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.service.maps.keeping import MAP_SUFFIX, MapKeeper
 from knotwork.service.names import NAME_RULE, is_name
+from knotwork.stores.tables import TABLES_SUFFIX
 
 DEFAULT_WORKSPACE = "default"
 """The name of the one workspace of a server of one index."""
@@ -28,7 +30,10 @@ GRAPHS = "graphs"
 INCOMING = "incoming-"
 """What the names of uploads and evaluations begin with that are not whole yet."""
 
-_COMPANIONS = ("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm", MAP_SUFFIX)
+_COMPANIONS = (
+    *("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm"),
+    *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX),
+)
 
 
 class Workspace:

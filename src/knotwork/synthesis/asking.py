@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -42,7 +42,8 @@ class AskOptions(TypedDict, total=False):
     Without ``use_llm`` (by default it is on) no model takes part. Without ``fallback`` (on) its
     failure is raised, and else noted. ``budget`` is a ceiling of tokens or money, as
     `parse_ceiling` reads it. With ``retry`` (off) the model is asked again for a reply that could
-    not be used.
+    not be used. ``turns`` are earlier questions of the conversation with their answers, the last
+    one last: a question that leans on them is asked so that it stands alone, and a note says how.
     """
 
     mode: str
@@ -52,6 +53,7 @@ class AskOptions(TypedDict, total=False):
     fallback: bool
     budget: str
     retry: bool
+    turns: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Asker:
         wanted = read_mode(options.get("mode", AskMode.AUTO))
         models = self._open(options) if options.get("use_llm", True) else None
         notes: list[str] = []
+        asked, question, said = question, *self._understand(question, models, options)
         mode = self._settle_mode(question, wanted, models, options, notes)
         evidence = sources.search(question)
         if options.get("expand", False) and models is not None:
@@ -97,13 +100,31 @@ class Asker:
                 yield event
             else:
                 usage = replace(event.answer.usage, seconds=time.perf_counter() - started_s)
-                yield replace(event, answer=replace(event.answer, usage=usage))
+                told = (*said, *event.answer.notes)
+                answer = replace(event.answer, question=asked, usage=usage, notes=told)
+                yield replace(event, answer=answer)
 
     def close(self) -> None:
         """Close the file of calls."""
         with self._lock:
             if self._models is not None:
                 self._models.close()
+
+    def _understand(
+        self, question: str, models: _Models | None, options: AskOptions
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return a question that stands alone, and notes on what became of it."""
+        if not options.get("turns"):
+            return question, ()
+        from knotwork.synthesis.conversation import index_names, read_turns, understand
+
+        names = index_names(self._store)
+        turns = read_turns(options["turns"], names)
+        understood = understand(question, turns, names, model=models.keyword if models else None)
+        notes = [understood.note] if understood.note else []
+        if understood.text != question:
+            notes.append(f"Understood as: {understood.text}")
+        return understood.text, tuple(notes)
 
     def _settle_mode(
         self,

@@ -24,7 +24,7 @@ LEAST_SHARE = 0.1
 
 _GAP = "…"
 _MARK = re.compile(r"\[(\d{1,4})\]")
-_TAG = re.compile(r"</?\s*(context|question|facts|reports|points)\s*>", re.IGNORECASE)
+_TAG = re.compile(r"</?\s*(context|question|facts|reports|points|memory)\s*>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -909,6 +909,9 @@ export interface paths {
         /**
          * Complete Chat
          * @description Answer the last question of a conversation, with [1] in the text and annotations for it.
+         *
+         *     Where it leans on the turns before it, as in "and when was it built?", it is understood with
+         *     them; the notes under `knotwork` say how.
          */
         post: operations["complete_chat"];
         delete?: never;
@@ -1115,6 +1118,12 @@ export interface components {
              * @description A name of GET /api/v1/retrievers, or several composed.
              */
             retriever?: string | null;
+            /**
+             * Turns
+             * @description Earlier questions that this one may lean on, with answers, the last one last.
+             * @default []
+             */
+            turns: components["schemas"]["TurnShape"][];
             /**
              * Use Llm
              * @description Whether a language model takes part.
@@ -3194,6 +3203,19 @@ export interface components {
             prompt_tokens: number;
             /** Total Tokens */
             total_tokens: number;
+        };
+        /**
+         * TurnShape
+         * @description An earlier question of a conversation, and its answer.
+         */
+        TurnShape: {
+            /**
+             * Answer
+             * @default
+             */
+            answer: string;
+            /** Question */
+            question: string;
         };
         /**
          * Upload

@@ -291,6 +291,11 @@ export const en = {
   ask: {
     question: "Your question",
     placeholder: "Ask your documents",
+    placeholderFurther: "Ask further",
+    further: "Ask further",
+    before: "What this goes on from",
+    beforeForgotten: "(no longer among the earlier questions: asked alone)",
+    leave: "Begin anew",
     ask: "Ask",
     stop: "Stop",
     again: "Ask again",

@@ -280,6 +280,11 @@ export const zh: Messages = {
   ask: {
     question: "您的问题",
     placeholder: "向您的文档提问",
+    placeholderFurther: "继续提问",
+    further: "继续提问",
+    before: "前面的对话",
+    beforeForgotten: "（已不在历史问题中：将单独提问）",
+    leave: "重新开始",
     ask: "提问",
     stop: "停止",
     again: "重新提问",

@@ -1,6 +1,6 @@
 """Chat completions: the last question of a conversation, answered from a workspace.
 
-Earlier turns are not read: what is asked must stand by itself.
+Earlier turns say what it leans on; they are no sources.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,7 @@ from knotwork.service.openai.shapes import (
     Annotation,
     AssistantMessage,
     ChatCompletion,
+    ChatMessage,
     ChatRequest,
     Choice,
     TokenCounts,
@@ -35,9 +36,13 @@ from knotwork.service.serving import Service
 from knotwork.service.shapes.answers import AnswerShape
 from knotwork.service.streams import EVENT_STREAM, EventStream, begin, keep_alive
 from knotwork.service.workspaces import Workspace
+from knotwork.synthesis.conversation import MOST_TURNS
 from knotwork.synthesis.events import AskEvent, AskEventKind
 
 router = APIRouter(tags=["openai"])
+
+TURN_CHARACTERS = 2_000
+"""Of each question and answer before, as many count."""
 
 _DONE = b"data: [DONE]\n\n"
 _WITHDRAWN = "\n\n(The text so far does not count.)\n\n"
@@ -89,7 +94,11 @@ class _Conversation:
 async def complete_chat(
     request: Request, key: Caller, server: Server, asked: ChatRequest
 ) -> ChatCompletion | Response:
-    """Answer the last question of a conversation, with [1] in the text and annotations for it."""
+    """Answer the last question of a conversation, with [1] in the text and annotations for it.
+
+    Where it leans on the turns before it, as in "and when was it built?", it is understood with
+    them; the notes under `knotwork` say how.
+    """
     name, retriever = split_model(asked.model)
     text = next((m.text for m in reversed(asked.messages) if m.role == "user"), "")
     if not text:
@@ -97,7 +106,10 @@ async def complete_chat(
             "No message of the user has text.", fix='Send {"role": "user", "content": "…"}.'
         )
     options = asked.knotwork
-    question = check_question(server, key, Question(text, retriever, options.k, options.mode))
+    question = Question(
+        text, retriever, options.k, options.mode, turns=tuple(earlier_turns(asked.messages))
+    )
+    question = check_question(server, key, question)
     identifier = f"chatcmpl-{secrets.token_hex(12)}"
     base_url = str(request.base_url)
     talk = _Conversation(asked, name, base_url, identifier, int(time.time()))
@@ -117,6 +129,18 @@ async def complete_chat(
         usage=_count(answer),
         knotwork=AnswerShape.of(answer).model_dump(mode="json"),
     )
+
+
+def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
+    """Return the questions before the last one, each with what was answered, if anything was."""
+    turns: list[tuple[str, str]] = []
+    for message in messages:
+        if message.role == "user" and message.text:
+            turns.append((message.text[:TURN_CHARACTERS], ""))
+        elif message.role == "assistant" and turns:
+            question, answer = turns[-1]
+            turns[-1] = question, f"{answer}\n{message.text}"[:TURN_CHARACTERS].strip()
+    return turns[-1 - MOST_TURNS : -1]
 
 
 async def _stream(

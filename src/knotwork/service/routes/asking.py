@@ -141,4 +141,5 @@ def _question(asked: AskRequest) -> Question:
         asked.expand,
         asked.use_llm,
         asked.budget,
+        tuple((turn.question, turn.answer) for turn in asked.turns),
     )

@@ -47,6 +47,13 @@ class SearchRequest(Asked):
     k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
 
 
+class TurnShape(Asked):
+    """An earlier question of a conversation, and its answer."""
+
+    question: str = Field(max_length=2_000)
+    answer: str = Field("", max_length=20_000)
+
+
 class AskRequest(SearchRequest):
     """Answer a question."""
 
@@ -55,6 +62,11 @@ class AskRequest(SearchRequest):
     use_llm: bool = Field(default=True, description="Whether a language model takes part.")
     budget: str = Field(
         "", max_length=40, description='The most to spend: tokens, as "3k", or money.'
+    )
+    turns: list[TurnShape] = Field(
+        default=[],
+        max_length=20,
+        description="Earlier questions that this one may lean on, with answers, the last one last.",
     )
 
 

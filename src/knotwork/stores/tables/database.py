@@ -56,12 +56,15 @@ class TableShape:
     rows: int
 
 
+TABLES_SUFFIX = "-tables"
+
+
 def tables_path(store_url: str) -> Path | None:
     """Return where the tables beside an index are kept; None for an index in memory."""
     if store_url.startswith("memory:") or "://" in store_url:
         return None
     path = Path(store_url)
-    return path.with_name(path.name + "-tables")
+    return path.with_name(path.name + TABLES_SUFFIX)
 
 
 class TableFile:

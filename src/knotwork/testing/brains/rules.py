@@ -14,6 +14,7 @@ from knotwork.testing.brains.asking import (
     reduce_points,
     route_question,
 )
+from knotwork.testing.brains.conversing import read_told, understand_question
 from knotwork.testing.brains.lines import LineForm
 from knotwork.testing.brains.marks import Assignment, read_assignment
 from knotwork.testing.brains.passages import cite, read_passages
@@ -222,6 +223,7 @@ TASKS: dict[str, Task] = {
     "propose-schema": propose_schema,
     "rate-passages": rate_passages,
     "rate-reports": rate_reports,
+    "read-told": read_told,
     "reduce-points": reduce_points,
     "report-community": report_community,
     "rewrite-question": rewrite_question,
@@ -229,6 +231,7 @@ TASKS: dict[str, Task] = {
     "split-question": split_task,
     "summarise-descriptions": summarise_descriptions,
     "translate-question": translate_question,
+    "understand-question": understand_question,
     "write-questions": write_questions,
 }
 """What a prompt may ask for in its first line, as ``task: NAME``."""

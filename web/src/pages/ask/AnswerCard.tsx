@@ -15,11 +15,14 @@ interface AnswerCardProps {
   open: number;
   onOpen: (number: number) => void;
   onAgain: () => void;
+  /** Goes on from this answer, where that is possible. */
+  onFurther?: () => void;
   children?: ComponentChildren;
 }
 
 /** An answer as it comes: what is done, then its text, then what it rests on. */
-export function AnswerCard({ run, open, onOpen, onAgain, children }: AnswerCardProps) {
+export function AnswerCard(props: AnswerCardProps) {
+  const { run, open, onOpen, onAgain, onFurther, children } = props;
   const words = t.value.ask;
   const answer = run.answer.value;
   const state = run.state.value;
@@ -56,7 +59,7 @@ export function AnswerCard({ run, open, onOpen, onAgain, children }: AnswerCardP
       {(answer || state === "stopped") && (
         <footer class="row between wrap">
           <span class="small faint">{answer ? describe(answer, run) : ""}</span>
-          <span class="row">
+          <span class="row wrap">
             {text && (
               <IconButton
                 icon="copy"
@@ -65,6 +68,11 @@ export function AnswerCard({ run, open, onOpen, onAgain, children }: AnswerCardP
               />
             )}
             <IconButton icon="refresh" label={words.again} onClick={onAgain} />
+            {answer && onFurther && (
+              <Button kind="quiet" icon="further" onClick={onFurther}>
+                {words.further}
+              </Button>
+            )}
             {children}
           </span>
         </footer>

@@ -8,6 +8,7 @@ import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { AnswerCard } from "./AnswerCard";
 import { closeReader, readPlace, readWanted, stepCitation, useRuns, WAYS } from "./address";
+import { Before } from "./Before";
 import "./ask.css";
 import { Compare } from "./Compare";
 import { EvidencePath } from "./EvidencePath";
@@ -15,7 +16,7 @@ import { HistoryPanel, queryOf } from "./HistoryPanel";
 import { useAskKeys, useSaidCitation } from "./keys";
 import type { Place } from "./path";
 import { QuestionBox, type Wanted, type Ways } from "./QuestionBox";
-import { openRun, type Run } from "./runs";
+import { AGENT, openRun, type Run } from "./runs";
 import { Sources } from "./Sources";
 import { Start } from "./Start";
 import { Why } from "./Why";
@@ -49,6 +50,7 @@ export default function AskPage() {
     <div class={place ? "ask reading" : "ask"}>
       <div class="stack ask-main">
         <PageHead title={t.value.pages.ask} />
+        <Before workspace={here} wanted={wanted} />
         <QuestionBox
           wanted={wanted}
           ways={(ways.data as unknown as Ways | null) ?? null}
@@ -59,7 +61,9 @@ export default function AskPage() {
             for (const each of runs) each.stop();
           }}
         />
-        {!wanted.text && details.data && <Start isEmpty={details.data.documents === 0} />}
+        {!wanted.text && !wanted.after && details.data && (
+          <Start isEmpty={details.data.documents === 0} />
+        )}
         {run && <Answered run={run} onAgain={() => again(run)} onPlace={openPlace} />}
         {runs.length > 1 && (
           <Compare
@@ -112,7 +116,13 @@ function Answered({ run, onAgain, onPlace }: AnsweredProps) {
   const openCitation = (number: number) => setQuery({ cite: number, at: null });
   return (
     <>
-      <AnswerCard run={run} open={open} onOpen={openCitation} onAgain={onAgain}>
+      <AnswerCard
+        run={run}
+        open={open}
+        onOpen={openCitation}
+        onAgain={onAgain}
+        {...(run.question.retriever.startsWith(AGENT) ? {} : { onFurther: () => goOn(run) })}
+      >
         <GraphButton run={run} />
         <Button
           kind="quiet"
@@ -130,6 +140,12 @@ function Answered({ run, onAgain, onPlace }: AnsweredProps) {
       <Sources run={run} open={open} onOpen={openCitation} onPlace={onPlace} />
     </>
   );
+}
+
+/** Open a question that goes on from the answer of a run. */
+function goOn({ question }: Run): void {
+  go(linkTo("ask", { ...queryOf(question), q: "", after: question.text }));
+  document.getElementById("question")?.focus();
 }
 
 /** Leads to the graph, at what the answer goes over. */

@@ -28,6 +28,7 @@ export function HistoryPanel({ workspace }: { workspace: string }) {
               <span class="history-text">{question.text}</span>
               <span class="small faint row">
                 {!answer.answered && <Icon name="none" size={12} />}
+                {question.after && <Icon name="further" size={12} />}
                 {[question.retriever, moment(at)].filter(Boolean).join(" · ")}
               </span>
             </a>
@@ -44,11 +45,12 @@ export function HistoryPanel({ workspace }: { workspace: string }) {
 }
 
 /** Return what an address says of a question. */
-export function queryOf(question: Pick<Question, "text" | "retriever" | "mode" | "usesModel">) {
+export function queryOf(question: Omit<Question, "workspace">) {
   return {
     q: question.text,
     r: question.retriever,
     mode: question.mode === "auto" ? "" : question.mode,
     model: question.usesModel ? "" : "off",
+    after: question.after,
   };
 }

@@ -10,6 +10,8 @@ export interface Wanted {
   retriever: string;
   mode: string;
   usesModel: boolean;
+  /** The question that this one goes on from; empty for none. */
+  after: string;
   /** Two or three to compare; fewer compare none. */
   compared: readonly string[];
 }
@@ -43,11 +45,11 @@ export function QuestionBox(props: QuestionBoxProps) {
   const [way, setWay] = useState(wanted);
   const field = useRef<HTMLTextAreaElement>(null);
   const chosen = wanted.compared.join(",");
-  const { retriever, mode, usesModel } = wanted;
+  const { retriever, mode, usesModel, after } = wanted;
   useEffect(() => setText(wanted.text), [wanted.text]);
   useEffect(
-    () => setWay((before) => ({ ...before, retriever, mode, usesModel })),
-    [retriever, mode, usesModel],
+    () => setWay((before) => ({ ...before, retriever, mode, usesModel, after })),
+    [retriever, mode, usesModel, after],
   );
   useEffect(() => {
     setCompares(chosen !== "");
@@ -80,7 +82,7 @@ export function QuestionBox(props: QuestionBoxProps) {
         id="question"
         rows={1}
         aria-label={words.question}
-        placeholder={words.placeholder}
+        placeholder={after ? words.placeholderFurther : words.placeholder}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
@@ -103,13 +105,15 @@ export function QuestionBox(props: QuestionBoxProps) {
                   {name}
                 </option>
               ))}
-              <optgroup label={words.stepByStep}>
-                {AGENTS.map((kind) => (
-                  <option key={kind} value={`${AGENT}${kind}`}>
-                    {words.agents[kind]}
-                  </option>
-                ))}
-              </optgroup>
+              {!after && (
+                <optgroup label={words.stepByStep}>
+                  {AGENTS.map((kind) => (
+                    <option key={kind} value={`${AGENT}${kind}`}>
+                      {words.agents[kind]}
+                    </option>
+                  ))}
+                </optgroup>
+              )}
             </select>
           </label>
         )}

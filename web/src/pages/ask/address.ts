@@ -2,13 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { asked, setQuery } from "../../state/location";
-import { addToHistory, restoreRun } from "./history";
+import { addToHistory, restoreRun, turnsBefore } from "./history";
 import type { Place } from "./path";
 import type { Wanted } from "./QuestionBox";
 import { openRun, type Question, type Run } from "./runs";
 
 /** How a run that is not there is found or begun. */
-export const WAYS = { restore: restoreRun, onDone: addToHistory };
+export const WAYS = { restore: restoreRun, before: turnsBefore, onDone: addToHistory };
 
 /** Return what the address asks. */
 export function readWanted(): Wanted {
@@ -17,20 +17,22 @@ export function readWanted(): Wanted {
     retriever: asked("r"),
     mode: asked("mode") || "auto",
     usesModel: asked("model") !== "off",
+    after: asked("after").trim(),
     compared: asked("vs").split(",").filter(Boolean),
   };
 }
 
 /** Return the runs of what the address asks: one, or one for each retriever that is compared. */
 export function useRuns(here: string, wanted: Wanted): readonly Run[] {
-  const { text, retriever, mode, usesModel, compared } = wanted;
-  const key = JSON.stringify([here, text, retriever, mode, usesModel, compared, asked("turn")]);
+  const { text, retriever, mode, usesModel, after, compared } = wanted;
+  const ways = [retriever, mode, usesModel, after, compared];
+  const key = JSON.stringify([here, text, ...ways, asked("turn")]);
   const [opened, setOpened] = useState<{ key: string; runs: readonly Run[] }>({
     key: "",
     runs: [],
   });
   useEffect(() => {
-    const base: Question = { workspace: here, text, retriever, mode, usesModel };
+    const base: Question = { workspace: here, text, retriever, mode, usesModel, after };
     const names = compared.length > 1 ? compared : [retriever];
     const runs = text ? names.map((name) => openRun({ ...base, retriever: name }, WAYS)) : [];
     setOpened({ key, runs });

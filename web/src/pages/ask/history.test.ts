@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { addToHistory, forget, readHistory, restoreRun } from "./history";
+import { addToHistory, forget, readHistory, restoreRun, turnsBefore } from "./history";
 import { type Answer, type Question, Run } from "./runs";
 
 const ask = (text: string, workspace = "w"): Question => ({
@@ -8,6 +8,7 @@ const ask = (text: string, workspace = "w"): Question => ({
   retriever: "",
   mode: "auto",
   usesModel: true,
+  after: "",
 });
 const answered = (text: string) => ({ answer: text, answered: true }) as Answer;
 
@@ -22,6 +23,30 @@ describe("the history", () => {
     expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["a2", "b1"]);
     expect(restoreRun(ask("b"))?.answer.value?.answer).toBe("b1");
     expect(restoreRun({ ...ask("b"), retriever: "bm25" })).toBeNull();
+  });
+
+  it("tells what a question goes on from, the last turn last, and no more than six", () => {
+    const texts = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    for (const [index, text] of texts.entries()) {
+      const question = { ...ask(text), after: texts[index - 1] ?? "" };
+      addToHistory(Run.restore(question, answered(`${text} is so`), null, index));
+    }
+    expect(turnsBefore({ ...ask("next"), after: "b" })).toEqual([
+      { question: "a", answer: "a is so" },
+      { question: "b", answer: "b is so" },
+    ]);
+    expect(turnsBefore({ ...ask("next"), after: "h" }).map(({ question }) => question)).toEqual(
+      texts.slice(2),
+    );
+    expect(turnsBefore({ ...ask("next"), after: "forgotten" })).toEqual([]);
+    expect(turnsBefore(ask("next"))).toEqual([]);
+  });
+
+  it("reads what earlier pages kept, which went on from nothing", () => {
+    const { after: _, ...old } = ask("old");
+    const entry = { question: old, answer: answered("yes"), evidence: null, at: 1 };
+    localStorage.setItem("knotwork.history.w", JSON.stringify([entry]));
+    expect(restoreRun(ask("old"))?.answer.value?.answer).toBe("yes");
   });
 
   it("forgets one, or all", () => {

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { keep, recall } from "../../state/preferences";
-import { type Answer, type Evidence, keyOf, type Question, Run } from "./runs";
+import { type Answer, type Evidence, keyOf, type Question, Run, type Turn } from "./runs";
 
 export interface Kept {
   question: Question;
@@ -15,6 +15,9 @@ export interface Kept {
 const MOST = 40;
 /** Only the newest keep their passages: a browser's storage is small. */
 const MOST_WITH_PASSAGES = 12;
+/** Of turns before a question, and of the characters of each. */
+const MOST_TURNS = 6;
+const TURN_CHARACTERS = 2_000;
 
 const name = (workspace: string) => `history.${workspace}`;
 
@@ -27,7 +30,7 @@ export function readHistory(workspace: string): Kept[] {
   if (!text) return [];
   try {
     const kept: unknown = JSON.parse(text);
-    return Array.isArray(kept) ? kept.filter(isKept) : [];
+    return Array.isArray(kept) ? kept.filter(isKept).map(fill) : [];
   } catch {
     return [];
   }
@@ -41,6 +44,11 @@ function isKept(value: unknown): value is Kept {
     typeof answer?.answer === "string" &&
     typeof at === "number"
   );
+}
+
+/** Return an entry with what earlier versions of the pages did not keep. */
+function fill(entry: Kept): Kept {
+  return { ...entry, question: { ...entry.question, after: entry.question.after ?? "" } };
 }
 
 function writeHistory(workspace: string, entries: readonly Kept[]): void {
@@ -69,6 +77,23 @@ export function restoreRun(question: Question): Run | null {
     (entry) => keyOf(entry.question) === keyOf(question),
   );
   return found ? Run.restore(question, found.answer, found.evidence, found.at) : null;
+}
+
+/** Return the questions that one goes on from with their answers, the last one last. */
+export function turnsBefore({ workspace, after }: Question): Turn[] {
+  const entries = readHistory(workspace);
+  const turns: Turn[] = [];
+  for (let text = after; text && turns.length < MOST_TURNS; ) {
+    const found = entries.find(({ question }) => question.text === text);
+    if (!found) break;
+    const answer = found.answer.answered ? found.answer.answer : "";
+    turns.unshift({
+      question: text.slice(0, TURN_CHARACTERS),
+      answer: answer.slice(0, TURN_CHARACTERS),
+    });
+    text = found.question.after;
+  }
+  return turns;
 }
 
 /** Forget one question, or all of a workspace. */

@@ -7,6 +7,7 @@ const question: Question = {
   retriever: "",
   mode: "auto",
   usesModel: true,
+  after: "",
 };
 const event = (name: string, data: unknown) => ({ name, data, id: "" });
 
@@ -73,7 +74,7 @@ describe("a run", () => {
       asked.push(request);
       return new Promise(() => undefined);
     });
-    const ways = { restore: () => null, onDone: () => undefined };
+    const ways = { restore: () => null, before: () => [], onDone: () => undefined };
     openRun({ ...question, retriever: "agent:corrective" }, ways);
     expect(asked[0]?.url).toMatch(/\/workspaces\/w\/agent$/);
     expect(await asked[0]?.json()).toEqual({ question: "Who?", kind: "corrective", use_llm: true });
@@ -85,7 +86,7 @@ describe("a run", () => {
       asked.push(request);
       return new Promise(() => undefined);
     });
-    const ways = { restore: () => null, onDone: () => undefined };
+    const ways = { restore: () => null, before: () => [], onDone: () => undefined };
     const local = { ...question, text: "Only once?" };
     const run = openRun(local, ways);
     expect(openRun(local, ways)).toBe(run);

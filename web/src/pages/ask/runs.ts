@@ -16,7 +16,12 @@ export interface Question {
   retriever: string;
   mode: string;
   usesModel: boolean;
+  /** The question that this one goes on from; empty for none. */
+  after: string;
 }
+
+/** A question of before and its answer, which a later one may lean on. */
+export type Turn = Shapes["TurnShape"];
 
 export interface Stage {
   name: string;
@@ -75,9 +80,10 @@ export class Run {
   }
 
   /** Ask, and take what comes until it is over; `onDone` is told of a whole answer. */
-  async start(onDone: (run: Run) => void): Promise<void> {
+  async start(turns: readonly Turn[], onDone: (run: Run) => void): Promise<void> {
     try {
-      for await (const event of streamEvents(requestOf(this.question, this.abort.signal))) {
+      const request = requestOf(this.question, turns, this.abort.signal);
+      for await (const event of streamEvents(request)) {
         this.take(event);
       }
       if (this.state.value === "running") this.fail(new ApiError("cut", "", "", 0));
@@ -162,12 +168,18 @@ function addStage(stages: readonly Stage[], stage: Stage): readonly Stage[] {
   return [...stages.slice(0, -1), { ...stage, at: last.at }];
 }
 
-function requestOf(question: Question, signal: AbortSignal): Request {
+function requestOf(question: Question, turns: readonly Turn[], signal: AbortSignal): Request {
   const { workspace, text, retriever, mode, usesModel } = question;
   const isAgent = retriever.startsWith(AGENT);
   const body = isAgent
     ? { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel }
-    : { question: text, retriever: retriever || null, mode: mode || "auto", use_llm: usesModel };
+    : {
+        question: text,
+        retriever: retriever || null,
+        mode: mode || "auto",
+        use_llm: usesModel,
+        turns,
+      };
   const base = `/api/v1/workspaces/${encodeURIComponent(workspace)}`;
   return new Request(`${base}/${isAgent ? "agent" : "ask/stream"}`, {
     method: "POST",
@@ -180,8 +192,8 @@ function requestOf(question: Question, signal: AbortSignal): Request {
 const runs = new Map<string, Run>();
 
 export function keyOf(question: Question): string {
-  const { workspace, text, retriever, mode, usesModel } = question;
-  return JSON.stringify([workspace, text, retriever, mode, usesModel]);
+  const { workspace, text, retriever, mode, usesModel, after } = question;
+  return JSON.stringify([workspace, text, retriever, mode, usesModel, after]);
 }
 
 /** Return the run of a question: the one there is, or one of before, or a new one. */
@@ -189,10 +201,12 @@ export function openRun(
   question: Question,
   {
     restore,
+    before,
     onDone,
     anew = false,
   }: {
     restore: (question: Question) => Run | null;
+    before: (question: Question) => readonly Turn[];
     onDone: (run: Run) => void;
     anew?: boolean;
   },
@@ -202,11 +216,11 @@ export function openRun(
   const isUsable = known && known.state.peek() !== "failed";
   if (isUsable && !anew) return known;
   known?.stop();
-  const before = anew ? null : restore(question);
-  const run = before ?? new Run(question);
+  const kept = anew ? null : restore(question);
+  const run = kept ?? new Run(question);
   runs.delete(key);
   runs.set(key, run);
   for (const old of [...runs.keys()].slice(0, -MOST_KEPT)) runs.delete(old);
-  if (!before) void run.start(onDone);
+  if (!kept) void run.start(before(question), onDone);
   return run;
 }
