@@ -7,19 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork.agents.memory import Conversation, FactMemory, RememberedFact
-from knotwork.agents.memory.told import SPEAKER, read_told
-from knotwork.records import Evidence, Query
-
-
-class Searcher:
-    """Finds nothing, and keeps what it was asked."""
-
-    def __init__(self):
-        self.asked = []
-
-    def retrieve(self, query: Query) -> Evidence:
-        self.asked.append(query.text)
-        return Evidence(query, "none")
+from knotwork.agents.memory.telling import ask_told
+from knotwork.agents.memory.told import SPEAKER, ToldFact, read_told
+from knotwork.errors import ModelUnavailable, Unparsable
+from knotwork.testing.chat_models import ScriptedChatModel
 
 
 def lives(place, since):
@@ -102,6 +93,9 @@ def test_facts_outlast_the_process(tmp_path):
         ("Remember that Ann Lee lives in Oslo since May 1, 2020.", ("Ann Lee", "lives in", "Oslo")),
         ("I work for Acme.", (SPEAKER, "works for", "Acme")),
         ("my manager is Ben Cole", (f"{SPEAKER}'s manager", "is", "Ben Cole")),
+        ("My manager is Ben Cole.", (f"{SPEAKER}'s manager", "is", "Ben Cole")),
+        ("Our budget is 40,000 crowns", (f"{SPEAKER}'s budget", "is", "40,000 crowns")),
+        ("Ann Lee likes sailing.", ("Ann Lee", "likes", "sailing")),
         ("请记住：我住在上海。", (SPEAKER, "住在", "上海")),
     ],
 )
@@ -110,46 +104,192 @@ def test_facts_are_read_from_what_is_told(text, expected):
     assert (fact.subject, fact.relation, fact.object) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who is Ann Lee",
+        "Who leads the team",
+        "I am looking for the travel policy",
+        "I have a question about travel.",
+        "It is late.",
+        "There is a ferry",
+        "这是什么",
+        "她住在上海。",
+        "我在哪里工作",
+        "",
+    ],
+)
+def test_what_asks_or_names_nothing_tells_no_fact(text):
+    assert read_told(text) == []
+
+
 def test_a_time_is_read_and_an_end_too():
     (fact,) = read_told("Ann lives in Oslo since May 1, 2020.")
     assert fact.since == "2020-05-01"
     (fact,) = read_told("Ann lives in Turku since 2021.")
     assert fact.since == "2021-01-01"
+    (fact,) = read_told("Ann lives in Turku since May 2021.")
+    assert fact.since == "2021-05-01"
+    (fact,) = read_told("自2021年5月起，我负责采购。")
+    assert fact.since == "2021-05-01"
     (fact,) = read_told("Ann no longer lives in Oslo.")
     assert fact.ended
     assert read_told("Does Ann live in Oslo?") == []
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["Oslo", "Turku"]), DAYS), max_size=5), DAYS)
+def test_what_is_taken_back_was_never_told(told, day):
+    memory = FactMemory()
+    for place, since in told:
+        memory.learn(lives(place, since))
+    before = memory.facts()
+    told_now = lives("Riga", day)
+    if any(fact.valid_from == day for fact in before):
+        return  # the last word of a day takes the place of the one before
+    memory.learn(told_now)
+    assert memory.retract(told_now)
+    assert memory.facts() == before
+    assert not memory.retract(told_now)
+
+
+def test_a_name_is_forgotten_at_both_ends():
+    memory = FactMemory()
+    memory.learn(lives("Oslo", "2020-01-01"))
+    memory.learn(RememberedFact("Ben", "knows", "Ann", "2020-01-01"))
+    memory.learn(RememberedFact("Ben", "lives in", "Oslo", "2020-01-01"))
+    assert memory.forget("ANN") == 2
+    assert [fact.subject for fact in memory.facts()] == ["Ben"]
+    assert memory.forget("nobody") == 0
+
+
+def test_facts_are_listed_at_a_moment():
+    memory = FactMemory()
+    memory.learn(lives("Oslo", "2020-01-01"))
+    memory.learn(lives("Turku", "2023-05-01"))
+    assert [fact.object for fact in memory.facts()] == ["Oslo", "Turku"]
+    assert [fact.object for fact in memory.facts(at="2021-01-01")] == ["Oslo"]
+
+
+TOLD = "Since last May the Oslo office, which Ann Lee runs, has had 12 people. Cy has left it."
+LINES = """fact | Ann Lee | runs | Oslo office | 2023-05-01 | -
+fact | Oslo office | size | 12 people | 2023-05 | -
+fact | Ann Lee | reports to | Greta Garbo | - | -
+ended | Cy | works for | Oslo office | - | 2024-01-15
+I hope this helps!"""
+
+
+def test_a_model_reads_facts_in_words_that_were_said():
+    model = ScriptedChatModel([LINES])
+    assert ask_told(TOLD, model, today="2024-02-01") == [
+        ToldFact("Ann Lee", "runs", "Oslo office", "2023-05-01"),
+        ToldFact("Oslo office", "size", "12 people", "2023-05-01"),
+        ToldFact("Cy", "works for", "Oslo office", until="2024-01-15", ended=True),
+    ]
+    (request,) = model.requests
+    assert "2024-02-01" in request.messages[0].content
+    assert ask_told(TOLD, ScriptedChatModel(["none"]), today="2024-02-01") == []
+
+
+@pytest.mark.parametrize("reply", ["", "Sure! Here you are:", "fact | too | few", "|" * 40])
+def test_a_reply_without_facts_is_of_no_use(reply):
+    with pytest.raises(Unparsable):
+        ask_told(TOLD, ScriptedChatModel([reply]), today="2024-02-01")
+
+
+@given(st.text(max_size=200))
+def test_no_reply_brings_what_was_not_said(reply):
+    try:
+        facts = ask_told("Ann lives here.", ScriptedChatModel([reply]), today="2024-02-01")
+    except Unparsable:
+        return
+    assert facts == []
+
+
+def converse(moments=("2024-01-01",), **options):
+    """Return a conversation whose clock shows these moments, the last one for ever."""
+    left = list(moments)
+    return Conversation(
+        FactMemory(), now=lambda: left.pop(0) if len(left) > 1 else left[0], **options
+    )
+
+
 def test_a_conversation_tells_and_recalls_at_a_time():
-    memory, searcher = FactMemory(), Searcher()
-    moment = iter(["2024-01-01", "2024-03-01", *["2024-04-01"] * 9])
-    conversation = Conversation(searcher, memory, now=lambda: next(moment))
-    conversation.tell("Ann Lee lives in Oslo.")
-    conversation.tell("Ann Lee moved to Turku.")
-    now = conversation.ask("Where does Ann Lee live?")
-    assert any("Turku" in note for note in now.notes)
-    assert not any("Oslo" in note for note in now.notes)
-    then = conversation.ask("Where does Ann Lee live?", at="2024-02-01")
-    assert any("Oslo" in note for note in then.notes)
+    conversation = converse(["2024-01-01", "2024-03-01", "2024-04-01"])
+    assert conversation.tell("Ann Lee lives in Oslo.").learned
+    told = conversation.tell("Ann Lee moved to Turku.")
+    assert [fact.object for fact in told.learned] == ["Turku"]
+    assert [(fact.object, fact.valid_to) for fact in told.ended] == [("Oslo", "2024-03-01")]
+    where = "Where does Ann Lee live?"
+    assert [fact.object for fact in conversation.recall(where)] == ["Turku"]
+    assert [fact.object for fact in conversation.recall(where, at="2024-02-01")] == ["Oslo"]
+    assert conversation.recall("Where does Ben live?") == []
 
 
-def test_a_pronoun_means_what_was_spoken_of():
-    searcher = Searcher()
-    conversation = Conversation(searcher, FactMemory(), now=lambda: "2024-01-01")
-    conversation.ask("Who directed Silver Lantern?")
-    conversation.ask("When was it made?")
-    conversation.ask("and in colour?")
-    assert searcher.asked[1] == "When was Silver Lantern made?"
-    assert "in colour" in searcher.asked[2]
-    assert "Silver Lantern" in searcher.asked[2]
+def test_a_speaker_is_remembered():
+    conversation = converse()
+    conversation.tell("My manager is Ben Cole.")
+    assert [fact.object for fact in conversation.recall("Who is my manager?")] == ["Ben Cole"]
+    assert conversation.recall("Who is the manager?") == []
+
+
+def test_a_statement_is_about_what_was_spoken_of():
+    conversation = converse()
+    conversation.add("Who is Ann Lee?", "Ann Lee leads the team.")
+    assert conversation.is_told("She lives in Oslo.")
+    (fact,) = conversation.tell("She lives in Oslo.").learned
+    assert fact.text == "Ann Lee lives in Oslo (since 2024-01-01)"
+
+
+def test_what_was_told_last_is_taken_back_first():
+    conversation = converse()
+    conversation.tell("Ann lives in Oslo. Ben lives in Riga.")
+    assert conversation.undo().subject == "Ben"
+    assert conversation.undo().subject == "Ann"
+    assert conversation.undo() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("Ann Lee lives in Oslo.", True),
+        ("Remember the milk", True),
+        ("请记住这件事", True),
+        ("Does Ann Lee live in Oslo?", False),
+        ("who leads the team", False),
+        ("List all trips.", False),
+        ("travel policy", False),
+        ("他们在哪里？", False),
+    ],
+)
+def test_statements_are_told_from_questions(text, is_told):
+    assert converse().is_told(text) is is_told
+
+
+def test_a_model_reads_what_rules_cannot():
+    model = ScriptedChatModel([LINES])
+    conversation = converse(model=model)
+    assert converse().is_told(TOLD) is False
+    assert conversation.is_told(TOLD)
+    told = conversation.tell(TOLD)
+    assert [fact.subject for fact in told.learned] == ["Ann Lee", "Oslo office"]
+    conversation.tell("Ann lives in Oslo.")
+    assert len(model.requests) == 1, "rules read this one"
+
+
+def test_nothing_is_lost_when_the_model_fails():
+    model = ScriptedChatModel([], errors={1: ModelUnavailable("gone")})
+    told = converse(model=model).tell(TOLD)
+    assert not told.learned
+    assert "gone" in told.note
+    assert "Nothing to remember" in converse().tell("Remember the milk").note
 
 
 def test_the_window_is_bounded():
-    conversation = Conversation(
-        Searcher(), FactMemory(), now=lambda: "2024-01-01", turns=3, tokens=30
-    )
+    conversation = converse(tokens=30)
     for number in range(10):
-        conversation.ask(f"What about Thing {number}?")
-        conversation.answer("word " * 10)
+        conversation.add(f"What about Thing {number}?", "word " * 10)
     assert 1 <= len(conversation.turns) <= 3
-    assert conversation.turns[-1].question == "What about Thing 9?"
+    assert conversation.turns[-1][0] == "What about Thing 9?"
+    conversation.clear()
+    assert conversation.turns == ()

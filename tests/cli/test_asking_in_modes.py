@@ -78,7 +78,7 @@ def test_a_model_answers_in_a_mode_and_each_stage_has_its_cost(store, monkeypatc
 
 
 def test_modes_are_completed(store):
-    from knotwork.cli.commands.ask import complete_modes
+    from knotwork.cli.options import complete_modes
 
     assert complete_modes(None, None, "l") == ["local"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import knotwork
+from knotwork.agents.building import AGENTS
 from knotwork.demo import open_sample
 from knotwork.retrieval.registry import AUTO, RETRIEVERS
 
@@ -50,8 +51,8 @@ def test_the_example_of_a_section_prints_what_the_page_says(sample, title, tmp_p
     assert not failed, "".join(report)
 
 
-@pytest.mark.parametrize("name", sorted(RETRIEVERS))
-def test_every_retriever_has_a_section_with_all_its_parts(name):
+@pytest.mark.parametrize("name", sorted([*RETRIEVERS, *AGENTS]))
+def test_every_retriever_and_agent_has_a_section_with_all_its_parts(name):
     (body,) = [text for title, text in SECTIONS.items() if name in re.split(r"`?, `", title)]
     for part in PARTS:
         assert part in body

@@ -20,6 +20,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
+    from knotwork.agents.memory import RememberedFact
     from knotwork.indexing.communities.survey import Topic
 
 Titles = Mapping[str, Document]
@@ -68,6 +69,18 @@ def _describe_usage(answer: Answer) -> dict[str, Any]:
     if stages:
         usage["stages"] = stages
     return usage
+
+
+def describe_fact(fact: RememberedFact) -> dict[str, Any]:
+    """Return a fact of `memory list --json`."""
+    return {
+        "subject": fact.subject,
+        "relation": fact.relation,
+        "object": fact.object,
+        "since": fact.valid_from,
+        "until": fact.valid_to,
+        "source": fact.source,
+    }
 
 
 def describe_evidence(evidence: Evidence, documents: Titles) -> dict[str, Any]:

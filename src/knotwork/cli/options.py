@@ -41,6 +41,28 @@ def complete_retrievers(
     return [name for name in retriever_names() if name.startswith(typed)]
 
 
+def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the modes that begin with what was typed, in a shell."""
+    from knotwork.synthesis.modes import ASK_MODES
+
+    return [name for name in ASK_MODES if name.startswith(typed)]
+
+
+RETRIEVER_OPTION = click.option(
+    "--retriever",
+    metavar="NAME",
+    shell_complete=complete_retrievers,
+    help="How passages are found, as auto, hybrid or bm25.",
+)
+MODE_OPTION = click.option(
+    "--mode",
+    metavar="NAME",
+    default="auto",
+    shell_complete=complete_modes,
+    help="auto, basic, local, global, map-reduce, hybrid or drift.",
+)
+
+
 def common_options(
     *, hidden: bool, hides_store: bool = False, hides_json: bool = False
 ) -> Decorator:

@@ -20,10 +20,17 @@ from knotwork.errors import StoreError
 from knotwork.text.names import normal_form
 
 IN_MEMORY = ":memory:"
+MEMORY_SUFFIX = ".memory"
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
 )
 """Relations of which a thing may have several values at once."""
+
+
+def memory_path(store_url: str) -> str:
+    """Return the file of facts that belongs to an index: beside it, or in memory as it is."""
+    return IN_MEMORY if store_url == "memory:" else f"{store_url}{MEMORY_SUFFIX}"
+
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS fact (
@@ -106,6 +113,43 @@ class FactMemory:
             ]
         return len(ended)
 
+    def retract(self, fact: RememberedFact) -> bool:
+        """Take back a fact as if it had never been told; one that it closed goes on.
+
+        Return whether it was there.
+        """
+        forms = _forms(fact)
+        with self._lock:
+            known = self._of_key(forms[0], forms[1])
+            held = next((k for k in known if _key(k) == _key(fact)), None)
+            if held is None:
+                return False
+            is_single = forms[1] not in self._many_valued
+            closed = [k for k in known if is_single and k.valid_to == held.valid_from]
+            with self._connection:
+                self._delete(held)
+                for before in closed:
+                    self._close(before, held.valid_to)
+        return True
+
+    def forget(self, name: str) -> int:
+        """Delete all facts with this name at either end; return how many there were."""
+        form = normal_form(name)
+        with self._lock:
+            self._connection.execute(
+                "DELETE FROM fact WHERE subject_form = ? OR object_form = ?", (form, form)
+            )
+            return int(self._connection.changes())
+
+    def facts(self, *, at: str | None = None) -> list[RememberedFact]:
+        """Return all facts, or those that hold at a moment, by subject, relation and time."""
+        with self._lock:
+            rows = self._connection.execute(
+                f"SELECT {_COLUMNS} FROM fact"  # noqa: S608  a constant
+                " ORDER BY subject_form, relation_form, valid_from, object_form"
+            ).fetchall()
+        return [fact for fact in map(_read, rows) if at is None or fact.holds_at(at)]
+
     def about(
         self, names: Sequence[str], *, at: str | None = None, limit: int = 20
     ) -> list[RememberedFact]:
@@ -181,7 +225,7 @@ class FactMemory:
             ),
         )
 
-    def _close(self, fact: RememberedFact, at: str) -> RememberedFact:
+    def _close(self, fact: RememberedFact, at: str | None) -> RememberedFact:
         self._connection.execute(
             "UPDATE fact SET valid_to = ? WHERE subject_form = ? AND relation_form = ?"
             " AND object_form = ? AND valid_from = ?",
@@ -205,6 +249,10 @@ def _read(row: Sequence[object]) -> RememberedFact:
     return RememberedFact(
         str(subject), str(relation), str(object_), str(valid_from), end, str(source)
     )
+
+
+def _key(fact: RememberedFact) -> tuple[str, ...]:
+    return (*_forms(fact), fact.valid_from)
 
 
 def _forms(fact: RememberedFact) -> tuple[str, str, str]:

@@ -15,17 +15,19 @@ _REMEMBER = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
-    r"^(?P<subject>I|we|my [\w ]{1,40}?|the [\w ]{1,40}?|[A-Z][\w'.-]*(?: [A-Z][\w'.-]*){0,4})"
+    r"^(?P<subject>I|[Ww]e|(?:[Mm]y|[Oo]ur|[Tt]he) [\w ]{1,40}?"
+    r"|[A-Z][\w'.-]*(?: [A-Z][\w'.-]*){0,4})"
     r"(?P<ended> no longer| not any ?more)?"
     r" (?P<relation>am|is|are|was|lives? in|works? (?:for|at|as)|studies at|moved to|knows?|likes?"
-    r"|uses?|owns?|speaks?|costs?|has|have|leads?|manages?|belongs? to|reports? to|prefers?)"
-    r" (?:(?:a|an|the) )?(?P<object>[^.;,]+?)"
+    r"|uses?|owns?|speaks?|costs?|(?:has|have)(?= (?:an?|the|no|\d))|leads?"
+    r"|manages?|belongs? to|reports? to|prefers?)"
+    r" (?:(?:a|an|the) )?(?P<object>(?:[^.;,]|[.,](?=\d))+?)"
     r"(?:,? (?:since|from|as of|starting)(?: on)? (?P<since>[^.;]+?))?"
     r"(?P<later> now| anymore)?[.!]?$"
 )
 _CHINESE = re.compile(
     r"^(?:(?:自|从)?(?P<since>\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?)起?[,，]?)?"
-    r"(?P<subject>我|我们|[\u3400-\u9fff]{2,8}?)(?P<ended>不再)?"
+    r"(?P<subject>我|我们|[\u3400-\u9fff·]{2,16}?)(?P<ended>不再)?"
     r"(?P<relation>住在|是|在|喜欢|认识|使用|负责|属于)(?P<object>[^。，,；;]{1,30}?)"
     r"(?P<later>工作)?[。！]?$"
 )
@@ -36,33 +38,61 @@ _SAME = {
     "have": "has", "lead": "leads", "manage": "manages", "belong to": "belongs to",
     "report to": "reports to", "prefer": "prefers",
 }  # fmt: skip
-_YEAR = re.compile(r"(\d{4})(?:年)?(?:(\d{1,2})月)?")
+_NO_SUBJECT = re.compile(
+    r"^(?:who|whom|whose|what|which|when|where|why|how|he|she|it|they|this|that|there|these|those"
+    r"|here|is|are|do|does|did|can|the (?:question|answer))\b|谁|什么|哪|多少|怎么|^[他她它这那]",
+    re.IGNORECASE,
+)
+_NO_OBJECT = re.compile(r"^(?:not|\w+ing|sure|interested|curious|questions?|to|been|no idea)\b")
+_STATES_OF_BEING = frozenset({"am", "is", "are", "was", "has", "have"})
+_ASKS = re.compile("[吗呢谁几]|什么|哪|多少|怎么|如何")
+_YEAR = re.compile(r"(\d{4})(?:年(?:(\d{1,2})月)?|-(\d{2})\b)?")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.?,? \d{{4}}", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class ToldFact:
-    """A fact in somebody's words; ``since`` is "" where no time is told, ``ended`` its negation."""
+    """A fact in somebody's words; times are "" where none is told, ``ended`` is its negation."""
 
     subject: str
     relation: str
     object: str
     since: str = ""
+    until: str = ""
     ended: bool = False
 
 
 def read_told(text: str) -> list[ToldFact]:
     """Return the facts of a statement; a question tells none."""
     found = []
-    for sentence in _SENTENCE.split(text.strip()):
-        said = _REMEMBER.sub("", sentence.strip())
+    for sentence in split_statements(text):
+        said = _REMEMBER.sub("", sentence)
         if not said or said.endswith(("?", "？")):
             continue
-        match = _ENGLISH.match(said[:1].upper() + said[1:] if said[:2] != "my" else said)
-        match = match or _ENGLISH.match(said) or _CHINESE.match(said)
-        if match is not None:
+        match = _ENGLISH.match(said) or _CHINESE.match(said)
+        if match is not None and _tells(match):
             found.append(_fact(match))
     return found
+
+
+def split_statements(text: str) -> list[str]:
+    """Return the sentences of a statement."""
+    return [part.strip() for part in _SENTENCE.split(text.strip()) if part.strip()]
+
+
+def asks_to_remember(text: str) -> bool:
+    """Tell whether a text begins with a wish that it be remembered."""
+    return _REMEMBER.match(text.strip()) is not None
+
+
+def _tells(match: re.Match[str]) -> bool:
+    """Tell whether what looks like a fact is one: neither asks, nor speaks of nothing by name."""
+    if _NO_SUBJECT.search(match["subject"]) or _ASKS.search(match["object"]):
+        return False
+    is_state = match["relation"] in _STATES_OF_BEING
+    return not (is_state and _NO_OBJECT.match(match["object"]))
 
 
 def _fact(match: re.Match[str]) -> ToldFact:
@@ -74,7 +104,7 @@ def _fact(match: re.Match[str]) -> ToldFact:
         _subject(match["subject"]),
         relation,
         match["object"].strip(),
-        _moment(match["since"] or ""),
+        read_moment(match["since"] or ""),
         ended=bool(match["ended"]) or (match["later"] or "").strip() == "anymore",
     )
 
@@ -82,17 +112,19 @@ def _fact(match: re.Match[str]) -> ToldFact:
 def _subject(text: str) -> str:
     if text.lower() in {"i", "we", "我", "我们"}:
         return SPEAKER
-    if text.lower().startswith("my "):
-        return f"{SPEAKER}'s {text[3:]}"
+    whose, _, what = text.partition(" ")
+    if whose.lower() in {"my", "our"}:
+        return f"{SPEAKER}'s {what}"
     return text
 
 
-def _moment(text: str) -> str:
+def read_moment(text: str) -> str:
     """Return a time as ISO text, the first of its month or year; "" where there is none."""
     whole = read_date(text)
     if whole:
         return whole
-    year = _YEAR.search(text)
+    year, month = _YEAR.search(text), _MONTH.search(text)
     if year is None:
         return ""
-    return f"{year[1]}-{int(year[2] or 1):02d}-01"
+    number = _MONTHS.index(month[1].lower()) + 1 if month else int(year[2] or year[3] or 1)
+    return f"{year[1]}-{number:02d}-01" if 1 <= number <= len(_MONTHS) else ""

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import complete_retrievers, with_session
+from knotwork.cli.options import MODE_OPTION, RETRIEVER_OPTION, with_session
 from knotwork.cli.session import Session
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork.knowledge_base import KnowledgeBase
     from knotwork.records import Answer, Evidence
-
-
-def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the modes that begin with what was typed, in a shell."""
-    from knotwork.synthesis.modes import ASK_MODES
-
-    return [name for name in ASK_MODES if name.startswith(typed)]
 
 
 @click.command(
@@ -31,19 +24,8 @@ def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: 
     )
 )
 @click.argument("question")
-@click.option(
-    "--retriever",
-    metavar="NAME",
-    shell_complete=complete_retrievers,
-    help="How passages are found, as auto, hybrid or bm25.",
-)
-@click.option(
-    "--mode",
-    metavar="NAME",
-    default="auto",
-    shell_complete=complete_modes,
-    help="auto, basic, local, global, map-reduce, hybrid or drift.",
-)
+@RETRIEVER_OPTION
+@MODE_OPTION
 @click.option("--expand", is_flag=True, help="Search by the model's keywords too.")
 @click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
 @click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")

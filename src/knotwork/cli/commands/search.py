@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import complete_retrievers, with_session
+from knotwork.cli.options import RETRIEVER_OPTION, with_session
 from knotwork.cli.session import Session
 
 
@@ -17,12 +17,7 @@ from knotwork.cli.session import Session
     )
 )
 @click.argument("question")
-@click.option(
-    "--retriever",
-    metavar="NAME",
-    shell_complete=complete_retrievers,
-    help="How passages are found, as auto, hybrid or bm25.",
-)
+@RETRIEVER_OPTION
 @click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
 @click.option("--explain", is_flag=True, help="Show why each passage is there.")
 @with_session()

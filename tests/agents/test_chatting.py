@@ -1,0 +1,90 @@
+"""A chat answers from documents, follows what was said, and keeps what it is told."""
+
+import pytest
+
+import knotwork
+from knotwork.agents.chatting import Chat
+from knotwork.records import Document
+from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
+
+NOTES = {
+    "Silver Lantern": "Silver Lantern is a 1954 film directed by Marta Ilves.",
+    "Marta Ilves": "Marta Ilves was an Estonian artist. She grew up in Tartu.",
+}
+DAY = "2024-01-01"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "notes.knot"
+    with knotwork.open(path, embedding_model="none") as opened:
+        opened.index_documents(
+            [Document(f"{title}.txt", text, title) for title, text in NOTES.items()]
+        )
+    return path
+
+
+@pytest.fixture
+def chat(path):
+    opened = knotwork.open(path, read_only=True, embedding_model="none")
+    with opened, Chat(opened, now=lambda: DAY) as chat:
+        yield chat
+
+
+def test_a_question_leans_on_the_answer_before_it(chat):
+    assert "Marta Ilves" in chat.say("Who directed Silver Lantern?").answer.text
+    reply = chat.say("Where did she grow up?")
+    assert reply.evidence.query.text == "Where did Marta Ilves grow up?"
+    assert "Tartu" in reply.answer.text
+    chat.clear()
+    assert chat.say("Where did she grow up?").evidence.query.text == "Where did she grow up?"
+
+
+def test_what_is_told_stands_beside_answers_and_outlasts_the_chat(path, chat):
+    told = chat.say("Marta Ilves lived in Narva. Marta Ilves knows Olev Raud.").told
+    assert [fact.text for fact in told.learned] == [f"Marta Ilves knows Olev Raud (since {DAY})"]
+    reply = chat.say("Who was Marta Ilves?")
+    assert [fact.object for fact in reply.remembered] == ["Olev Raud"]
+    assert "Olev Raud" not in reply.answer.text
+    assert not any("Olev" in citation.quote for citation in reply.answer.citations)
+    with knotwork.open(path, embedding_model="none") as opened, Chat(opened) as later:
+        assert [fact.object for fact in later.facts()] == ["Olev Raud"]
+        assert later.forget("Olev Raud") == 1
+    assert chat.facts() == []
+
+
+def test_what_is_told_is_spoken_of(chat):
+    chat.say("Ann Lee leads the team.")
+    assert chat.say("Where does she live?").evidence.query.text == "Where does Ann Lee live?"
+    assert chat.undo().subject == "Ann Lee"
+    assert chat.facts() == []
+
+
+def test_steps_come_before_the_reply(chat):
+    *steps, last = chat.events("Who directed Silver Lantern?")
+    assert last.reply is not None
+    assert all(event.step is not None and event.reply is None for event in steps)
+
+
+def test_without_a_place_to_write_facts_last_as_long_as_the_chat(path):
+    opened = knotwork.open(path, read_only=True, embedding_model="none")
+    with opened, Chat(opened, memory=path / "nowhere") as chat:
+        assert "for this conversation alone" in chat.notes[0]
+        chat.say("Ann Lee lives in Oslo.")
+        assert len(chat.facts()) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_model_takes_part_and_may_fail(path, fails):
+    faults = FaultPlan({Fault.GARBAGE: 1.0} if fails else {})
+    with ModelTestServer(faults=faults) as server:
+        settings = {"llm_model": "openai:knotwork-test", "llm_base_url": server.url}
+        with (
+            knotwork.open(path, embedding_model="none", **settings) as opened,
+            Chat(opened, now=lambda: DAY) as chat,
+        ):
+            chat.say("Who directed Silver Lantern?")
+            reply = chat.say("When was it made?")
+    assert "1954" in reply.answer.text
+    assert reply.evidence.query.text == "When was Silver Lantern made?"
+    assert any("by rules" in note for note in reply.answer.notes) is fails

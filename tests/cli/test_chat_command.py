@@ -1,0 +1,143 @@
+"""`chat` and `memory`: questions one after another, and what was told."""
+
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+
+import pytest
+from tests.cli.running import knotwork
+
+PATIENCE_S = 120.0
+"""Only a program that hangs lets this pass."""
+
+NOTES = {
+    "Silver Lantern.txt": "Silver Lantern is a 1954 film directed by Marta Ilves.",
+    "Marta Ilves.txt": "Marta Ilves was an Estonian artist. She grew up in Tartu.",
+}
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    path = tmp_path / "notes.knot"
+    monkeypatch.setenv("KNOTWORK_STORE_PATH", str(path))
+    monkeypatch.setenv("KNOTWORK_EMBEDDING_MODEL", "none")
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / name).write_text(text, "utf-8")
+    assert knotwork("index", folder).code == 0
+    return path
+
+
+@pytest.fixture
+def say(index, monkeypatch):
+    def run(*lines, options=()):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        return knotwork("chat", *options)
+
+    return run
+
+
+def test_a_question_is_understood_with_the_one_before(say):
+    outcome = say("Who directed Silver Lantern?", "", "Where did she grow up?")
+    assert outcome.code == 0, outcome.err
+    assert "She grew up in Tartu." in outcome.out
+    assert "Understood as: Where did Marta Ilves grow up?" in outcome.err
+
+
+def test_each_line_is_an_object_of_json(say):
+    lines = ["Who directed Silver Lantern?", "Where did she grow up?", "Ann Lee lives in Oslo."]
+    outcome = say(*lines, options=["--json"])
+    first, second, told = map(json.loads, outcome.out.splitlines())
+    assert [first["message"], second["message"], told["message"]] == lines
+    assert second["understood"] == "Where did Marta Ilves grow up?"
+    assert (second["answered"], second["remembered"]) == (True, [])
+    (fact,) = told["learned"]
+    assert (fact["subject"], fact["relation"], fact["object"]) == ("Ann Lee", "lives in", "Oslo")
+    assert (fact["until"], told["ended"], told["note"]) == (None, [], "")
+
+
+def test_what_is_told_is_shown_apart_from_the_sources(say):
+    outcome = say("Marta Ilves knows Olev Raud.", "Who was Marta Ilves?")
+    assert "Remembered: Marta Ilves knows Olev Raud" in outcome.out
+    sources, told = outcome.out.split("Told before (no source of the answer)")
+    assert "Olev Raud" in told
+    assert "Olev Raud" not in sources.split("Sources")[1]
+
+
+def test_commands_show_take_back_and_forget(say):
+    outcome = say(
+        *("Ann Lee lives in Oslo.", "Ben Cole lives in Riga.", "/undo", "/facts"),
+        *("/forget Ann Lee", "/facts", "/new", "/help", "/quit", "never read"),
+    )
+    assert outcome.code == 0, outcome.err
+    assert "Taken back: Ben Cole lives in Riga" in outcome.err
+    assert outcome.out.count("Ann Lee lives in Oslo") == 2
+    assert "Forgot 1" in outcome.err
+    assert "Nothing is remembered." in outcome.err
+    assert "/forget NAME" in outcome.out
+
+
+def test_mistakes_are_told(say, tmp_path, monkeypatch):
+    unknown = say("/fact")
+    assert unknown.code == 2
+    assert "`/facts`" in unknown.err
+    assert "`clever`" in say("Who?", options=["--retriever", "clever"]).err
+    monkeypatch.setenv("KNOTWORK_STORE_PATH", str(tmp_path / "none.knot"))
+    assert say("Who?").code != 0
+
+
+def test_an_end_of_input_is_the_end(say):
+    assert say().code == 0
+
+
+def test_what_is_remembered_is_listed_at_a_moment_and_deleted(index):
+    told = knotwork("memory", "tell", "Ann Lee lives in Oslo since 2020.", "--json").json
+    assert told["learned"][0]["since"] == "2020-01-01"
+    moved = knotwork("memory", "tell", "Ann Lee moved to Turku since 2023.")
+    assert "Remembered: Ann Lee lives in Turku" in moved.out
+    assert "No longer so: Ann Lee lives in Oslo" in moved.out
+    listed = knotwork("memory", "list").out
+    assert listed.split()[:6] == ["subject", "relation", "object", "since", "until", "from"]
+    assert "Oslo" in listed
+    then = knotwork("memory", "list", "ann lee", "--at", "2021", "--json").json["facts"]
+    assert [fact["object"] for fact in then] == ["Oslo"]
+    assert "`soon` is no date" in knotwork("memory", "list", "--at", "soon").err
+    assert "Nothing to remember" in knotwork("memory", "tell", "What?").err
+    assert knotwork("memory", "forget", "Oslo", "--json").json == {"name": "Oslo", "deleted": 1}
+    assert "Deleted 1 fact about Turku" in knotwork("memory", "forget", "Turku").err
+    assert knotwork("memory", "list", "--json").json == {"facts": []}
+
+
+def test_a_person_is_asked_line_by_line_and_may_go_wrong(index):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "knotwork", "chat", "--color", "never"]
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+    running = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = read_until(ours, "", "> ")
+    for line, expected in [
+        ("/nothing", "Valid:"),
+        ("Who directed Silver Lantern?", "model tokens"),
+        ("Where did she grow up?", "model tokens"),
+    ]:
+        os.write(ours, f"{line}\n".encode())
+        shown += read_until(ours, expected, "> ")
+    os.write(ours, b"\x04")
+    assert running.wait(timeout=60) == 0
+    os.close(ours)
+    assert "Tartu" in shown
+
+
+def read_until(terminal, *expected):
+    """Return what a terminal shows up to these texts, one behind the other."""
+    shown = ""
+    while not re.search(".*".join(map(re.escape, expected)), shown, re.DOTALL):
+        assert select.select([terminal], [], [], PATIENCE_S)[0], f"only {shown!r} was shown"
+        shown += os.read(terminal, 4_096).decode(errors="replace")
+    return shown
