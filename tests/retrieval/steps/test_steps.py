@@ -14,6 +14,7 @@ from knotwork.retrieval.steps.rewrite import one_letter_apart, without_politenes
 from knotwork.stores.registry import open_store
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.text.terms import content_terms
 from knotwork.text.tokens import count_tokens
 
 NESTED = "Where did the director of Silver Lantern grow up?"
@@ -173,6 +174,15 @@ def test_similarity_is_symmetric_and_1_with_itself(index, embedder):
     assert np.allclose(alike, alike.T)
     assert np.allclose(np.diag(alike), 1, atol=1e-3)
     assert ((alike >= 0) & (alike <= 1)).all()
+
+
+def test_without_vectors_similarity_is_the_share_of_common_words():
+    store = build_index(open_store("memory:", create=True), None)
+    hits = ask(store, None, "bm25", "Silver Lantern film river 长江", k=9).hits
+    words = [set(content_terms(hit.chunk.text)) for hit in hits]
+    assert len(hits) > 3
+    expected = [[len(one & other) / len(one | other) for other in words] for one in words]
+    assert np.allclose(similarities(hits, store), expected)
 
 
 def test_pruning_keeps_what_is_near_the_best(index, embedder):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from knotwork.errors import ConfigError
 from knotwork.inference.base import Embedder
@@ -78,9 +79,24 @@ def similarities(hits: Sequence[Hit], store: Store) -> NDArray[np.float64]:
         rows = np.concatenate([vectors[ids[place]][:1] for place in known]).astype(np.float64)
         alike[np.ix_(known, known)] = np.clip(rows @ rows.T, 0.0, 1.0)
     without = [place for place in range(len(hits)) if ids[place] not in vectors]
-    words = [frozenset(content_terms(hit.chunk.text)) for hit in hits] if without else []
-    for place in without:
-        for other in range(len(hits)):
-            shared = len(words[place] & words[other]) / max(len(words[place] | words[other]), 1)
-            alike[place, other] = alike[other, place] = shared
+    if without:
+        shared = _shared_words([hit.chunk.text for hit in hits])
+        alike[without, :], alike[:, without] = shared[without, :], shared[:, without]
     return alike
+
+
+def _shared_words(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the share of their words that each two texts have in common (Jaccard), (n, n)."""
+    columns: dict[str, int] = {}
+    rows = [
+        [columns.setdefault(term, len(columns)) for term in set(content_terms(text))]
+        for text in texts
+    ]
+    sizes = np.array([len(row) for row in rows])
+    flat = [column for row in rows for column in row]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    shape = (len(rows), max(len(columns), 1))
+    held = csr_matrix((np.ones(len(flat)), flat, ends), shape=shape)
+    both = (held @ held.T).toarray()
+    shares: NDArray[np.float64] = both / np.maximum(sizes[:, None] + sizes[None, :] - both, 1)
+    return shares
