@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Chunk, Evidence, GraphPath, Hop, Span, Usage
+from knotwork.retrieval.paths.citing import LIKELY
 from knotwork.retrieval.paths.statements import find_statements
 from knotwork.stores.base import Store
 from knotwork.synthesis.citing import cite_sentences, gap_before_mark
@@ -14,8 +15,6 @@ from knotwork.synthesis.messages import also_reached
 from knotwork.synthesis.selection import Selected
 from knotwork.text.languages import detect_language
 
-LEAST_PROBABILITY = 0.5
-"""Of a path that is the answer; a retriever lets its passages lead from there too."""
 MOST_NAMES = 20
 """Answers that are told by name; of more their number is."""
 _SEPARATORS = {"en": ", ", "zh": "、"}
@@ -27,7 +26,7 @@ def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
     if path is None or not path.answers:
         return None
     probability = path.scores.get("probability", 0.0)
-    return path if probability >= max(least, LEAST_PROBABILITY) else None
+    return path if probability >= max(least, LIKELY) else None
 
 
 def compose_path_answer(

@@ -19,7 +19,8 @@ MOST_ANSWERS = 1_000
 CITED_ANSWERS = 8
 """Answers of a likely path to which its walk is cited, each; most passages state a hop a line."""
 LIKELY = 0.5
-"""Probability of a pattern from which it is one."""
+"""Probability of a path from which it is taken for an answer: its passages come before others, its
+answers are told, and each of them is cited."""
 _CHUNKS = 4
 """Chunks of a hop among which one is chosen."""
 _ALL_LINKS = 5_000
@@ -64,7 +65,7 @@ def cite_paths(
                 hops=tuple(_hop(*hop, stated, names) for hop in own),
                 score=one.score,
                 scores=one.scores | {"probability": one.probability},
-                answers=tuple(names[a] for a in answers[one.pattern.key] if a in names),
+                answers=tuple(names.get(a, a) for a in answers[one.pattern.key]),
                 walks=tuple(hops if len(hops) == len(own) else () for hops in others),
             )
         )

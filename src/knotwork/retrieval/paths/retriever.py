@@ -18,7 +18,7 @@ from knotwork.records import Chunk, Evidence, GraphPath, Hit, Query, Span
 from knotwork.retrieval.confidence import READ_HITS
 from knotwork.retrieval.graph import GraphRetriever
 from knotwork.retrieval.paths.bridged import bridge_paths
-from knotwork.retrieval.paths.citing import cite_paths
+from knotwork.retrieval.paths.citing import LIKELY, cite_paths
 from knotwork.retrieval.paths.coarse import (
     Ranked,
     rank_coarsely,
@@ -37,9 +37,6 @@ Stages = Literal["none", "coarse", "both"]
 MOST_PATHS = 10
 SHOWN_PROBABILITY = 0.05
 """Probability from which a path is evidence."""
-ACTS = 0.5
-"""Probability from which the passages that state a path come before others, if its relations are
-a vocabulary (see `regularity`)."""
 IRREGULAR_ODDS = -2.0
 """Log-odds of a path over relations that are no vocabulary, beside those of its words."""
 _MOST_ACTING = 3
@@ -89,7 +86,7 @@ class PathsRetriever:
             bridges = bridge_paths(base.hits, self._store, most=MOST_PATHS)
             other += [path for path in bridges if frozenset(path.entity_ids) not in stated]
         paths = sorted([*regular, *other], key=lambda path: -path.score)[:MOST_PATHS]
-        acting = [p for p in regular if p.scores["probability"] >= ACTS][:_MOST_ACTING]
+        acting = [p for p in regular if p.scores["probability"] >= LIKELY][:_MOST_ACTING]
         hits = _put_first(base.hits, _cited(acting), self._store, query.k)
         return replace(
             base,
