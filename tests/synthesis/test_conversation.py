@@ -87,6 +87,15 @@ def test_any_conversation_is_read(turns, question):
     assert understood == question or turns
 
 
+def test_spaces_do_not_matter_and_long_questions_say_what_they_mean():
+    assert ask_after(FILM, " When was\n it  made?").text == "When was Silver Lantern made?"
+    long = f"{'Considering all that is known, ' * 20} when was it made?"
+    assert ask_after(FILM, long).text == long
+    spaced = ask_after([(" " * 5_000 + question, answer) for question, answer in FILM], "Why?")
+    assert spaced.text == "Who directed Silver Lantern: Why?"
+    assert ask_after([("", "")], "Why?").text == "Why?"
+
+
 def test_a_longer_conversation_is_followed():
     turns = [*FILM, ("Where did she grow up?", "In Tartu."), ("And when did she die?", "In 1988.")]
     assert ask_after(turns, "What was her last film?").text == "What was Marta Ilves's last film?"

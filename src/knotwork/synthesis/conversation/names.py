@@ -16,6 +16,7 @@ _CAPITALS = re.compile(
     rf"{_WORD}(?:\s+(?:(?:of|the|de|van|von|for)\s+)*(?:{_WORD}|[0-9][\w'’-]*))*|《[^》]+》"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
+_LOOK_BACK = 20
 _POSSESSIVE = re.compile(r"['’]s?$")
 _MARK = re.compile(r"\[\d+\]")
 _OPENING_WORDS = (
@@ -49,7 +50,8 @@ def capital_names(text: str) -> list[SpokenName]:
             start += len(words[0]) + 1
             words = words[1:]
         name = _POSSESSIVE.sub("", " ".join(words))
-        is_word = len(words) == 1 and _SENTENCE_START.search(bare[:start])
+        before = bare[max(start - _LOOK_BACK, 0) : start]
+        is_word = len(words) == 1 and _SENTENCE_START.search(before)
         if name and (name[0] == "《" or not is_word):
             found.setdefault(name, SpokenName(name, "WORK" if name[0] == "《" else "", start))
     return list(found.values())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from knotwork.synthesis.conversation.names import NameReader, SpokenName
 from knotwork.text.names import normal_form
 
+QUESTION_CHARACTERS = 600
 ANSWER_CHARACTERS = 600
 ANSWER_NAMES = 4
 _MARK = re.compile(r"\s*\[\d+\](?:\([^)]*\))?")
@@ -27,8 +28,9 @@ class Turn:
 
 
 def read_turn(question: str, answer: str, names: NameReader) -> Turn:
-    """Return a turn with what it names; of a long answer only the beginning is read."""
-    said = _MARK.sub("", answer)[:ANSWER_CHARACTERS].strip()
+    """Return a turn with what it names; of what is long only the beginning is read."""
+    question = " ".join(question.split())[:QUESTION_CHARACTERS]
+    said = _MARK.sub("", " ".join(answer.split())[:ANSWER_CHARACTERS])
     asked = tuple(names(question))
     forms = {normal_form(name.name) for name in asked}
     new = [name for name in names(said) if normal_form(name.name) not in forms] if said else []

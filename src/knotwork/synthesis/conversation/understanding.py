@@ -15,6 +15,8 @@ from knotwork.synthesis.conversation.turns import Turn, read_turn
 from knotwork.text.languages import detect_language
 
 MOST_TURNS = 6
+LONGEST_LEANING = 400
+"""Characters of a question that may lean on others: who writes more says what is meant."""
 
 _OPENING = re.compile(
     r"^\s*(?:那么?[,，]?|(?:(?:and|but|then)\b[\s,]*)?(?:(?:what|how) about\b\s*)?)", re.IGNORECASE
@@ -49,9 +51,12 @@ def understand(
     takes the place of the last question's, and words that only go on get that question, or what
     it was about, before them.
     """
-    has_pronoun = _open_pronoun(question, names) is not None
-    if not turns or not (has_pronoun or _goes_on(question, names)):
+    if not turns or len(question) > LONGEST_LEANING:
         return Understanding(question)
+    asked, question = question, " ".join(question.split())
+    has_pronoun = _open_pronoun(question, names) is not None
+    if not (has_pronoun or _goes_on(question, names)):
+        return Understanding(asked)
     note = ""
     if model is not None:
         try:
@@ -128,4 +133,5 @@ def _beside(question: str, last: Turn, names: NameReader) -> str:
         same = [name for name in last.names if name.type == named[0].type]
         for old in [*same, *last.names]:
             return last.question.replace(old.name, named[0].name)
-    return f"{_ENDING.sub('', last.question)}{colon}{rest}{mark}" if rest else question
+    asked = _ENDING.sub("", last.question)
+    return f"{asked}{colon}{rest}{mark}" if asked and rest else question
