@@ -45,6 +45,8 @@ USUAL_SETS = (
     "multihoprag_lite",
     "drcd300_zh",
     "cmrc2018_trial",
+    "netoperator_zh",
+    "graphragbench_novel",
 )
 KEPT = ("recall@2", "recall@5", "recall@10", "all_gold@5")
 PATTERNS = (
@@ -114,7 +116,12 @@ def main() -> None:
         for name in options.sets.split(","):
             measure_set(name, options, results, embedder)
     if options.markdown:
-        fill_table(options.markdown, results)
+        fill_table(options.markdown, {name: in_order(entry) for name, entry in results.items()})
+
+
+def in_order(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the measures of a set in the order of the patterns, others behind them."""
+    return {pattern: entry[pattern] for pattern in [*PATTERNS, *entry] if pattern in entry}
 
 
 def measure_set(

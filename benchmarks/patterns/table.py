@@ -22,6 +22,16 @@ _SHORT = {
     "drcd300_zh": "DRCD",
     "cmrc2018_trial": "CMRC",
 }
+_SHORT_LONG = {"netoperator_zh": "NetOperator", "graphragbench_novel": "novels"}
+_LONG = {
+    "netoperator_zh": {
+        "recall@5": "R@5 of documents",
+        "gold_found": "gold texts",
+        "gold_sentences_found": "their sentences",
+    },
+    "graphragbench_novel": {"word_recall": "content words"},
+}
+"""Of sets of long documents, the measures that are shown, with what they are called."""
 
 
 def fill_table(path: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
@@ -46,22 +56,20 @@ def render_table(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def render_long(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a row for each pattern on a set of long documents."""
-    lines = [
-        "| long documents | pattern | R@2 / R@5 / R@10, all@5 | gold texts | their sentences |",
-        "|---|---|---|--:|--:|",
+    """Return a row for each pattern: what it brings of long documents within a budget of text."""
+    sets = [name for name in _LONG if name in results]
+    measures = [(name, measure) for name in sets for measure in _LONG[name]]
+    heads = [
+        f"{_SHORT_LONG[name]} ({count(results[name])}): {_LONG[name][measure]}"
+        for name, measure in measures
     ]
-    for name in (name for name, entry in results.items() if "gold_found" in entry.get(BASE, {})):
-        for pattern, found in results[name].items():
-            budgets = [
-                budget_cell(results[name], pattern, measure)
-                for measure in ("gold_found", "gold_sentences_found")
-            ]
-            shown = cell(results[name], pattern)
-            lines.append(
-                f"| {name} ({len(found['recall@2'])}) | `{pattern}` | {shown} | "
-                + (" | ".join(budgets) + " |")
-            )
+    lines = [f"| pattern | {' | '.join(heads)} |", f"|---|{'--:|' * len(heads)}"]
+    for pattern in list(dict.fromkeys(pattern for name in sets for pattern in results[name])):
+        cells = [
+            budget_cell(results[name], pattern, measure) if pattern in results[name] else ""
+            for name, measure in measures
+        ]
+        lines.append(f"| `{pattern}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -45,6 +45,7 @@ COMPOSED = (
     "bm25 + dense",
     "graph + hybrid",
     "graph + pagerank",
+    "graph + paths",
 )
 BATCH = 2_000
 

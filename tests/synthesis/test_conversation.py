@@ -96,6 +96,25 @@ def test_spaces_do_not_matter_and_long_questions_say_what_they_mean():
     assert ask_after([("", "")], "Why?").text == "Why?"
 
 
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "expected"),
+    [
+        # "It" is what was asked for, where the answer names just that.
+        ("What is the capital of Narnia?", "Cair Paravel [1].", "How large is it?", "Cair Paravel"),
+        ("Which company made Lantern Seven?", "Acme Works", "When was it founded?", "Acme Works"),
+        # Else it is what was asked about.
+        ("Where is Cair Paravel?", "In Narnia.", "How large is it?", "Cair Paravel"),
+        ("What is Lantern Seven?", "A film by Acme Works.", "How long is it?", "Lantern Seven"),
+        ("What is the price of Lantern Seven?", "At Acme, five.", "Is it new?", "Lantern Seven"),
+        ("Which firms are in Oslo?", "They are Acme Works, Bolt Works.", "Is it old?", "Oslo"),
+        ("Who is Ann Lee?", "Ann Lee works with Ben Cole.", "Where does she live?", "Ann Lee"),
+        ("Who leads Acme Works?", "Ann Lee and Ben Cole.", "Where does she live?", "Ann Lee"),
+    ],
+)
+def test_a_pronoun_stands_for_what_was_asked_for_or_asked_about(before, answer, question, expected):
+    assert expected in ask_after([(before, answer)], question).text
+
+
 def test_a_longer_conversation_is_followed():
     turns = [*FILM, ("Where did she grow up?", "In Tartu."), ("And when did she die?", "In 1988.")]
     assert ask_after(turns, "What was her last film?").text == "What was Marta Ilves's last film?"

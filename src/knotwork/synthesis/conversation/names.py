@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from knotwork.records import Span
-from knotwork.retrieval.question import read_question
+from knotwork.retrieval.question import Link, read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 
@@ -34,6 +34,11 @@ class SpokenName(NamedTuple):
     name: str
     type: str = ""
     start: int = 0
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether it is written as a name is: with a capital, or in a script without any."""
+        return any(c.isupper() or not c.isascii() for c in self.name)
 
 
 NameReader = Callable[[str], list[SpokenName]]
@@ -67,6 +72,8 @@ def index_names(store: Store) -> NameReader:
             for link in question.links
             if link.trust == 1.0
         ]
+        pages = {link.span.start for link in question.links if _has_page(link)}
+        known = [name for name in known if name.is_proper or name.start in pages]
         others = capital_names(text)
         kept = [name for name in known if not any(_holds(other, name) for other in others)]
         kept += [other for other in others if not any(_meet(other, name) for name in kept)]
@@ -77,6 +84,11 @@ def index_names(store: Store) -> NameReader:
         return list(found.values())
 
     return read
+
+
+def _has_page(link: Link) -> bool:
+    """Tell whether some passage is about an entity: so it is no word of every day."""
+    return bool(link.about) and link.about[0].score >= DEFAULT_WEIGHTS.link.known
 
 
 def _surface(text: str, span: Span) -> str:

@@ -52,9 +52,18 @@ _CHINESE = re.compile(
     r"|(?P<place>那里|那儿)"
 )
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|谁|哪位", re.IGNORECASE)
-_ASKS_ABOUT_PERSON = re.compile(
-    r"^\W*who(?:['’]s| is| was| are| were) [A-Z《]|是谁[?？]?\s*$", re.IGNORECASE
+_ASKS_WHAT = re.compile(r"\b(?:what|which)\b|什么|哪[个家座条]", re.IGNORECASE)
+_ASKS_HOW_MUCH = re.compile(
+    r"\b(?:price|cost|depth|height|length|width|size|weight|number|amount|date|day|year|time|age"
+    r"|population|colou?r|speed|temperature|rate|share|reason|purpose|name)s?\b"
+    r"|价格|费用|深度|高度|长度|重量|数量|日期|时间|年龄|人口|颜色|速度|温度|原因|目的",
+    re.IGNORECASE,
 )
+_DEFINES = re.compile(
+    r"^\W*(?i:who|what)(?:['’]s| is| was| are| were) (?:(?:the|an?) )?[A-Z《][^?]*[?]?\W*$"
+    r"|是谁[?？]?\s*$|是什么[?？]?\s*$"
+)
+_SHORT_ANSWER_WORDS = 20
 _NO_PERSONS = frozenset(
     {"PLACE", "ORGANIZATION", "DATE", "NUMBER", "WORK", "IDENTIFIER", "EVENT", "PRODUCT"}
 )
@@ -77,7 +86,7 @@ def find_antecedent(kind: Kind, turns: Sequence[Turn]) -> str:
     """Return the name that a pronoun of this kind stands for, "" where none fits.
 
     The last turns come first. What an answer names comes before what its question names if the
-    question asked who it is.
+    question asked for it: who it is, or which one, where the answer is short and names one thing.
     """
     for turn in reversed(turns):
         fitting = [name for name in _in_order(kind, turn) if _may_be(kind, name)]
@@ -88,13 +97,23 @@ def find_antecedent(kind: Kind, turns: Sequence[Turn]) -> str:
 
 
 def _in_order(kind: Kind, turn: Turn) -> Iterator[SpokenName]:
-    asks_who = _ASKS_WHO.search(turn.question) and not _ASKS_ABOUT_PERSON.search(turn.question)
-    if kind is Kind.PLACE or (kind is Kind.PERSON and asks_who):
+    if kind is Kind.PLACE or _asks_for(kind, turn):
         yield from turn.answer_names
         yield from turn.names
     else:
         yield from turn.names
         yield from turn.answer_names
+
+
+def _asks_for(kind: Kind, turn: Turn) -> bool:
+    """Tell whether a question asked for what its answer names, and a pronoun may stand for that."""
+    question = turn.question
+    if _DEFINES.search(question):
+        return False
+    if kind is Kind.PERSON and _ASKS_WHO.search(question):
+        return True
+    is_one = len(turn.answer_names) == 1 and len(turn.answer.split()) <= _SHORT_ANSWER_WORDS
+    return is_one and bool(_ASKS_WHAT.search(question) and not _ASKS_HOW_MUCH.search(question))
 
 
 def _may_be(kind: Kind, name: SpokenName) -> bool:

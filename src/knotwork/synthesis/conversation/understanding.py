@@ -92,9 +92,10 @@ def resolve_pronoun(text: str, turns: Sequence[Turn], names: NameReader) -> str:
 def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
     """Return a pronoun that no name before it in the question explains."""
     pronoun = find_pronoun(question)
-    if pronoun is None or any(name.start < pronoun.start for name in names(question)):
+    if pronoun is None:
         return None
-    return pronoun
+    named = (name for name in names(question) if name.is_proper)
+    return None if any(name.start < pronoun.start for name in named) else pronoun
 
 
 def _goes_on(question: str, names: NameReader) -> bool:
