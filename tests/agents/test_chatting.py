@@ -74,6 +74,21 @@ def test_without_a_place_to_write_facts_last_as_long_as_the_chat(path):
         assert len(chat.facts()) == 1
 
 
+def test_what_a_model_took_to_read_what_was_told_is_known(path):
+    with ModelTestServer() as server:
+        settings = {"llm_model": "openai:knotwork-test", "llm_base_url": server.url}
+        with (
+            knotwork.open(path, embedding_model="none", **settings) as opened,
+            Chat(opened, now=lambda: DAY) as chat,
+        ):
+            by_rules = chat.say("Ann Lee lives in Oslo.")
+            by_model = chat.say("Marta Ilves taught Olev Raud to paint.")
+            spent = server.traffic.totals
+    assert (by_rules.tokens, by_rules.told.learned[0].object) == (0, "Oslo")
+    assert [fact.subject for fact in by_model.told.learned] == ["Marta Ilves"]
+    assert by_model.tokens == spent.input_tokens + spent.output_tokens > 0
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_model_takes_part_and_may_fail(path, fails):
     faults = FaultPlan({Fault.GARBAGE: 1.0} if fails else {})

@@ -59,7 +59,7 @@ def test_each_line_is_an_object_of_json(say):
     assert (second["answered"], second["remembered"]) == (True, [])
     (fact,) = told["learned"]
     assert (fact["subject"], fact["relation"], fact["object"]) == ("Ann Lee", "lives in", "Oslo")
-    assert (fact["until"], told["ended"], told["note"]) == (None, [], "")
+    assert (fact["until"], told["ended"], told["note"], told["tokens"]) == (None, [], "", 0)
 
 
 def test_what_is_told_is_shown_apart_from_the_sources(say):

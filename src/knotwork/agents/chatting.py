@@ -12,11 +12,14 @@ from typing import Any, Self
 from knotwork.agents.memory import Conversation, FactMemory, RememberedFact, Told
 from knotwork.agents.memory.facts import IN_MEMORY, memory_path
 from knotwork.errors import StoreError
+from knotwork.inference.metered import UsageMeter
+from knotwork.inference.model_run import open_budget
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, Evidence
 from knotwork.synthesis.conversation import index_names
 from knotwork.synthesis.events import AskEvent, AskEventKind
+from knotwork.text.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,8 @@ class ChatReply:
     """What became of one message: an answer with its evidence, or what was told.
 
     ``remembered`` are facts told before about what a question names. They are no sources of the
-    answer, which comes from the documents alone.
+    answer, which comes from the documents alone. ``tokens`` are what a language model took to read
+    what was told; the answer has its own usage.
     """
 
     message: str
@@ -32,6 +36,7 @@ class ChatReply:
     evidence: Evidence | None = None
     told: Told | None = None
     remembered: tuple[RememberedFact, ...] = ()
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,9 @@ class Chat:
     """Asks a knowledge base, with the turns before in mind, and remembers what it is told.
 
     ``memory`` is the file of facts, by default the one beside the index; ``options`` are those of
-    `KnowledgeBase.ask`. ``notes`` say what a user should know, as that facts cannot be kept where
-    nothing may be written. Close it, or use it in a ``with`` statement.
+    `KnowledgeBase.ask`, of which ``budget`` holds for each question, and once for all that is told.
+    ``notes`` say what a user should know, as that facts cannot be kept where nothing may be
+    written. Close it, or use it in a ``with`` statement.
     """
 
     def __init__(
@@ -64,12 +70,14 @@ class Chat:
         store, settings = knowledge_base.store, knowledge_base.settings
         self._memory = self._open_memory(memory or memory_path(store.url))
         self._models = RoleModels(settings.llm, path=calls_path(store.url))
+        self._meter = UsageMeter()
+        budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
         reads = options.get("use_llm", True)
         self._conversation = Conversation(
             self._memory,
             now=now or (lambda: datetime.now().astimezone().isoformat(timespec="minutes")[:16]),
             names=index_names(store),
-            model=self._models.open("keyword") if reads else None,
+            model=self._models.open("keyword", meter=self._meter, budget=budget) if reads else None,
         )
 
     def __enter__(self) -> Self:
@@ -97,7 +105,10 @@ class Chat:
     def events(self, message: str) -> Iterator[ChatEvent]:
         """Do what `say` does, and yield every step; raises as `KnowledgeBase.ask_events`."""
         if self._conversation.is_told(message):
-            yield ChatEvent(reply=ChatReply(message, told=self.tell(message)))
+            before = self.tokens_for_memory
+            told = self.tell(message)
+            spent = self.tokens_for_memory - before
+            yield ChatEvent(reply=ChatReply(message, told=told, tokens=spent))
             return
         evidence: Evidence | None = None
         answer: Answer | None = None
@@ -112,6 +123,12 @@ class Chat:
         self._conversation.add(understood, answer.text if answer.answered else "")
         remembered = tuple(self._conversation.recall(understood))
         yield ChatEvent(reply=ChatReply(message, answer, evidence, remembered=remembered))
+
+    @property
+    def tokens_for_memory(self) -> int:
+        """What a language model took so far to read what was told."""
+        total = self._meter.total()
+        return total.input_tokens + total.output_tokens
 
     def tell(self, statement: str) -> Told:
         """Remember the facts of a statement, and return what became of it."""

@@ -114,7 +114,7 @@ def _answer(session: Session, chat: Chat, line: str) -> None:
     if session.common.json:
         session.terminal.emit(_describe_reply(reply))
     elif reply.told is not None:
-        _print_told(session.terminal, reply.told)
+        print_told(session.terminal, reply.told, tokens=reply.tokens)
     else:
         _print_answer(session, reply, is_shown=view.has_shown_answer)
 
@@ -152,13 +152,16 @@ def _print_answer(session: Session, reply: ChatReply, *, is_shown: bool) -> None
     session.terminal.say()
 
 
-def _print_told(terminal: Terminal, told: Told) -> None:
+def print_told(terminal: Terminal, told: Told, *, tokens: int) -> None:
+    """Print what a statement made known, what it ended, and what reading it cost."""
     for fact in told.learned:
-        terminal.say(f"Remembered: {join_lines(fact.text)}. /undo takes it back.")
+        terminal.say(f"Remembered: {join_lines(fact.text)}.")
     for fact in told.ended:
         terminal.say(f"No longer so: {join_lines(fact.text)}.")
     if told.note:
-        terminal.note(f"{told.note} A question ends with a question mark.", style="yellow")
+        terminal.note(told.note, style="yellow")
+    if tokens:
+        terminal.note(f"{tokens:,} model tokens", style="dim")
 
 
 def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
@@ -179,6 +182,7 @@ def _describe_reply(reply: ChatReply) -> dict[str, Any]:
             "learned": [describe_fact(fact) for fact in reply.told.learned],
             "ended": [describe_fact(fact) for fact in reply.told.ended],
             "note": reply.told.note,
+            "tokens": reply.tokens,
         }
     assert reply.answer is not None and reply.evidence is not None, "both or neither"  # noqa: PT018
     return {

@@ -66,21 +66,19 @@ def show(session: Session, *, name: str | None, at: str | None) -> None:
 def tell(session: Session, *, text: str) -> None:
     """Remember the facts of a statement; a new value of one ends the old."""
     from knotwork.agents.chatting import Chat
+    from knotwork.cli.commands.chat import print_told
     from knotwork.cli.envelopes import describe_fact
 
     with Chat(session.open()) as chat:
         told = chat.tell(text)
+        tokens = chat.tokens_for_memory
     if session.common.json:
         learned = [describe_fact(fact) for fact in told.learned]
         ended = [describe_fact(fact) for fact in told.ended]
-        session.terminal.emit({"learned": learned, "ended": ended, "note": told.note})
+        payload = {"learned": learned, "ended": ended, "note": told.note, "tokens": tokens}
+        session.terminal.emit(payload)
         return
-    for fact in told.learned:
-        session.terminal.say(f"Remembered: {fact.text}.")
-    for fact in told.ended:
-        session.terminal.say(f"No longer so: {fact.text}.")
-    if told.note:
-        session.terminal.note(told.note, style="yellow")
+    print_told(session.terminal, told, tokens=tokens)
 
 
 @command.command(
