@@ -278,6 +278,9 @@ def test_a_workspace_is_made_and_removed_with_all_its_files(client):
 def test_a_server_that_only_reads_changes_nothing(place):
     before = (place.path / "open.knot").read_bytes()
     with open_client(Place(place.path, place.settings, read_only=True)) as client:
+        listed = client.get(f"{API}/workspaces").json()["data"]
+        assert {workspace["role"] for workspace in listed} == {"read"}
+        assert client.get(OPEN).json()["data"]["role"] == "read"
         assert client.post(f"{OPEN}/ask", json={"question": QUESTION}).status_code == 200
         for path, body in [
             (f"{OPEN}/index", {}),

@@ -31,7 +31,8 @@ router = APIRouter(tags=["workspaces"])
 async def list_workspaces(key: Caller, server: Server) -> Envelope[list[WorkspaceShape]]:
     """List the workspaces that the key may see."""
     names = await server.threads.run(server.workspaces.names)
-    return wrap([WorkspaceShape(name=name, role=key.role) for name in names if key.may_see(name)])
+    role = _role_of(key, server)
+    return wrap([WorkspaceShape(name=name, role=role) for name in names if key.may_see(name)])
 
 
 @router.post("/workspaces", status_code=201)
@@ -56,7 +57,7 @@ async def describe_workspace(
         stats = workspace.base.stats()
         return WorkspaceDetails(
             name=workspace.name,
-            role=key.role,
+            role=_role_of(key, server),
             documents=stats.documents,
             chunks=stats.chunks,
             entities=stats.entities,
@@ -95,6 +96,11 @@ async def delete_workspace(
 async def tell_usage(server: Server, workspace: ReadWorkspace) -> Envelope[dict[str, Any]]:
     """Tell what language models have cost this workspace so far, by stage and by model."""
     return wrap(await server.threads.run(_read_usage, workspace))
+
+
+def _role_of(key: Caller, server: Server) -> KeyRole:
+    """Return what a key may do here: on a server that only reads, nobody may more."""
+    return KeyRole.READ if server.place.read_only else key.role
 
 
 def _model_of(workspace: Workspace) -> str:
