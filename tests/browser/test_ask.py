@@ -85,6 +85,17 @@ def test_a_question_goes_on_from_the_answer_before_it(visit):
     before.wait_for(state="detached")
 
 
+def test_a_question_is_answered_step_by_step(visit):
+    page = visit.open(PAGE)
+    page.get_by_label("Find by").select_option("agent:corrective")
+    answer = ask(page, "Who approves trips abroad?")
+    answer.get_by_text("agent:corrective").wait_for()
+    assert not page.get_by_role("button", name="Ask further").count()
+    page.get_by_role("button", name="Why this").click()
+    page.get_by_text(re.compile(r"^1\. graph: Who approves trips abroad\?")).wait_for()
+    visit.check_access()
+
+
 def test_why_and_the_earlier_questions_are_told(visit):
     page = visit.open(PAGE)
     ask(page, QUESTION)
