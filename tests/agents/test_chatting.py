@@ -56,6 +56,10 @@ def test_what_is_told_stands_beside_answers_and_outlasts_the_chat(path, chat):
 def test_what_is_told_is_spoken_of(chat):
     chat.say("Ann Lee leads the team.")
     assert chat.say("Where does she live?").evidence.query.text == "Where does Ann Lee live?"
+    chat.say("Ben Cole leads the workshop.")
+    follows = chat.say("And Marta Ilves?").evidence.query.text
+    assert follows == "Where does Marta Ilves live?", "a statement asks nothing to go on from"
+    assert chat.undo().subject == "Ben Cole"
     assert chat.undo().subject == "Ann Lee"
     assert chat.facts() == []
 

@@ -133,7 +133,7 @@ class Chat:
     def tell(self, statement: str) -> Told:
         """Remember the facts of a statement, and return what became of it."""
         told = self._conversation.tell(statement)
-        self._conversation.add(statement, "")
+        self._conversation.add("", statement)
         return told
 
     def facts(self) -> list[RememberedFact]:

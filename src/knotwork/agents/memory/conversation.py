@@ -84,7 +84,7 @@ class Conversation:
         return tuple(self._turns)
 
     def add(self, question: str, answer: str) -> None:
-        """Add a question that stands alone, and its answer."""
+        """Add a question that stands alone, and its answer; what was told answers no question."""
         self._turns.append((question, answer))
         while len(self._turns) > 1 and self._size() > self._most_tokens:
             self._turns.popleft()

@@ -18,7 +18,8 @@ _MARK = re.compile(r"\s*\[\d+\](?:\([^)]*\))?")
 class Turn:
     """A question as it was understood, its answer, and what each of them names.
 
-    ``answer_names`` are those that the question did not name.
+    ``answer_names`` are those that the question did not name. What was told without a question is
+    the answer to an empty one.
     """
 
     question: str

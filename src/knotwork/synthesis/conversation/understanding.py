@@ -65,7 +65,10 @@ def understand(
             note = f"What the question leans on was found by rules: {error.message}"
     if has_pronoun:
         return Understanding(resolve_pronoun(question, turns, names), note)
-    return Understanding(_beside(question, turns[-1], names), note)
+    asked_before = [turn for turn in turns if turn.question]
+    if not asked_before:
+        return Understanding(asked, note)
+    return Understanding(_beside(question, asked_before[-1], names), note)
 
 
 def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[Turn, ...]:
