@@ -41,6 +41,7 @@ from knotwork.transform.registry import make_extractor
 
 USUAL_SETS = (
     *MULTI_HOP,
+    "twowiki_full6119",
     "popqa300",
     "multihoprag_lite",
     "drcd300_zh",

@@ -17,6 +17,7 @@ _SHORT = {
     "musique_train100": "MuSiQue",
     "hotpot_train100": "HotpotQA",
     "twowiki_fg101": "2Wiki",
+    "twowiki_full6119": "2Wiki, whole",
     "popqa300": "PopQA",
     "multihoprag_lite": "MultiHop-RAG",
     "drcd300_zh": "DRCD",
