@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from importlib.resources import files
 from itertools import islice
 from typing import TypeVar
 
 from knotwork.inference.chat import Message
+from knotwork.inference.prompts import PROMPT_LANGUAGES, read_prompt
 from knotwork.text.languages import detect_language
 
 Item = TypeVar("Item")
 
-_BORDER = "\n---\n"
-_LANGUAGES = ("en", "zh")
 _MARKS = re.compile(r"<(/?\s*(?:community|descriptions|name)\s*)>", re.IGNORECASE)
 _REPAIR = {
     "en": "Your last reply could not be used: {fault} Reply again, in the form above alone.",
@@ -31,8 +28,8 @@ def make_messages(
     English stands in for a language without prompts of its own. ``fault`` says why the last reply
     could not be used, in one sentence.
     """
-    known = language if language in _LANGUAGES else "en"
-    instructions, asked = _read(task, known)
+    known = language if language in PROMPT_LANGUAGES else "en"
+    instructions, asked = read_prompt("knotwork.indexing", task, known)
     told = asked.replace("{material}", _harmless(material))
     if fault:
         told = f"{told}\n\n{_REPAIR[known].format(fault=fault)}"
@@ -58,10 +55,3 @@ def batches_by_language(
 def _harmless(text: str) -> str:
     """Return a text that cannot end its own section."""
     return _MARKS.sub("‹\\1›", text)
-
-
-@cache
-def _read(task: str, language: str) -> tuple[str, str]:
-    text = files(__name__).joinpath(f"{task}.{language}.txt").read_text("utf-8")
-    instructions, _, asked = text.partition(_BORDER)
-    return instructions.strip(), asked.strip()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Sequence
+from functools import partial
 
-from knotwork.inference.chat import ChatRequest, Message
+from knotwork.inference import prompts
+from knotwork.inference.chat import ChatRequest
 from knotwork.retrieval.queries.linking import SchemaLinker
 from knotwork.retrieval.queries.schema import TargetSchema, describe_schema
 from knotwork.retrieval.queries.statements import Asked, Attempt
@@ -16,10 +16,11 @@ from knotwork.text.languages import detect_language
 OUTPUT_TOKENS = 400
 SCHEMA_TOKENS = 1_500
 SHOWN_ATTEMPTS = 2
-_BLANK = re.compile(r"\{(\w+)\}")
-_BORDER = "\n---\n"
 _TAG = re.compile(r"</?\s*(question|context|facts|text|memory)\s*>", re.IGNORECASE)
 _MOST_NAMES = 12
+
+fill_prompt = partial(prompts.fill_prompt, "knotwork.retrieval.queries")
+"""Returns the messages of a prompt of translators, of its task, a language and its blanks."""
 
 
 def make_request(
@@ -35,11 +36,7 @@ def make_request(
         "attempts": describe_attempts(attempts),
         "language": "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)",
     }
-    instructions, body = _read(task, "zh" if language == "zh" else "en")
-    messages = (
-        Message("system", _fill(instructions, blanks)),
-        Message("user", _fill(body, blanks)),
-    )
+    messages = fill_prompt(task, language, blanks)
     return ChatRequest(messages, max_output_tokens=OUTPUT_TOKENS, stage=stage)
 
 
@@ -85,21 +82,3 @@ def describe_attempts(attempts: Sequence[Attempt]) -> str:
 def make_harmless(text: str) -> str:
     """Return a text without what means something in a prompt."""
     return _TAG.sub(r"(\1)", text)
-
-
-def fill_prompt(task: str, language: str, blanks: Mapping[str, str]) -> tuple[Message, ...]:
-    """Return the messages of a prompt in a language, English where there is none in it."""
-    instructions, body = _read(task, "zh" if language == "zh" else "en")
-    return Message("system", _fill(instructions, blanks)), Message("user", _fill(body, blanks))
-
-
-def _fill(text: str, blanks: Mapping[str, str]) -> str:
-    return _BLANK.sub(lambda match: blanks.get(match[1], match[0]), text)
-
-
-@cache
-def _read(task: str, language: str) -> tuple[str, str]:
-    folder = files("knotwork.retrieval.queries") / "prompts"
-    text = (folder / f"{task}.{language}.txt").read_text("utf-8")
-    instructions, _, body = text.partition(_BORDER)
-    return instructions.strip(), body.strip()

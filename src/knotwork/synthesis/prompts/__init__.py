@@ -1,38 +1,10 @@
-"""The prompts, one file for each task and language: instructions, ``---``, then what is asked."""
+"""The prompts of answers."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+from functools import partial
 
-from knotwork.inference.chat import Message
+from knotwork.inference import prompts
 
-_BLANK = re.compile(r"\{(\w+)\}")
-_BORDER = "\n---\n"
-_LANGUAGES = ("en", "zh")
-
-
-def fill_prompt(task: str, language: str, blanks: Mapping[str, str]) -> tuple[Message, ...]:
-    """Return the messages of a prompt in a language, English where there is none in it.
-
-    ``blanks`` replace their ``{names}``; what they bring is not filled in again. A name that the
-    prompt has and ``blanks`` lack is a KeyError.
-    """
-    instructions, asked = _read(task, language if language in _LANGUAGES else "en")
-    return (
-        Message("system", _fill(instructions, blanks)),
-        Message("user", _fill(asked, blanks)),
-    )
-
-
-def _fill(text: str, blanks: Mapping[str, str]) -> str:
-    return _BLANK.sub(lambda match: blanks[match[1]], text)
-
-
-@cache
-def _read(task: str, language: str) -> tuple[str, str]:
-    text = files(__name__).joinpath(f"{task}.{language}.txt").read_text("utf-8")
-    instructions, _, asked = text.partition(_BORDER)
-    return instructions.strip(), asked.strip()
+fill_prompt = partial(prompts.fill_prompt, "knotwork.synthesis")
+"""Returns the messages of a prompt of answers, of its task, a language and its blanks."""
