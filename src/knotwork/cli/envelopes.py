@@ -20,7 +20,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork.agents.memory import RememberedFact
+    from knotwork.agents.memory import RememberedFact, Told
     from knotwork.indexing.communities.survey import Topic
 
 Titles = Mapping[str, Document]
@@ -80,6 +80,16 @@ def describe_fact(fact: RememberedFact) -> dict[str, Any]:
         "since": fact.valid_from,
         "until": fact.valid_to,
         "source": fact.source,
+    }
+
+
+def describe_told(told: Told, *, tokens: int) -> dict[str, Any]:
+    """Return the object of `memory tell --json`."""
+    return {
+        "learned": [describe_fact(fact) for fact in told.learned],
+        "ended": [describe_fact(fact) for fact in told.ended],
+        "note": told.note,
+        "tokens": tokens,
     }
 
 

@@ -116,9 +116,11 @@ class Asker:
         """Return a question that stands alone, and notes on what became of it."""
         if not options.get("turns"):
             return question, ()
-        from knotwork.synthesis.conversation import index_names, read_turns, understand
+        from knotwork.synthesis.conversation import index_names, leans, read_turns, understand
 
         names = index_names(self._store)
+        if not leans(question, names):
+            return question, ()  # and the turns before it need not be read
         turns = read_turns(options["turns"], names)
         understood = understand(question, turns, names, model=models.keyword if models else None)
         notes = [understood.note] if understood.note else []

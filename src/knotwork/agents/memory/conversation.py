@@ -22,6 +22,7 @@ from knotwork.synthesis.conversation import (
     MOST_TURNS,
     NameReader,
     capital_names,
+    find_pronoun,
     read_turns,
     resolve_pronoun,
 )
@@ -144,6 +145,8 @@ class Conversation:
 
     def _resolve(self, text: str) -> str:
         """Return a statement with the name that its pronoun stands for."""
+        if find_pronoun(text) is None:
+            return text
         return resolve_pronoun(text, read_turns(self.turns, self._names), self._names)
 
     def _read(self, text: str) -> tuple[list[ToldFact], str]:

@@ -174,16 +174,10 @@ def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
 
 def _describe_reply(reply: ChatReply) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
-    from knotwork.cli.envelopes import describe_answer, describe_fact
+    from knotwork.cli.envelopes import describe_answer, describe_fact, describe_told
 
     if reply.told is not None:
-        return {
-            "message": reply.message,
-            "learned": [describe_fact(fact) for fact in reply.told.learned],
-            "ended": [describe_fact(fact) for fact in reply.told.ended],
-            "note": reply.told.note,
-            "tokens": reply.tokens,
-        }
+        return {"message": reply.message, **describe_told(reply.told, tokens=reply.tokens)}
     assert reply.answer is not None and reply.evidence is not None, "both or neither"  # noqa: PT018
     return {
         "message": reply.message,

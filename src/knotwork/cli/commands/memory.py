@@ -67,16 +67,13 @@ def tell(session: Session, *, text: str) -> None:
     """Remember the facts of a statement; a new value of one ends the old."""
     from knotwork.agents.chatting import Chat
     from knotwork.cli.commands.chat import print_told
-    from knotwork.cli.envelopes import describe_fact
+    from knotwork.cli.envelopes import describe_told
 
     with Chat(session.open()) as chat:
         told = chat.tell(text)
         tokens = chat.tokens_for_memory
     if session.common.json:
-        learned = [describe_fact(fact) for fact in told.learned]
-        ended = [describe_fact(fact) for fact in told.ended]
-        payload = {"learned": learned, "ended": ended, "note": told.note, "tokens": tokens}
-        session.terminal.emit(payload)
+        session.terminal.emit(describe_told(told, tokens=tokens))
         return
     print_told(session.terminal, told, tokens=tokens)
 

@@ -51,24 +51,30 @@ def understand(
     takes the place of the last question's, and words that only go on get that question, or what
     it was about, before them.
     """
-    if not turns or len(question) > LONGEST_LEANING:
+    if not turns or not leans(question, names):
         return Understanding(question)
     asked, question = question, " ".join(question.split())
-    has_pronoun = _open_pronoun(question, names) is not None
-    if not (has_pronoun or _goes_on(question, names)):
-        return Understanding(asked)
+    pronoun = _open_pronoun(question, names)
     note = ""
     if model is not None:
         try:
             return Understanding(ask_alone(question, turns, model))
         except ModelError as error:
             note = f"What the question leans on was found by rules: {error.message}"
-    if has_pronoun:
-        return Understanding(resolve_pronoun(question, turns, names), note)
+    if pronoun:
+        return Understanding(_with_antecedent(question, pronoun, turns), note)
     asked_before = [turn for turn in turns if turn.question]
     if not asked_before:
         return Understanding(asked, note)
     return Understanding(_beside(question, asked_before[-1], names), note)
+
+
+def leans(question: str, names: NameReader) -> bool:
+    """Tell whether a question leans on what was said before it."""
+    if len(question) > LONGEST_LEANING:
+        return False
+    question = " ".join(question.split())
+    return _open_pronoun(question, names) is not None or _goes_on(question, names)
 
 
 def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[Turn, ...]:
@@ -85,8 +91,12 @@ def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[Tur
 def resolve_pronoun(text: str, turns: Sequence[Turn], names: NameReader) -> str:
     """Return a text with the name for which its first pronoun stands, where one fits."""
     pronoun = _open_pronoun(text, names)
-    name = find_antecedent(pronoun.kind, turns) if pronoun else ""
-    if pronoun is None or not name:
+    return _with_antecedent(text, pronoun, turns) if pronoun else text
+
+
+def _with_antecedent(text: str, pronoun: Pronoun, turns: Sequence[Turn]) -> str:
+    name = find_antecedent(pronoun.kind, turns)
+    if not name:
         return text
     shown = f"{name}'s" if pronoun.possessive else name
     return f"{text[: pronoun.start]}{shown}{text[pronoun.end :]}"
