@@ -31,6 +31,7 @@ UNTITLED = "_untitled"
 _ALL = (
     BenchmarkSet("cmrc2018_trial", "cmrc2018_trial", answers=True),
     BenchmarkSet("drcd300_zh", "drcd300_zh", answers=True),
+    BenchmarkSet("drcd_probes_zh", "drcd_probes_zh"),
     BenchmarkSet("musique_train100", "musique_train100", answers=True),
     BenchmarkSet("hotpot_train100", "hotpot_train100", answers=True),
     BenchmarkSet("twowiki_fg101", "twowiki_fg101"),

@@ -226,5 +226,5 @@ def test_every_setting_is_explained_and_in_range():
     for entry in setting_fields():
         assert entry.rule.explanation
         assert load_settings(environ={}, overrides={entry.name: entry.default})
-    assert EmbeddingSettings().model == "local:all-MiniLM-L6-v2"
+    assert EmbeddingSettings().model == "auto"
     assert IndexSettings().splitter == "structure"

@@ -6,7 +6,7 @@ import pytest
 
 from knotwork.config import RerankSettings
 from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName
-from knotwork.inference.cross_encoder import LocalReranker
+from knotwork.inference.local_models.cross_encoder import LocalReranker
 from knotwork.inference.reranker_registry import open_reranker
 from knotwork.inference.reranking import ServedReranker
 

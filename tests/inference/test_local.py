@@ -1,13 +1,14 @@
-"""The local embedder, on the packaged model and on small random ones with other poolings."""
+"""MiniLM on onnxruntime against its library, and random models that pool in other ways."""
 
 import logging
 
 import numpy as np
 import pytest
 
+from knotwork.config import EmbeddingSettings
 from knotwork.errors import MissingExtra, ModelError
 from knotwork.inference.base import Passage
-from knotwork.inference.local import LocalEmbedder
+from knotwork.inference.local_models.catalogue import open_local
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
 
@@ -39,9 +40,13 @@ WORDS = [
 ]
 
 
+def open_model(name, **settings):
+    return open_local(str(name), EmbeddingSettings(**settings))
+
+
 @pytest.fixture(scope="session")
 def minilm():
-    return LocalEmbedder("all-MiniLM-L6-v2")
+    return open_model("all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="session")
@@ -123,16 +128,17 @@ def test_sentence_vectors_know_their_passage(minilm):
     assert float(first.sentences[2] @ question) > float(second.sentences[1] @ question) + 0.1
 
 
-def test_sentence_vectors_are_means_of_their_tokens(minilm):
+def test_sentence_vectors_are_means_of_their_tokens(minilm, own_model):
     import torch
 
     passage = Passage(TEXT, "Bridge", split_sentences(TEXT))
     (vectors,) = minilm.embed_passages([passage])
-    model = minilm._encoder._model
-    encoded = model.tokenizer([f"Bridge. {TEXT}"], return_offsets_mapping=True, return_tensors="pt")
+    encoded = own_model.tokenizer(
+        [f"Bridge. {TEXT}"], return_offsets_mapping=True, return_tensors="pt"
+    )
     offsets = encoded.pop("offset_mapping")[0].tolist()
     with torch.inference_mode():
-        states = model[0].auto_model(**encoded).last_hidden_state[0].numpy()
+        states = own_model[0].auto_model(**encoded).last_hidden_state[0].numpy()
     for row, span in zip(vectors.sentences, passage.sentences, strict=True):
         inside = [
             state
@@ -156,7 +162,7 @@ def test_nothing_of_a_long_passage_is_lost(minilm):
 
 
 def test_a_sentence_longer_than_the_window_is_spread(small_models):
-    embedder = LocalEmbedder(str(small_models["mean"]))
+    embedder = open_model(small_models["mean"])
     text = "the old stone river bridge was opened and built in 1842 " * 4 + "."
     (whole,) = embedder.embed_passages([Passage(text, "", (Span(0, len(text)),))])
     changed = text.replace(".", "mayor")
@@ -172,8 +178,8 @@ def test_order_and_batching_change_nothing(small_models):
         )
         for n in (1, 7, 2, 5, 3)
     ]
-    small = LocalEmbedder(str(small_models["mean"]), batch_tokens=1).embed_passages(passages)
-    large = LocalEmbedder(str(small_models["mean"])).embed_passages(passages[::-1])[::-1]
+    small = open_model(small_models["mean"], batch_tokens=1).embed_passages(passages)
+    large = open_model(small_models["mean"]).embed_passages(passages[::-1])[::-1]
     for one, other in zip(small, large, strict=True):
         assert np.allclose(one.chunk, other.chunk, atol=1e-5)
         assert np.allclose(one.sentences, other.sentences, atol=1e-5)
@@ -182,7 +188,7 @@ def test_order_and_batching_change_nothing(small_models):
 def test_a_model_that_pools_otherwise_embeds_sentences_apart(small_models):
     from sentence_transformers import SentenceTransformer
 
-    embedder = LocalEmbedder(str(small_models["cls"]))
+    embedder = open_model(small_models["cls"])
     text = "the old bridge . he was new ."
     (vectors,) = embedder.embed_passages([Passage(text, "river", split_sentences(text))])
     own = SentenceTransformer(str(small_models["cls"]), device="cpu").encode(
@@ -212,7 +218,7 @@ def test_no_texts_are_no_vectors(minilm):
 
 def test_nothing_is_printed(capfd, caplog):
     with caplog.at_level(logging.WARNING):
-        LocalEmbedder("all-MiniLM-L6-v2").embed(["word " * 600])
+        open_model("all-MiniLM-L6-v2").embed(["word " * 600])
     printed = capfd.readouterr()
     assert (printed.out, printed.err) == ("", "")
     assert caplog.records == []
@@ -222,22 +228,22 @@ def test_the_name_follows_the_model_and_not_its_folder(small_models, tmp_path):
     import shutil
 
     moved = shutil.copytree(small_models["mean"], tmp_path / small_models["mean"].name)
-    assert LocalEmbedder(str(moved)).name == LocalEmbedder(str(small_models["mean"])).name
+    assert open_model(moved).name == open_model(small_models["mean"]).name
     config = moved / "config_sentence_transformers.json"
     config.write_text(config.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    assert LocalEmbedder(str(moved)).name != LocalEmbedder(str(small_models["mean"])).name
-    short, full = (LocalEmbedder(f"{p}all-MiniLM-L6-v2") for p in ("", "sentence-transformers/"))
+    assert open_model(moved).name != open_model(small_models["mean"]).name
+    short, full = (open_model(f"{p}all-MiniLM-L6-v2") for p in ("", "sentence-transformers/"))
     assert short.name == full.name == "local:all-MiniLM-L6-v2"
 
 
 def test_a_model_that_is_not_here_is_not_fetched():
-    embedder = LocalEmbedder("nobody/no-such-model")
+    embedder = open_model("nobody/no-such-model")
     with pytest.raises(ModelError, match=r"no-such-model.*embedding\.download"):
         embedder.embed(["text"])
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
-    embedder = LocalEmbedder(str(tmp_path))
+    embedder = open_model(tmp_path)
     with pytest.raises(ModelError, match="cannot be loaded"):
         embedder.embed(["text"])
 
@@ -245,7 +251,9 @@ def test_a_folder_without_a_model_is_named(tmp_path):
 def test_a_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="`local`"):
-        LocalEmbedder("all-MiniLM-L6-v2")
+        open_model("all-MiniLM-L6-v2")
+    with pytest.raises(MissingExtra, match="`sentence-transformers`"):
+        open_model("all-mpnet-base-v2")
 
 
 class TestMiniLM(EmbedderContract):

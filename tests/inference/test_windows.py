@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.inference.windows import (
+from knotwork.inference.local_models.windows import (
     Tokens,
     Window,
     batch_windows,

@@ -41,9 +41,10 @@ class EmbeddingSettings:
     """The model that turns text into vectors."""
 
     model: str = _setting(
-        "local:all-MiniLM-L6-v2",
-        '"local:NAME" (a sentence-transformers model or folder), "openai:NAME" (any\n'
-        'OpenAI-compatible server) or "none" (full text and graph only)',
+        "auto",
+        '"auto" (the model of the index; for a new one multilingual-e5-small), "local:NAME" (this\n'
+        'model, all-MiniLM-L6-v2, or any model or folder of sentence-transformers), "openai:NAME"\n'
+        '(any OpenAI-compatible server) or "none" (full text and graph only)',
         may_be_empty=False,
     )
     download: bool = _setting(
@@ -60,6 +61,9 @@ class EmbeddingSettings:
     )
     batch_tokens: int = _setting(
         0, "tokens in one batch or request; 0 is what suits the model", minimum=0, maximum=1_000_000
+    )
+    threads: int = _setting(
+        1, "processor threads of a local model that runs without PyTorch", minimum=1, maximum=256
     )
     concurrency: int = _setting(4, "requests to a server at a time", minimum=1, maximum=256)
     timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)

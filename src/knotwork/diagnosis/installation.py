@@ -16,8 +16,8 @@ from knotwork.diagnosis.results import Check
 _OLDEST_PYTHON = (3, 11)
 _LEAST_FREE_BYTES = 500_000_000
 _GIGABYTE = 1_000_000_000
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['\"](\w+)['\"])?")
-_SHOWN_EXTRAS = ("llm", "local", "parquet", "plot")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
+_SHOWN_EXTRAS = ("llm", "local", "parquet", "plot", "sentence-transformers")
 
 
 def check_python() -> Check:

@@ -8,6 +8,7 @@ from knotwork.config import EmbeddingSettings
 from knotwork.diagnosis.index import IndexFindings
 from knotwork.diagnosis.results import Check, failed
 from knotwork.errors import KnotworkError
+from knotwork.indexing.embedding import REEMBED_COMMAND
 from knotwork.inference import open_embedder
 
 _PROBE = "A short text."
@@ -17,7 +18,7 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
     """Check that the embedder gives a vector, and one that the index's can be compared with."""
     started = time.perf_counter()
     try:
-        embedder = open_embedder(settings.model, settings)
+        embedder = open_embedder(settings.model, settings, stored=index.embedder)
         if embedder is None:
             return _without_embedder(index)
         dimension = int(embedder.embed([_PROBE]).shape[1])
@@ -31,7 +32,10 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
         detail += f"; but the index holds vectors of {index.dimension}"
     else:
         return Check("Embedder", ok=True, detail=detail)
-    fix = "Set embedding.model to what the index was made with, or build the index anew."
+    fix = (
+        'Set embedding.model to "auto", or embed the index again with this model: '
+        f"{REEMBED_COMMAND} --model {embedder.name}"
+    )
     return Check("Embedder", ok=False, detail=detail, fix=fix)
 
 

@@ -26,14 +26,14 @@ LANGUAGES_META = "languages"
 NO_VECTORS = ""
 """The content key of a chunk that gets no vectors."""
 
-MULTILINGUAL_MODEL = "local:paraphrase-multilingual-MiniLM-L12-v2"
+REEMBED_COMMAND = "knotwork embed"
 UNREAD_NOTE = (
     "{count:,} of {chunks:,} chunks have no vectors, because `{embedder}` does not read their "
     "language: full text and the knowledge graph find them."
 )
 UNREAD_FIX = (
-    "For vectors too, set embedding.model to a multilingual model, for example "
-    f"{MULTILINGUAL_MODEL} (with embedding.download = true), and index into a new file."
+    "For vectors too, embed the index with a multilingual model: "
+    f"{REEMBED_COMMAND} --model local:multilingual-e5-small"
 )
 
 
@@ -128,18 +128,30 @@ def holds_vectors(store: Store) -> bool:
     return any(store.vectors(name).count() for name in ("chunk", "entity"))
 
 
+def stored_embedder(store: Store) -> str:
+    """Return the name of the embedder whose vectors the index holds; empty without vectors."""
+    stored = store.meta().get(EMBEDDER_META, "")
+    return stored if stored and holds_vectors(store) else ""
+
+
 def check_embedder(store: Store, name: str) -> None:
     """Raise SchemaMismatch when the index holds the vectors of another embedder than ``name``.
 
     An index without vectors fits every embedder: its documents are embedded by the next run.
     """
-    stored = store.meta().get(EMBEDDER_META, "")
-    if stored in {"", name} or not holds_vectors(store):
+    stored = stored_embedder(store)
+    if stored in {"", name}:
         return
-    using = f"`{name}`" if name else "none"
+    if not name:
+        raise SchemaMismatch(
+            f"The index holds vectors of `{stored}`, which cannot be loaded here.",
+            fix="Install its extra (`knotwork doctor` names it), or switch the index to a model "
+            f"that is installed: {REEMBED_COMMAND}",
+        )
     raise SchemaMismatch(
-        f"The index holds vectors of the embedder `{stored}`, and the settings name {using}.",
-        fix=f"Use `{stored}`, or index the documents into a new file.",
+        f"The index holds vectors of `{stored}`, but the settings name `{name}`.",
+        fix=f'Set embedding.model to "{stored}" or "auto", or embed the index again: '
+        f"{REEMBED_COMMAND} --model {name}",
     )
 
 

@@ -10,26 +10,42 @@ from knotwork.inference.base import Embedder
 from knotwork.inference.specs import NONE, choose_factory
 
 NO_EMBEDDER = NONE
+AUTO = "auto"
+"""The model of the index at hand, or the preferred local one for a new index."""
 Factory = Callable[[str, EmbeddingSettings], Embedder]
 
 
-def open_embedder(spec: str, settings: EmbeddingSettings | None = None) -> Embedder | None:
+def open_embedder(
+    spec: str, settings: EmbeddingSettings | None = None, *, stored: str = ""
+) -> Embedder | None:
     """Return the embedder that ``spec`` names, or None for "none"; ``settings.model`` is not read.
 
+    ``stored`` is the name of the embedder whose vectors the index holds, if any: "auto" prefers it.
     Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
     scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
     """
     if spec == NO_EMBEDDER:
         return None
-    factory, model = choose_factory(spec, EMBEDDERS, what="embedding model")
+    if spec == AUTO:
+        spec = choose_model(stored)
+    factory, model = choose_factory(spec, EMBEDDERS, what="embedding model", others=(NONE, AUTO))
     return factory(model, settings or EmbeddingSettings())
 
 
-def _open_local(model: str, settings: EmbeddingSettings) -> Embedder:
-    from knotwork.inference.local import BATCH_TOKENS, LocalEmbedder
+def choose_model(stored: str = "") -> str:
+    """Return the specification that "auto" stands for on an index with vectors of ``stored``."""
+    from knotwork.inference.local_models.catalogue import is_model_name, preferred_model
 
-    batch_tokens = settings.batch_tokens or BATCH_TOKENS
-    return LocalEmbedder(model, batch_tokens=batch_tokens, download=settings.download)
+    scheme, _, model = stored.partition(":")
+    if scheme == "local" and is_model_name(model):
+        return stored
+    return f"local:{preferred_model()}"
+
+
+def _open_local(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork.inference.local_models.catalogue import open_local
+
+    return open_local(model, settings)
 
 
 def _open_openai(model: str, settings: EmbeddingSettings) -> Embedder:

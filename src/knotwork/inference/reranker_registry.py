@@ -24,7 +24,7 @@ def open_reranker(settings: RerankSettings) -> Reranker | None:
 
 
 def _open_local(model: str, settings: RerankSettings) -> Reranker:
-    from knotwork.inference.cross_encoder import LocalReranker
+    from knotwork.inference.local_models.cross_encoder import LocalReranker
 
     return LocalReranker(model, download=settings.download)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from knotwork.errors import ConfigError, UnknownName
@@ -13,16 +13,17 @@ Factory = TypeVar("Factory")
 
 
 def choose_factory(
-    spec: str, factories: Mapping[str, Factory], *, what: str
+    spec: str, factories: Mapping[str, Factory], *, what: str, others: Sequence[str] = (NONE,)
 ) -> tuple[Factory, str]:
     """Return what opens models of the scheme of ``spec``, and the name of the model.
 
-    ``what`` is the kind of model, as "embedding model". Raises UnknownName for an unknown scheme,
-    ConfigError for a scheme without a model.
+    ``what`` is the kind of model, as "embedding model"; ``others`` are the valid names
+    without a scheme. Raises UnknownName for an unknown scheme, ConfigError for one without a
+    model.
     """
     scheme, _, model = spec.partition(":")
     if scheme not in factories:
-        raise UnknownName(what, spec, [NONE, *(f"{known}:…" for known in factories)])
+        raise UnknownName(what, spec, [*others, *(f"{known}:…" for known in factories)])
     if not model:
         raise ConfigError(
             f"The {what} `{spec}` names no model.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from knotwork.config import Settings
 from knotwork.errors import MissingExtra
-from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.embedding import Embedding, stored_embedder
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
@@ -88,8 +88,9 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         with self._lock:
             if not self._has_embedder:
                 embedding = self.settings.embedding
+                stored = stored_embedder(self.store)
                 try:
-                    self._embedder = open_embedder(embedding.model, embedding)
+                    self._embedder = open_embedder(embedding.model, embedding, stored=stored)
                 except MissingExtra:
                     self._embedder = None
                 self._has_embedder = True

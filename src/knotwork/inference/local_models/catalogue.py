@@ -1,0 +1,119 @@
+"""Local embedding models by name: those that onnxruntime runs, and sentence-transformers'."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from knotwork.config import EmbeddingSettings
+from knotwork.errors import MissingExtra
+from knotwork.inference.local_models import e5, minilm
+from knotwork.inference.local_models.embedder import Encoder, LocalEmbedder
+from knotwork.inference.local_models.transformer import ModelParts, TransformerEncoder
+
+LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
+"""Languages that a model trained on English embeds usefully; other scripts are noise to it."""
+_ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
+_OWNERS = ("sentence-transformers/", "intfloat/")
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """A model that onnxruntime runs: how its weights are found and read.
+
+    ``extra`` is what brings the weights where they are missing.
+    """
+
+    name: str
+    find_weights: Callable[[], Path | None]
+    load_parts: Callable[[Path], ModelParts]
+    extra: str
+    languages: frozenset[str] = frozenset()
+
+
+ONNX_MODELS = {
+    model.name: model
+    for model in (
+        OnnxModel(e5.MODEL, e5.find_weights, e5.load_parts, "local"),
+        OnnxModel(
+            minilm.MODEL,
+            minilm.find_weights,
+            minilm.load_parts,
+            "sentence-transformers",
+            LATIN_SCRIPT,
+        ),
+    )
+}
+"""The models that need no PyTorch, in the order in which they are preferred."""
+
+
+def preferred_model() -> str:
+    """Return the best local model that can run here; the first of all if none can."""
+    if importlib.util.find_spec("onnxruntime") is not None:
+        for model in ONNX_MODELS.values():
+            if model.find_weights() is not None:
+                return model.name
+    return next(iter(ONNX_MODELS))
+
+
+def is_model_name(name: str) -> bool:
+    """Return True if a name is that of a model, not of a folder, which may be anywhere."""
+    return bool(name) and "@" not in name
+
+
+def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
+    """Return the embedder of a model, by name or folder; it is loaded on first use.
+
+    Raises MissingExtra if what it needs is not installed.
+    """
+    bare = model
+    for owner in _OWNERS:
+        bare = bare.removeprefix(owner)
+    known = ONNX_MODELS.get(bare)
+    if known is not None and not Path(model).is_dir():
+        return _open_onnx(known, settings)
+    return _open_sentence_transformers(model, settings)
+
+
+def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
+    feature = f"The embedding model `local:{model.name}`"
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise MissingExtra(feature, "local")
+    weights = model.find_weights()
+    if weights is None:
+        raise MissingExtra(feature, model.extra)
+
+    def load() -> Encoder:
+        return TransformerEncoder(model.load_parts(weights), threads=settings.threads)
+
+    return LocalEmbedder(
+        f"local:{model.name}",
+        load,
+        languages=model.languages,
+        batch_tokens=settings.batch_tokens,
+    )
+
+
+def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
+    from knotwork.inference.local_models.sentence_transformers import (
+        SentenceTransformersEncoder,
+        identify,
+        require_library,
+    )
+
+    require_library(f"The embedding model `local:{model}`")
+    folder = Path(model).expanduser()
+    source = str(folder) if folder.is_dir() else model
+
+    def load() -> Encoder:
+        return SentenceTransformersEncoder(source, download=settings.download)
+
+    english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
+    return LocalEmbedder(
+        f"local:{identify(model)}",
+        load,
+        languages=LATIN_SCRIPT if english else frozenset(),
+        batch_tokens=settings.batch_tokens,
+    )

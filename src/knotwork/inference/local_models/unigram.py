@@ -1,0 +1,225 @@
+"""SentencePiece unigram tokenizer with character offsets.
+
+Finds the most probable segmentation of each word by the Viterbi algorithm (Kudo 2018,
+arXiv:1804.10959). Pure Python: words are segmented once and remembered, and the vocabulary stays in
+a memory-mapped hash table, so that nothing is parsed at start-up.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.inference.local_models.windows import Tokens
+
+SPACE = "\u2581"
+"""Marks the beginning of a word in a piece."""
+
+_UNKNOWN_PENALTY = 10.0
+"""How much less probable than the rarest piece a character without one is, as in SentencePiece."""
+_REACH_FACTOR = 7_919
+_REMEMBERED = 200_000
+_REMEMBERED_CHARACTERS = 24
+_HANGUL_VOWELS_AND_FINALS = range(0x1160, 0x1200)
+_HALF_WIDTH_VOICING = re.compile("[\uff9e\uff9f]")
+
+
+class Vocabulary:
+    """Pieces by their text, in an open-addressing hash table of CRC-32.
+
+    ``slots`` (int32, its length a power of two) holds the number of a piece or -1, ``offsets``
+    where each piece begins in ``text`` (UTF-8), ``scores`` their log probabilities. ``reaches``
+    (uint8, its length a power of two) bounds the length, in characters, of the pieces that begin
+    with the same two characters; see `build_reaches`.
+    """
+
+    def __init__(
+        self,
+        slots: NDArray[np.int32],
+        offsets: NDArray[np.uint32],
+        text: NDArray[np.uint8],
+        scores: NDArray[np.float32],
+        reaches: NDArray[np.uint8],
+    ) -> None:
+        self._slots = memoryview(slots.data)
+        self._offsets = memoryview(offsets.data)
+        self._text = memoryview(text.data)
+        self._scores = memoryview(scores.data)
+        self._mask = len(slots) - 1
+        self.reaches = memoryview(reaches.data)
+        self.lowest_score = float(scores.min())
+
+    def find(self, piece: str) -> tuple[int, float] | None:
+        """Return the number and the score of a piece; None if there is no such piece."""
+        wanted = piece.encode()
+        slot = crc32(wanted) & self._mask
+        while (number := self._slots[slot]) >= 0:
+            if self._text[self._offsets[number] : self._offsets[number + 1]] == wanted:
+                return number, self._scores[number]
+            slot = (slot + 1) & self._mask
+        return None
+
+
+def reach_slot(first: str, second: str, mask: int) -> int:
+    """Return the place of two characters in ``Vocabulary.reaches``, of ``mask`` + 1 entries."""
+    return (ord(first) * _REACH_FACTOR + ord(second)) & mask
+
+
+def build_reaches(pieces: Sequence[str], *, size: int = 1 << 20) -> NDArray[np.uint8]:
+    """Return, by `reach_slot`, the length of the longest piece that begins with two characters."""
+    reaches = np.zeros(size, dtype=np.uint8)
+    for piece in pieces:
+        if len(piece) > 1:
+            slot = reach_slot(piece[0], piece[1], size - 1)
+            reaches[slot] = max(reaches[slot], min(len(piece), 255))
+    return reaches
+
+
+def build_slots(pieces: Sequence[bytes], *, load: float = 0.5) -> NDArray[np.int32]:
+    """Return the hash table of `Vocabulary` for these pieces; empty pieces get no slot."""
+    size = 1 << math.ceil(math.log2(max(len(pieces), 1) / load))
+    slots = np.full(size, -1, dtype=np.int32)
+    numbers = np.array([n for n, piece in enumerate(pieces) if piece], dtype=np.int32)
+    places = np.array([crc32(piece) & (size - 1) for piece in pieces if piece], dtype=np.int64)
+    while len(numbers):
+        free = slots[places] < 0
+        _, first = np.unique(places, return_index=True)
+        takes = np.zeros(len(numbers), dtype=np.bool_)
+        takes[first] = True
+        takes &= free
+        slots[places[takes]] = numbers[takes]
+        numbers, places = numbers[~takes], (places[~takes] + 1) & (size - 1)
+    return slots
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialTokens:
+    """The ids of tokens that stand for no piece of text."""
+
+    begin: int
+    end: int
+    unknown: int
+
+
+class UnigramTokenizer:
+    """Splits text into the ids of a unigram model.
+
+    ``replacements`` maps characters to what the model was trained on (NFKC and more).
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, special: SpecialTokens, replacements: Mapping[str, str]
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._special = special
+        self._replacements = replacements
+        self._unknown_score = vocabulary.lowest_score - _UNKNOWN_PENALTY
+        self._pieces: dict[str, tuple[int, float] | None] = {}
+        self._words: dict[str, list[tuple[int, int]]] = {}
+
+    def encode(self, text: str) -> Tokens:
+        """Return the tokens of a text of any length."""
+        characters, starts = self._normalise(text)
+        ids: list[int] = []
+        places: list[int] = []
+        begin = 0
+        for word in characters.split(" "):
+            if word:
+                for piece_id, place in self._segment_word(word):
+                    ids.append(piece_id)
+                    places.append(starts[begin + place])
+            begin += len(word) + 1
+        return Tokens((self._special.begin,), ids, places, (self._special.end,))
+
+    def _normalise(self, text: str) -> tuple[str, Sequence[int]]:
+        """Return the text as the model was trained on it, and where each character comes from."""
+        if text.isascii() and text.isprintable():
+            return text, range(len(text))
+        replacements = self._replacements
+        parts: list[str] = []
+        starts: list[int] = []
+        for start, cluster in _clusters(text):
+            for character in cluster:
+                replaced = replacements.get(character, character)
+                parts.append(replaced)
+                starts.extend([start] * len(replaced))
+        return "".join(parts), starts
+
+    def _segment_word(self, word: str) -> list[tuple[int, int]]:
+        """Return the ids of a word's pieces, each with the character at which it starts."""
+        known = self._words.get(word)
+        if known is None:
+            known = self._segment(SPACE + word)
+            if len(word) <= _REMEMBERED_CHARACTERS:
+                if len(self._words) >= _REMEMBERED:
+                    self._words.clear()
+                self._words[word] = known
+        return known
+
+    def _segment(self, marked: str) -> list[tuple[int, int]]:
+        """Return the best segmentation of a word behind its mark, by the Viterbi algorithm."""
+        count = len(marked)
+        best = [0.0] + [-math.inf] * count
+        arrivals: list[tuple[int, int]] = [(0, 0)] * (count + 1)
+        unknown = self._special.unknown
+        if len(self._pieces) >= _REMEMBERED * 4:
+            self._pieces.clear()
+        pieces, find = self._pieces, self._vocabulary.find
+        reaches = self._vocabulary.reaches
+        mask = len(reaches) - 1
+        for start in range(count):
+            reached = best[start]
+            if reached + self._unknown_score > best[start + 1]:
+                best[start + 1] = reached + self._unknown_score
+                arrivals[start + 1] = unknown, start
+            last = start + 1
+            if last < count:
+                reach = reaches[reach_slot(marked[start], marked[last], mask)]
+                last = min(count, start + max(reach, 1))
+            for end in range(start + 1, last + 1):
+                piece = marked[start:end]
+                try:
+                    found = pieces[piece]
+                except KeyError:
+                    found = pieces[piece] = find(piece)
+                if found is not None and reached + found[1] > best[end]:
+                    best[end] = reached + found[1]
+                    arrivals[end] = found[0], start
+        segments: list[tuple[int, int]] = []
+        end = count
+        while end > 0:
+            piece_id, start = arrivals[end]
+            if segments and piece_id == unknown == segments[-1][0]:
+                segments.pop()  # neighbouring unknown characters are one token
+            segments.append((piece_id, max(start - 1, 0)))  # without the mark
+            end = start
+        segments.reverse()
+        return segments
+
+
+def _clusters(text: str) -> list[tuple[int, str]]:
+    """Return the characters of a text with their offsets; those that combine are composed."""
+    if unicodedata.is_normalized("NFC", text) and not _HALF_WIDTH_VOICING.search(text):
+        return list(enumerate(text))
+    clusters: list[tuple[int, str]] = []
+    for place, character in enumerate(text):
+        if clusters and (
+            unicodedata.combining(character)
+            or ord(character) in _HANGUL_VOWELS_AND_FINALS
+            or _HALF_WIDTH_VOICING.match(character)
+        ):
+            start, before = clusters[-1]
+            clusters[-1] = start, before + character
+        else:
+            clusters.append((place, character))
+    return [
+        (start, unicodedata.normalize("NFKC" if len(cluster) > 1 else "NFC", cluster))
+        for start, cluster in clusters
+    ]
