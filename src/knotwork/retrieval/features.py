@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -10,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork.inference.similarity import to_similarity
 from knotwork.retrieval.question import Question
 from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import FloatMatrix, Scored, Store
@@ -67,12 +69,29 @@ class ChunkFeatures:
         if question.vector is not None:
             self._question = question.vector
             self._rest = question.vector if question.rest is None else question.rest
-        self._text_weight = text_weight(len(question.terms), weights)
+        trust = 1.0 if question.vector is None else self._trust_in_words()
+        self._bm25_weight = trust * text_weight(len(question.terms), weights)
+        self._coverage_weight = trust * weights.text.coverage
         self._pages = [
             link
             for link in question.links
             if link.about and link.about[0].score >= weights.link.title
         ]
+
+    def _trust_in_words(self) -> float:
+        """Return how much BM25 says about this question, from 0 to 1.
+
+        Little if the index holds few of its informative terms, and no passage many of them: the
+        question is asked in other words than the documents', or in another language.
+        """
+        text = self._weights.text
+        best = heapq.nlargest(text.trust_candidates, self._bm25, key=self._bm25.__getitem__)
+        if not best:
+            return 0.0
+        counts = self._store.texts("chunk").occurrences(best, self.question.terms)
+        coverage = float(((counts > 0) @ self.question.weights).max())
+        share = (self.question.known + coverage - text.foreign) / (text.familiar - text.foreign)
+        return min(max(share, 0.0), 1.0)
 
     def fetch(self, ids: Collection[str]) -> None:
         """Make sure that the features of these chunks are there."""
@@ -135,15 +154,16 @@ class ChunkFeatures:
         """Return what the text of each chunk is worth."""
         text = self._weights.text
         dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
-        with_vector = dense + text.coverage * coverage + self._text_weight * bm25
+        with_vector = dense + self._coverage_weight * coverage + self._bm25_weight * bm25
         without = text.bm25_alone * bm25 + (1 - text.bm25_alone) * coverage
         return np.where(cosines.known, with_vector, without)
 
     def _cosines(self, matrices: Sequence[FloatMatrix]) -> Numbers:
-        """Return the cosines of all rows with the question and with its rest, of shape (2, n)."""
+        """Return the similarities of all rows to the question and to its rest, of shape (2, n)."""
         rows = np.concatenate(matrices)
         # Two products with a vector: far faster than one with a matrix so thin.
-        return np.stack([rows @ self._question, rows @ self._rest]).astype(np.float64)
+        cosines = np.stack([rows @ self._question, rows @ self._rest]).astype(np.float64)
+        return to_similarity(cosines, self.question.embedder)
 
     def _elsewhere(self, covered: Mask) -> Numbers:
         """Return the share of its base that each chunk loses for not naming what is asked about."""

@@ -43,7 +43,7 @@ class Question:
     """A question as the retrievers see it.
 
     ``terms`` are its distinct content terms, ``weights`` their shares of its information (they sum
-    to 1). ``links`` are the longest names it holds, ``named`` the ids of all entities it names.
+    to 1), ``known`` the sum of the weights of those that the index holds. ``links`` are the longest names it holds, ``named`` the ids of all entities it names.
     ``vector`` and ``rest`` (the question without the names of ``links``) are None, and ``embedder``
     (the name of the model they come from) is empty, when it cannot be embedded.
     """
@@ -51,6 +51,7 @@ class Question:
     text: str
     terms: tuple[str, ...]
     weights: NDArray[np.float64]
+    known: float = 1.0
     vector: FloatMatrix | None = None
     rest: FloatMatrix | None = None
     embedder: str = ""
@@ -81,7 +82,7 @@ def read_question(
     """Analyse a question against an index; ``link`` looks for the entities it names."""
     terms = tuple(dict.fromkeys(content_terms(text)))
     chunk_count = store.documents.chunk_count()
-    shares = _term_weights(terms, store)
+    shares, known = _term_weights(terms, store)
     links, named = (
         _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
     )
@@ -95,6 +96,7 @@ def read_question(
         text=text,
         terms=terms,
         weights=shares,
+        known=known,
         vector=vector,
         rest=rest,
         embedder=embedder.name if embedder is not None and vector is not None else "",
@@ -104,13 +106,16 @@ def read_question(
     )
 
 
-def _term_weights(terms: Sequence[str], store: Store) -> NDArray[np.float64]:
+def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float64], float]:
+    """Return each term's share of the information, and the share of those in the index."""
     index = store.texts("chunk")
     frequencies = index.document_frequencies(terms)
     items = max(index.count(), 1)
     weights = np.array([math.log1p(items / frequencies.get(term, 1)) for term in terms])
     total = weights.sum()
-    return weights / total if total else weights
+    shares = weights / total if total else weights
+    held = np.array([term in frequencies for term in terms], dtype=np.bool_)
+    return shares, float(shares[held].sum())
 
 
 def _find_links(

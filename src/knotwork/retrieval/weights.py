@@ -15,13 +15,19 @@ class TextWeights:
     ``bm25 x max(1, terms / long_question) ** bm25_growth``, at most ``bm25_most``.
     """
 
-    best_sentence: float = 0.5
+    best_sentence: float = 1.0
     coverage: float = 0.25
     bm25: float = 0.2
     bm25_growth: float = 1.5
     bm25_most: float = 0.8
     long_question: float = 9.0
     """Content terms above which a question describes what it wants rather than names it."""
+    foreign: float = 0.95
+    familiar: float = 1.25
+    """BM25 counts by how much of the question's information the index holds, and the best text
+    candidate covers: nothing if these sum up to ``foreign``, in full from ``familiar`` on."""
+    trust_candidates: int = 20
+    """Text candidates among which the one that covers most is sought."""
     bm25_alone: float = 0.6
     """Weight of BM25 when the question cannot be embedded; coverage then weighs the rest."""
     dense_candidates: int = 100

@@ -6,11 +6,13 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from knotwork.indexing.embedding import EMBEDDER_META
 from knotwork.indexing.resolution.evidence import Ids, Profile
+from knotwork.inference.similarity import to_similarity
 from knotwork.stores.base import Store
 
 NEAR = 0.85
-"""The least cosine of two names that may mean one thing."""
+"""The smallest similarity of the names of two entities that may be one."""
 
 MOST_ASKED = 4_000
 """Entities whose neighbours are sought, those in most chunks: the cost is linear in all others."""
@@ -22,13 +24,14 @@ _BATCH = 4_000
 def find_near(
     store: Store, profiles: Mapping[str, Profile], wanted: Collection[str]
 ) -> dict[Ids, float]:
-    """Return the pairs of entities with near vectors, one of each ``wanted``, and their cosines.
+    """Return the pairs of entities with similar vectors, one of each ``wanted``, and how similar.
 
     Empty where entities have no vectors.
     """
     index = store.vectors("entity")
     if not index.count():
         return {}
+    embedder = store.meta().get(EMBEDDER_META, "")
     ids, rows = _read_vectors(store, sorted(profiles))
     if not ids:
         return {}
@@ -41,10 +44,11 @@ def find_near(
     for start in range(0, len(asked), _ROWS):
         block = asked[start : start + _ROWS]
         cosines = rows[[place[entity] for entity in block]] @ rows.T
-        for row, column in np.argwhere(cosines >= NEAR).tolist():
+        near = to_similarity(cosines, embedder)
+        for row, column in np.argwhere(near >= NEAR).tolist():
             one, other = block[row], ids[column]
             if one != other:
-                found[min(one, other), max(one, other)] = round(float(cosines[row, column]), 4)
+                found[min(one, other), max(one, other)] = round(float(near[row, column]), 4)
     return dict(sorted(found.items()))
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from knotwork.inference.similarity import to_similarity
 from knotwork.records import Entity
 from knotwork.retrieval.question import Question
 from knotwork.retrieval.things import read_things_of
@@ -67,12 +68,15 @@ def keyword_seeds(question: Question, store: Store) -> list[Seed]:
 
 
 def near_seeds(question: Question, store: Store, *, most: int, least: float = 0.0) -> list[Seed]:
-    """Return the entities whose vectors are nearest to the question's, by cosine and rarity."""
+    """Return the entities whose vectors are nearest to the question's, by cosine and rarity.
+
+    ``least`` is the smallest similarity, from 0 for unrelated texts to 1 for equal ones.
+    """
     if question.vector is None:
         return []
-    hits = [
-        hit for hit in store.vectors("entity").search(question.vector, k=most) if hit.score > least
-    ]
+    near = store.vectors("entity").search(question.vector, k=most)
+    hits = [Scored(hit.id, to_similarity(hit.score, question.embedder)) for hit in near]
+    hits = [hit for hit in hits if hit.score > least]
     cosines = dict(hits)
     return [
         Seed(entity, cosines[i] * question.rarity(entity.chunk_count), NEAR)

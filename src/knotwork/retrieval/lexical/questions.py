@@ -8,6 +8,7 @@ import numpy as np
 
 from knotwork.errors import ConfigError
 from knotwork.inference.base import Embedder
+from knotwork.inference.similarity import to_similarity
 from knotwork.records import Evidence, Query
 from knotwork.retrieval.basic import rank
 from knotwork.retrieval.candidates import first_stage
@@ -75,7 +76,9 @@ class QuestionsRetriever:
         if question.vector is not None:
             found = self._store.vectors(QUESTIONS).get(pool)
             asked = {
-                key: float(np.clip((rows @ question.vector).max(), 0.0, 1.0))
+                key: float(
+                    np.clip(to_similarity((rows @ question.vector).max(), question.embedder), 0, 1)
+                )
                 for key, rows in found.items()
                 if len(rows)
             } or asked

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from knotwork.inference.base import Embedder
+from knotwork.inference.similarity import to_similarity
 from knotwork.records import Chunk, Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.lexical.passages import Passages, replace_hits
@@ -131,10 +132,10 @@ class SummariesRetriever:
             near = passages.around(hit.chunk, reach=CHUNKS_OF_SECTION // 2)
             inside = [chunk for chunk in near if chunk.section_id == hit.chunk.section_id]
             if len(inside) > 1:
-                found.append(self._sum_up(inside, vector))
+                found.append(self._sum_up(inside, vector, embedder=embedder.name))
         return [summary for summary in found if summary.value > 0]
 
-    def _sum_up(self, chunks: Sequence[Chunk], question: FloatMatrix) -> Summary:
+    def _sum_up(self, chunks: Sequence[Chunk], question: FloatMatrix, *, embedder: str) -> Summary:
         """Return how near the central sentences of chunks are to the question, on average."""
         ids = [chunk.id for chunk in chunks]
         rows = [m for m in self._store.vectors("sentence").get(ids).values() if len(m)]
@@ -144,5 +145,6 @@ class SummariesRetriever:
             return Summary(title, 0.0, frozenset(ids))
         sentences = np.concatenate(rows)
         central = np.argsort(-(sentences @ sentences.mean(axis=0)), kind="stable")
-        nearest = (sentences[central[:CENTRAL_SENTENCES]] @ question).mean()
+        cosines = sentences[central[:CENTRAL_SENTENCES]] @ question
+        nearest = to_similarity(float(cosines.mean()), embedder)
         return Summary(title, float(np.clip(nearest, 0.0, 1.0)), frozenset(ids))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from knotwork.inference.base import Embedder
 from knotwork.inference.reranking import Reranker
+from knotwork.inference.similarity import to_similarity
 from knotwork.retrieval.paths.coarse import Ranked
 from knotwork.retrieval.paths.enumeration import Pattern
 from knotwork.retrieval.paths.wording import Wording, relation_words
@@ -22,7 +23,7 @@ from knotwork.retrieval.question import can_embed
 READ = 12
 """Paths that are read, at most."""
 COSINE_WEIGHT = 2.0
-"""Log-odds for a cosine 1 better than the mean of the paths read."""
+"""Log-odds for a similarity 1 better than the mean of the paths read."""
 RERANKER_WEIGHT = 1.0
 """Log-odds for a reranker's score one standard deviation better than their mean."""
 _KEPT_TEXTS = 20_000
@@ -65,8 +66,8 @@ class PreciseRanker:
             return None
         texts = [show_relations(one.pattern) for one in read]
         vectors = self._embed([wording.without_names, *texts])
-        cosines = vectors[1:] @ vectors[0]
-        return [float(gain) for gain in COSINE_WEIGHT * (cosines - cosines.mean())]
+        near = to_similarity(vectors[1:] @ vectors[0], self._embedder.name)
+        return [float(gain) for gain in COSINE_WEIGHT * (near - near.mean())]
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         assert self._embedder is not None

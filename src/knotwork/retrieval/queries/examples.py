@@ -13,6 +13,7 @@ import numpy as np
 
 from knotwork.errors import ConfigError
 from knotwork.inference.base import Embedder, FloatMatrix
+from knotwork.inference.similarity import to_similarity
 from knotwork.retrieval.queries.values import ValueMention
 from knotwork.text.terms import content_terms
 
@@ -55,7 +56,8 @@ class ExampleBook:
             if self._vectors is None:
                 self._vectors = self._embedder.embed([item.question for item in self.examples])
             cosines = self._vectors @ self._embedder.embed([masked])[0]
-            scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * np.clip(cosines, 0.0, 1.0)
+            near = np.clip(to_similarity(cosines, self._embedder.name), 0.0, 1.0)
+            scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * near
         order = np.argsort(-scores, kind="stable")[:k]
         return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
 

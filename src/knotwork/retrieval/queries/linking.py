@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from knotwork.inference.base import Embedder, FloatMatrix
+from knotwork.inference.similarity import to_similarity
 from knotwork.records import Span
 from knotwork.retrieval.queries.schema import TargetSchema
 from knotwork.text.characters import simplify
@@ -20,7 +21,7 @@ from knotwork.text.terms import content_terms, terms
 Element = Literal["kind", "link", "property"]
 
 NEAR_MEANING = 0.6
-"""The cosine from which words mean a name that they share no stem with."""
+"""The similarity from which words mean a name that they share no stem with."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][a-z]+)?", re.UNICODE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
@@ -104,8 +105,8 @@ class SchemaLinker:
         if self._vectors is None:
             self._vectors = self._embedder.embed([phrase.text for phrase in self._phrases])
         windows = self._embedder.embed([text[s.start : s.end] for s in spans])
-        cosines = windows @ self._vectors.T
-        for row, span in zip(cosines, spans, strict=True):
+        near = to_similarity(windows @ self._vectors.T, self._embedder.name)
+        for row, span in zip(near, spans, strict=True):
             for place in np.flatnonzero(row >= NEAR_MEANING):
                 phrase = self._phrases[int(place)]
                 yield SchemaMention(phrase.element, phrase.name, span, 0.9 * float(row[place]))

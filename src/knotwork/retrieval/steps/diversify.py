@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from knotwork.errors import ConfigError
 from knotwork.inference.base import Embedder
+from knotwork.inference.similarity import to_similarity
 from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.base import Store
@@ -25,7 +26,7 @@ class Diversify:
 
     The next hit is the one whose score, less ``strength`` times its similarity to the most similar
     hit before it, is best: as a factor, so that scores stay above 0. Two passages are as similar as
-    the cosine of their vectors, or, where one has none, as the share of their terms in common.
+    the similarity of their vectors, or, where one has none, as the share of their terms in common.
     """
 
     name = "diversify"
@@ -38,10 +39,10 @@ class Diversify:
         embedder: Embedder | None = None,
         strength: float = 0.3,
     ) -> None:
-        del embedder
         if not 0 <= strength <= 1:
             raise ConfigError(f"`strength` is `{strength}`, but must be from 0 to 1.")
         self._store = store
+        self._embedder_name = embedder.name if embedder is not None else ""
         self._base = base
         self._strength = strength
         self.requires = base.requires
@@ -52,7 +53,7 @@ class Diversify:
         hits = evidence.hits
         if not hits:
             return replace(evidence, query=query)
-        alike = similarities(hits, self._store)
+        alike = similarities(hits, self._store, embedder=self._embedder_name)
         scores = np.array([max(hit.score, 0.0) for hit in hits])
         nearest = np.zeros(len(hits))
         open_places = np.ones(len(hits), dtype=np.bool_)
@@ -69,15 +70,18 @@ class Diversify:
         return replace(evidence, query=query, hits=tuple(chosen))
 
 
-def similarities(hits: Sequence[Hit], store: Store) -> NDArray[np.float64]:
-    """Return how alike each two hits are, from 0 to 1, of shape (n, n)."""
+def similarities(hits: Sequence[Hit], store: Store, *, embedder: str = "") -> NDArray[np.float64]:
+    """Return how alike each two hits are, from 0 to 1, of shape (n, n).
+
+    ``embedder`` is the name of the one that the vectors are from.
+    """
     ids = [hit.chunk.id for hit in hits]
     vectors = store.vectors("chunk").get(ids)
     alike = np.zeros((len(hits), len(hits)))
     known = [place for place, identifier in enumerate(ids) if identifier in vectors]
     if known:
         rows = np.concatenate([vectors[ids[place]][:1] for place in known]).astype(np.float64)
-        alike[np.ix_(known, known)] = np.clip(rows @ rows.T, 0.0, 1.0)
+        alike[np.ix_(known, known)] = np.clip(to_similarity(rows @ rows.T, embedder), 0.0, 1.0)
     without = [place for place in range(len(hits)) if ids[place] not in vectors]
     if without:
         shared = _shared_words([hit.chunk.text for hit in hits])
