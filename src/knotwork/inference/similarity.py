@@ -1,9 +1,9 @@
 """Cosines of different embedders on one scale.
 
 The cosines of some models lie in a narrow band: those of E5, trained with a low temperature, are
-0.75 for unrelated texts and 0.9 for a question and its answer. What compares cosines with constants,
-or adds them to other evidence, first moves the cosine of unrelated texts to 0 and leaves 1 at 1.
-The order never changes.
+0.75 for unrelated texts and 0.9 for a question and its answer. Code that compares cosines with
+constants, or adds them to other evidence, first moves the cosine of unrelated texts to 0 and leaves
+1 at 1. The order never changes.
 """
 
 from __future__ import annotations

@@ -43,9 +43,10 @@ class Question:
     """A question as the retrievers see it.
 
     ``terms`` are its distinct content terms, ``weights`` their shares of its information (they sum
-    to 1), ``known`` the sum of the weights of those that the index holds. ``links`` are the longest names it holds, ``named`` the ids of all entities it names.
-    ``vector`` and ``rest`` (the question without the names of ``links``) are None, and ``embedder``
-    (the name of the model they come from) is empty, when it cannot be embedded.
+    to 1), ``known`` the sum of the weights of those that the index holds. ``links`` are the longest
+    names it holds, ``named`` the ids of all entities it names. ``vector`` and ``rest`` (the
+    question without the names of ``links``) are None, and ``embedder`` (the name of the model they
+    come from) is empty, when it cannot be embedded.
     """
 
     text: str
