@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from knotwork.records import Chunk, Evidence, Span
 from knotwork.synthesis.prose import CODE_WEIGHT, is_fenced, weigh_prose
@@ -48,20 +50,51 @@ def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
     is its relevance, weighed by its hit's score and by the share of its terms that the sentences
     chosen before do not hold.
     """
-    candidates = _candidates(evidence)
-    words = [frozenset(content_terms(candidate.text)) for candidate in candidates]
-    usable = [i for i, found in enumerate(words) if len(found) >= MIN_TERMS]
-    chosen: list[int] = []
-    while usable and len(chosen) < most:
-        worths = {
-            i: candidates[i].worth * _novelty(words[i], [words[j] for j in chosen]) for i in usable
-        }
-        best = max(usable, key=lambda i: (worths[i], -i))
-        if chosen and worths[best] < LEAST_SHARE * candidates[chosen[0]].worth:
+    candidates = [_Candidate(item, place) for place, item in enumerate(_candidates(evidence))]
+    candidates.sort(key=lambda candidate: -candidate.selected.worth)
+    chosen: list[Selected] = []
+    known: set[str] = set()
+    while len(chosen) < most:
+        best, worth = _find_best(candidates, known)
+        if best is None or (chosen and worth < LEAST_SHARE * chosen[0].worth):
             break
-        chosen.append(best)
-        usable.remove(best)
-    return [candidates[i] for i in chosen]
+        chosen.append(best.selected)
+        known |= best.words
+        candidates.remove(best)
+    return chosen
+
+
+class _Candidate:
+    """A sentence in its place among others. Its words are read on first use."""
+
+    def __init__(self, selected: Selected, place: int) -> None:
+        self.selected = selected
+        self.place = place
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(content_terms(self.selected.text))
+
+
+def _find_best(
+    candidates: Sequence[_Candidate], known: Collection[str]
+) -> tuple[_Candidate | None, float]:
+    """Return the candidate worth most beside the ``known`` terms, and what it is worth.
+
+    ``candidates`` come in descending worth. Known terms only lower it, so the search stops at the
+    first candidate that cannot win.
+    """
+    best, most = None, -math.inf
+    for candidate in candidates:
+        worth = candidate.selected.worth
+        if max(worth, 0.0) < most:
+            break
+        if len(candidate.words) < MIN_TERMS:
+            continue
+        worth *= _novelty(candidate.words, known)
+        if best is None or (worth, -candidate.place) > (most, -best.place):
+            best, most = candidate, worth
+    return best, most
 
 
 def _candidates(evidence: Evidence) -> list[Selected]:
@@ -97,6 +130,5 @@ def is_title(text: str, chunk: Chunk) -> bool:
     }
 
 
-def _novelty(words: Collection[str], chosen: Sequence[Collection[str]]) -> float:
-    known = {word for other in chosen for word in other}
+def _novelty(words: Collection[str], known: Collection[str]) -> float:
     return float((sum(word not in known for word in words) / len(words)) ** NOVELTY_POWER)
