@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from knotwork.records import PropertyValue, QueryResult
 from knotwork.stores.base import Capability
 from knotwork.stores.embedded.communities import EmbeddedCommunities
-from knotwork.stores.embedded.cypher import EmbeddedCypher
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.documents import EmbeddedDocuments
 from knotwork.stores.embedded.graph import EmbeddedGraph
@@ -23,7 +24,11 @@ from knotwork.stores.embedded.resolutions import EmbeddedResolutions
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
 from knotwork.stores.embedded.texts import EmbeddedTexts
 from knotwork.stores.embedded.vectors import EmbeddedVectors
+from knotwork.stores.queries import OWN_GRAPH
 from knotwork.stores.removal import remove_documents
+
+if TYPE_CHECKING:
+    from knotwork.stores.embedded.cypher import EmbeddedCypher
 
 
 class EmbeddedStore:
@@ -39,6 +44,7 @@ class EmbeddedStore:
         self._database = database
         self._texts: dict[str, EmbeddedTexts] = {}
         self._vectors: dict[str, EmbeddedVectors] = {}
+        self._cypher: EmbeddedCypher | None = None
         self._making = threading.Lock()
         self.documents = EmbeddedDocuments(database)
         self.graph = EmbeddedGraph(database)
@@ -48,7 +54,6 @@ class EmbeddedStore:
         self.resolutions = EmbeddedResolutions(database)
         self.homonyms = EmbeddedHomonyms(database)
         self.property_graphs = EmbeddedPropertyGraphs(database)
-        self.cypher = EmbeddedCypher(database, self.property_graphs).run
 
     @classmethod
     def open(
@@ -88,6 +93,25 @@ class EmbeddedStore:
             if name not in self._vectors:
                 self._vectors[name] = EmbeddedVectors(self._database, name)
             return self._vectors[name]
+
+    def cypher(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement; see `RunsCypher`. Its language is imported with the first one."""
+        from knotwork.stores.embedded.cypher import EmbeddedCypher
+
+        with self._making:
+            if self._cypher is None:
+                self._cypher = EmbeddedCypher(self._database, self.property_graphs)
+        return self._cypher.run(
+            statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
+        )
 
     def meta(self) -> Mapping[str, str]:
         """Return all settings stored with the index."""
