@@ -8,9 +8,6 @@ from collections.abc import Iterable, Sequence
 from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, count_of, join_lines
 from knotwork.records import Answer, Citation, Evidence, Hit, PropertyValue, QueryResult
-from knotwork.synthesis.answering import LOW_CONFIDENCE
-from knotwork.synthesis.messages import low_confidence
-from knotwork.text.languages import detect_language
 
 _EXCERPT_LENGTH = 320
 _MOST_PATHS = 5
@@ -26,6 +23,10 @@ def print_answer(
     ``needed`` is the confidence below which no answer is given. ``is_shown`` says that the text is
     there, and the sources are not.
     """
+    from knotwork.synthesis.answering import LOW_CONFIDENCE
+    from knotwork.synthesis.messages import low_confidence
+    from knotwork.text.languages import detect_language
+
     if not is_shown:
         terminal.say(answer.text, style="" if answer.answered else "yellow")
     if answer.reason == LOW_CONFIDENCE:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from knotwork.errors import ModelUnavailable
-from knotwork.inference.chat_server import ChatServer, Refusal
 from knotwork.inference.retries import RetryPolicy
+
+if TYPE_CHECKING:
+    from knotwork.inference.chat_server import ChatServer
 
 _PATH = "/rerank"
 _BATCH_TEXTS = 32
@@ -61,6 +63,8 @@ class ServedReranker:
         return scores
 
     def _score_batch(self, question: str, texts: Sequence[str]) -> list[float]:
+        from knotwork.inference.chat_server import Refusal
+
         field = self._field
         try:
             answer = self._ask(field, question, texts)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Unpack
 
 from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, holds_vectors
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.reranker_registry import open_reranker
 from knotwork.inference.reranking import Reranker
-from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.records import Answer, Direction, Evidence, GraphPath, Query, Subgraph
 from knotwork.retrieval.base import Retriever
 
 if TYPE_CHECKING:
     from knotwork.config import Settings
     from knotwork.inference.base import Embedder
+    from knotwork.inference.role_models import RoleModels
     from knotwork.stores.base import Store
     from knotwork.synthesis.asking import Asker, AskOptions
     from knotwork.synthesis.events import AskEvent
@@ -51,6 +50,8 @@ class Asking:
     @property
     def reranker(self) -> Reranker | None:
         """The reranking model of the settings, or None when they name none."""
+        from knotwork.inference.reranker_registry import open_reranker
+
         with self._lock:
             if self._reranker is None:
                 self._reranker = open_reranker(self.settings.rerank)
@@ -183,6 +184,8 @@ class Asking:
 
     def _keyword_model(self) -> ChatModel | None:
         """Return the model that retrievers ask, with the calls of this index; None without one."""
+        from knotwork.inference.role_models import RoleModels, calls_path
+
         if self._search_models is None:
             self._search_models = RoleModels(
                 self.settings.llm, path=calls_path(self.store.url), model=self._chat_model

@@ -17,7 +17,6 @@ from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import NO_EMBEDDER, open_embedder
 from knotwork.inference.reranking import Reranker
-from knotwork.inference.role_models import RoleModels, forget_calls
 from knotwork.knowledge_base.asking import Asking
 from knotwork.knowledge_base.graph_import import GraphImporting
 from knotwork.knowledge_base.merging import Merging
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from knotwork.indexing.estimation import IndexEstimate
     from knotwork.indexing.exchange import ImportReport
     from knotwork.indexing.runs import IndexingRun, IndexOptions
+    from knotwork.inference.role_models import RoleModels
     from knotwork.synthesis.asking import Asker
 
 
@@ -172,6 +172,7 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         from knotwork.indexing.commits import remove_sources
         from knotwork.indexing.domain.property_graphs import remove_property_graphs
         from knotwork.indexing.selection import select_entries
+        from knotwork.inference.role_models import forget_calls
 
         given = [names] if isinstance(names, str | Path) else list(names)
         entries = select_entries(self.store, [str(name) for name in given])

@@ -6,17 +6,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from knotwork.config import AnswerSettings, Settings
 from knotwork.errors import ModelError, StoreError, UnknownName
-from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.chat_registry import NO_CHAT_MODEL, ModelRole, chat_model_spec
-from knotwork.inference.metered import UsageMeter
-from knotwork.inference.model_run import open_budget
 from knotwork.inference.retries import RetryPolicy
-from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.records import Evidence
 from knotwork.stores.base import Store
 from knotwork.stores.readings import StoresReadings
@@ -25,8 +21,12 @@ from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
 from knotwork.synthesis.routing import choose_mode
-from knotwork.synthesis.writing import AnswerWriter
 from knotwork.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from knotwork.inference.cached import CachedChatModel
+    from knotwork.inference.role_models import RoleModels
+    from knotwork.synthesis.writing import AnswerWriter
 
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
 """Fewer than elsewhere: somebody waits for the answer, and there is one without the model."""
@@ -197,6 +197,8 @@ class Asker:
         fallback = options.get("fallback", True)
         writer = None
         if models is not None:
+            from knotwork.synthesis.writing import AnswerWriter
+
             kept = self._models.notes if self._models else ()
             writer = AnswerWriter(
                 models.answer,
@@ -230,10 +232,14 @@ class Asker:
 
     def _open(self, options: AskOptions) -> _Models | None:
         """Return the models with a meter of their own, or None where none answers."""
-        llm = self._settings.llm
-        budget = open_budget(options.get("budget", ""), llm, count_tokens=count_tokens)
-        if self._model is None and chat_model_spec(llm, "answer") == NO_CHAT_MODEL:
+        llm, ceiling = self._settings.llm, options.get("budget", "")
+        if self._model is None and chat_model_spec(llm, "answer") == NO_CHAT_MODEL and not ceiling:
             return None
+        from knotwork.inference.metered import UsageMeter
+        from knotwork.inference.model_run import open_budget
+        from knotwork.inference.role_models import RoleModels, calls_path
+
+        budget = open_budget(ceiling, llm, count_tokens=count_tokens)
         with self._lock:
             if self._models is None:
                 path = calls_path(self._store.url)

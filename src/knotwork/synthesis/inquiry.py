@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from knotwork.config import AnswerSettings
 from knotwork.inference.base import Embedder
-from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.chat import ChatRequest
-from knotwork.inference.estimates import count_request
 from knotwork.records import Answer, Evidence
 from knotwork.retrieval.reports import ReportSource
 from knotwork.stores.base import Store
 from knotwork.synthesis.messages import no_answer
 from knotwork.synthesis.modes import AskMode
-from knotwork.synthesis.packing import make_harmless
-from knotwork.synthesis.prompts import fill_prompt
-from knotwork.synthesis.writing import AnswerWriter
 from knotwork.text.languages import detect_language
 from knotwork.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from knotwork.inference.cached import CachedChatModel
+    from knotwork.synthesis.writing import AnswerWriter
 
 USUAL_CONTEXT_TOKENS = 1_600
 """The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
@@ -82,6 +82,9 @@ class Inquiry:
         self, prompt: str, *, stage: str, output_tokens: int, **blanks: str
     ) -> ChatRequest:
         """Return the request of a prompt about the question, in its language."""
+        from knotwork.synthesis.packing import make_harmless
+        from knotwork.synthesis.prompts import fill_prompt
+
         values = {
             "question": make_harmless(self.question.strip()),
             "unknown": self.unknown,
@@ -100,6 +103,8 @@ class Inquiry:
         It is ``share`` of the setting, or what ``ceiling`` leaves of it for this one call, after
         ``spent`` tokens; the ceiling grows with the setting.
         """
+        from knotwork.inference.estimates import count_request
+
         empty = self.make_request(prompt, stage="", output_tokens=output_tokens)
         wanted = self.settings.context_tokens
         most = int(ceiling * max(wanted / USUAL_CONTEXT_TOKENS, 1.0))

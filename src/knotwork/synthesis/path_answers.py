@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Chunk, Evidence, GraphPath, Hop, Span, Usage
-from knotwork.retrieval.paths.citing import LIKELY
-from knotwork.retrieval.paths.statements import find_statements
 from knotwork.stores.base import Store
 from knotwork.synthesis.citing import cite_sentences, gap_before_mark
 from knotwork.synthesis.messages import also_reached
@@ -25,6 +23,8 @@ def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
     path = next(iter(evidence.paths), None)
     if path is None or not path.answers:
         return None
+    from knotwork.retrieval.paths.citing import LIKELY
+
     probability = path.scores.get("probability", 0.0)
     return path if probability >= max(least, LIKELY) else None
 
@@ -89,6 +89,8 @@ class _Cited:
     """The sentences that state hops, numbered from 1 in the order in which they are needed."""
 
     def __init__(self, walks: Iterable[Iterable[Hop]], store: Store, *, most: int) -> None:
+        from knotwork.retrieval.paths.statements import find_statements
+
         chunks = store.documents.chunks({hop.chunk_id for hops in walks for hop in hops})
         stating = find_statements(chunks.values(), store)
         self._chunks = {key: chunk for key, chunk in chunks.items() if key in stating}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from knotwork.inference.base import Embedder
-from knotwork.inference.cached import CachedChatModel
 from knotwork.records import Evidence
 from knotwork.retrieval.reports import ReportSource, StoredReports
 from knotwork.stores.base import Store
 from knotwork.synthesis.inquiry import Sources
+
+if TYPE_CHECKING:
+    from knotwork.inference.cached import CachedChatModel
 
 
 def index_sources(
