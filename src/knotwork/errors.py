@@ -40,7 +40,6 @@ an ``exit_code`` for the command line and an ``http_status`` for the service: th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -99,6 +98,8 @@ class UnknownName(ConfigError):
         nearest: Iterable[str] = (),
         place: str = "",
     ) -> None:
+        from difflib import get_close_matches
+
         known, few = sorted(valid), list(nearest)
         by_letters = {item.casefold(): item for item in reversed(known or few)}
         near = get_close_matches(name.casefold(), by_letters, n=1, cutoff=0.6)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import click
@@ -54,6 +52,8 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_FAILED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  told, and shown by --debug
         if "--debug" in arguments:
+            import traceback
+
             traceback.print_exc()
         return _tell(_explain(error), as_json="--json" in arguments)
     return result if isinstance(result, int) else 0
@@ -95,6 +95,8 @@ def _explain_usage(error: click.ClickException) -> tuple[str, str]:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return "Missing command.", fix
     if isinstance(error, click.NoSuchOption) and error.possibilities:
+        from difflib import get_close_matches
+
         nearest = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
         return error.message, f"Did you mean `{nearest[0]}`?"
     return " ".join(error.format_message().split()), fix

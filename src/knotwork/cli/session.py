@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,8 @@ from knotwork.cli.terminal import Terminal
 from knotwork.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
+    import logging
+
     from knotwork.config import Loaded, Settings
     from knotwork.knowledge_base import KnowledgeBase
 
@@ -22,8 +23,6 @@ _INDEX_FILES = ("-wal", "-shm", "")
 """What the names of the files of one index end with; the one that makes it an index goes last."""
 
 COLORS = ("auto", "always", "never")
-
-_log = logging.getLogger("knotwork")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +104,21 @@ class Session:
         """Close what was opened."""
         while self._opened:
             self._opened.pop().close()
-        _log.removeHandler(self._handler)
+        import logging
+
+        logging.getLogger("knotwork").removeHandler(self._handler)
 
     def _start_logging(self) -> logging.Handler:
         """Send the log to standard error: warnings, or more or less by -v and -q."""
+        import logging
+
+        log = logging.getLogger("knotwork")
         steps = 2 + self.common.quiet - self.common.verbose
         levels = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-        _log.addHandler(handler)
-        _log.setLevel(levels[min(max(steps, 0), 3)])
+        log.addHandler(handler)
+        log.setLevel(levels[min(max(steps, 0), 3)])
         return handler
 
 

@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Self
 
 from knotwork.cli.terminal import Terminal, join_lines, make_printable
-from knotwork.cli.wrapping import settled_length, wrap_text
 from knotwork.synthesis.events import AskEvent, AskEventKind
 
 
@@ -21,6 +20,8 @@ class StreamedText:
 
     def add(self, piece: str) -> None:
         """Write what of the text so far will stay where it is: its last word may yet grow."""
+        from knotwork.cli.wrapping import settled_length
+
         self._text += piece
         shown = make_printable(self._text).expandtabs()
         self._write(shown[: settled_length(shown)])
@@ -34,6 +35,8 @@ class StreamedText:
             self._text = self._written = ""
 
     def _write(self, text: str) -> None:
+        from knotwork.cli.wrapping import wrap_text
+
         wrapped = "\n".join(wrap_text(text, self._out.width))
         self._out.file.write(wrapped[len(self._written) :])
         self._out.file.flush()

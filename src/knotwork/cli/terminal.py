@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from knotwork.cli.wrapping import wrap_text
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -81,14 +79,14 @@ class Terminal:
 
     def fail(self, message: str, fix: str) -> None:
         """Print an error and what to do about it."""
-        from rich.text import Text
-
         for word, style, text in (("error", "bold red", message), ("fix", "bold cyan", fix)):
             if not text:
                 continue
             if self.err.width == _UNLIMITED:
                 self.err.file.write(f"{word}: {text}\n")
             else:
+                from rich.text import Text
+
                 self.err.print(Text.assemble((f"{word}:", style), f" {text}"))
 
     def table(
@@ -134,14 +132,16 @@ class Terminal:
         return console
 
     def _print(self, console: Console, text: str, style: str, indent: int) -> None:
-        from rich.text import Text
-
         shown = make_printable(text)
         margin = " " * indent
         if console.width == _UNLIMITED:
             lines = shown.split("\n")
             console.file.write("".join(f"{margin}{line}".rstrip() + "\n" for line in lines))
             return
+        from rich.text import Text
+
+        from knotwork.cli.wrapping import wrap_text
+
         for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
             console.print(Text.assemble(margin if line else "", (line, style)), soft_wrap=True)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Han characters, as the inside of a regular expression's class."""
 
 HAN_AND_KANA = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 """Han characters and Japanese kana, likewise."""
+
+_FORMS = Path(__file__).with_name("data") / "traditional.txt"
 
 
 def simplify(text: str) -> str:
@@ -22,6 +24,6 @@ def simplify(text: str) -> str:
 
 @cache
 def _simplified() -> dict[int, str]:
-    lines = files("knotwork.text").joinpath("data/traditional.txt").read_text("utf-8").splitlines()
+    lines = _FORMS.read_text("utf-8").splitlines()
     traditional, simplified = (line for line in lines if not line.startswith("#"))
     return str.maketrans(dict(zip(traditional, simplified, strict=True)))

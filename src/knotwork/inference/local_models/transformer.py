@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +23,8 @@ from knotwork.inference.base import FloatMatrix
 from knotwork.inference.local_models.windows import Tokens
 
 Rows = Callable[[NDArray[np.int64]], FloatMatrix]
+
+_GRAPHS = Path(__file__).with_name("graphs")
 
 
 class Tokenizer(Protocol):
@@ -64,7 +66,7 @@ class TransformerEncoder:
         self.question_prompt = parts.question_prompt
         self.passage_prompt = parts.passage_prompt
         self._session = open_session(
-            files("knotwork.inference.local_models").joinpath("graphs", parts.graph).read_bytes(),
+            (_GRAPHS / parts.graph).read_bytes(),
             weights=parts.weights,
             threads=threads,
         )
