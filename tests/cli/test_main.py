@@ -244,6 +244,38 @@ def test_what_needs_no_embedder_imports_none(arguments, sample_store):
     assert modules & {"torch", "transformers", "sentence_transformers", "scipy", "docx"} == set()
 
 
+UNUSED_BY_A_QUESTION = {
+    "docx",
+    "lxml",
+    "markdown_it",
+    "openpyxl",
+    "pptx",
+    "pypdf",
+    "rjieba",
+    "scipy",
+    "sentence_transformers",
+    "sklearn",
+    "torch",
+    "transformers",
+    "http.client",
+    "knotwork.cypher",
+    "knotwork.indexing.loaders",
+    "knotwork.inference.chat_server",
+    "knotwork.retrieval.paths",
+    "knotwork.transform",
+}
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_question_without_a_model_imports_only_what_finds_passages(command):
+    text = "Ada Brook designed the Heron buoy. Trips abroad are approved by the Travel Office."
+    Path("note.txt").write_text(text, encoding="utf-8")
+    assert knotwork("index", "note.txt").code == 0  # by the default embedder, if installed
+    modules = imported_by(command, "Who designed the Heron buoy?")
+    assert "knotwork.stores.embedded" in modules
+    assert modules & UNUSED_BY_A_QUESTION == set()
+
+
 def test_output_that_nobody_reads_is_no_error(sample_store):
     command = [sys.executable, "-m", "knotwork", "graph", "export", "--store", str(sample_store)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
