@@ -15,7 +15,7 @@ from knotwork.testing.reading_contract import ReadingStoreContract
 from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
 from knotwork.testing.text_contract import TextIndexContract
-from knotwork.testing.vector_contract import VectorIndexContract
+from knotwork.testing.vector_contract import VectorIndexContract, VectorReplacementContract
 
 
 @pytest.fixture
@@ -41,6 +41,10 @@ class TestTexts(TextIndexContract):
 
 
 class TestVectors(VectorIndexContract):
+    pass
+
+
+class TestVectorReplacement(VectorReplacementContract):
     pass
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from knotwork.indexing.embedding import Embedding
 from knotwork.records import Entity
 from knotwork.stores.base import Store
+from knotwork.stores.staging import remove_vectors
 
 FloatMatrix = NDArray[np.float32]
 
@@ -66,7 +67,7 @@ def refresh_entities(store: Store, before: EntityState, embedding: Embedding | N
     )
     linking = {i: entity for i, entity in after.items() if entity.chunk_count >= VECTOR_CHUNKS}
     linked = (i for i, entity in before.entities.items() if entity.chunk_count >= VECTOR_CHUNKS)
-    store.vectors("entity").remove([i for i in linked if i not in linking])
+    remove_vectors(store, "entity", [i for i in linked if i not in linking])
     if embedding:
         _add_vectors(store, linking, before.vectors, embedding)
 

@@ -8,6 +8,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.readings import StoresReadings
 from knotwork.stores.resolutions import StoresResolutions
+from knotwork.stores.staging import remove_vectors
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
@@ -34,17 +35,17 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
         store.ledger.remove(sources)
         store.graph.remove_chunks(chunks)
         store.texts("chunk").remove(chunks)
-        store.vectors("chunk").remove(chunks)
-        store.vectors("sentence").remove(chunks)
+        remove_vectors(store, "chunk", chunks)
+        remove_vectors(store, "sentence", chunks)
         store.texts("question").remove(chunks)
-        store.vectors("question").remove(chunks)
+        remove_vectors(store, "question", chunks)
         vanished = mentioned - store.graph.entities(mentioned).keys()
         store.texts("entity").remove(vanished)
-        store.vectors("entity").remove(vanished)
+        remove_vectors(store, "entity", vanished)
         if isinstance(store, StoresCommunities):
             reports = store.communities.forget(chunks, mentioned=mentioned, vanished=vanished)
             store.texts("report").remove(reports)
-            store.vectors("report").remove(reports)
+            remove_vectors(store, "report", reports)
         if isinstance(store, StoresReadings):
             store.readings.remove_chunks(chunks)
         if isinstance(store, StoresResolutions):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.errors import DimensionMismatch, StoreError
+from knotwork.stores.staging import final_name
 
 FloatMatrix = NDArray[np.float32]
 
@@ -19,7 +20,7 @@ _BLOCK_ROWS = 4_096
 
 def stored_type(table: str) -> type[np.float16 | np.float32]:
     """Return the number type in which a vector table holds its rows."""
-    return np.float16 if table in HALF_PRECISION_TABLES else np.float32
+    return np.float16 if final_name(table) in HALF_PRECISION_TABLES else np.float32
 
 
 def as_rows(matrix: FloatMatrix, dimension: int | None) -> FloatMatrix:

@@ -7,7 +7,8 @@ import pytest
 
 from knotwork.errors import DimensionMismatch, StoreError
 from knotwork.records import content_id
-from knotwork.stores.base import FloatMatrix, Scored, Store
+from knotwork.stores.base import FloatMatrix, ReplacesVectors, Scored, Store
+from knotwork.stores.staging import staged_name
 
 _IDS = sorted(content_id("vector", n) for n in range(60))
 _ABSENT = content_id("absent")
@@ -142,6 +143,85 @@ class VectorIndexContract:
         store.vectors("entity").put([(_IDS[1], "a", unit_rows(1, 9))])
         assert list(store.vectors("chunk").get(_IDS)) == [_IDS[0]]
         assert list(store.vectors("entity").get(_IDS)) == [_IDS[1]]
+
+
+class VectorReplacementContract:
+    """Behaviour of a store that `ReplacesVectors`. Subclass it and supply the fixture ``store``."""
+
+    def test_replaced_vectors_are_those_of_the_source(self, store: Store) -> None:
+        assert isinstance(store, ReplacesVectors)
+        old, new = unit_rows(40), unit_rows(50, seed=2)
+        query = unit_rows(1, seed=1)[0]
+        index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
+        index.put((i, "old", row[None]) for i, row in zip(_IDS, old, strict=False))
+        source.put((i, f"new {i}", row[None]) for i, row in zip(_IDS, new, strict=False))
+        index.remove(_IDS[30:40])  # the last write to the index is later than that to the source
+        held = dict(zip(_IDS, old[:30], strict=False))
+        assert index.search(query, k=99) == _ranked(held, query)
+        store.replace_vectors("chunk", staged_name("chunk"))
+        held = dict(zip(_IDS, new, strict=False))
+        assert index.search(query, k=99) == _ranked(held, query)
+        assert index.count() == 50
+        assert source.count() == 0
+        assert index.by_key(["old"]) == {}
+        np.testing.assert_array_equal(index.by_key([f"new {_IDS[3]}"])[f"new {_IDS[3]}"], new[3:4])
+        index.put([(_IDS[55], "later", old[:1])])
+        held[_IDS[55]] = old[0]
+        assert index.search(query, k=99) == _ranked(held, query)
+
+    def test_the_new_vectors_may_be_of_another_length(self, store: Store) -> None:
+        assert isinstance(store, ReplacesVectors)
+        for name, rows in (("chunk", 1), ("sentence", 3)):
+            index, source = store.vectors(name), store.vectors(staged_name(name))
+            index.put([(_IDS[0], "old", unit_rows(rows, 8)), (_IDS[1], "old", unit_rows(rows, 8))])
+            for _ in range(2):  # the name of the source can be used again
+                source.put([(_IDS[0], "new", unit_rows(rows, 12))])
+                direct = source.get(_IDS)[_IDS[0]]
+                store.replace_vectors(name, staged_name(name))
+                np.testing.assert_array_equal(index.get(_IDS)[_IDS[0]], direct)
+                assert list(index.get(_IDS)) == [_IDS[0]]
+                np.testing.assert_allclose(direct, unit_rows(rows, 12), atol=5e-4)
+        assert store.vectors("chunk").search(unit_rows(1, 12)[0], k=9)[0].id == _IDS[0]
+
+    def test_staged_rows_are_rounded_as_those_in_use(self, store: Store) -> None:
+        rows = unit_rows(4)
+        for name in ("chunk", "sentence"):
+            store.vectors(name).put([(_IDS[0], "k", rows)])
+            store.vectors(staged_name(name)).put([(_IDS[0], "k", rows)])
+            np.testing.assert_array_equal(
+                store.vectors(name).get(_IDS)[_IDS[0]],
+                store.vectors(staged_name(name)).get(_IDS)[_IDS[0]],
+            )
+
+    def test_an_empty_source_empties_the_index(self, store: Store) -> None:
+        assert isinstance(store, ReplacesVectors)
+        store.vectors("entity").put([(_IDS[0], "old", unit_rows(1, 8))])
+        store.replace_vectors("entity", staged_name("entity"))
+        assert store.vectors("entity").count() == 0
+        assert store.vectors("entity").search(unit_rows(1)[0], k=1) == []
+
+    def test_cleared_vectors_are_gone_and_the_index_can_be_used_again(self, store: Store) -> None:
+        assert isinstance(store, ReplacesVectors)
+        store.clear_vectors("chunk")
+        index = store.vectors("chunk")
+        index.put([(_IDS[0], "old", unit_rows(1, 8))])
+        assert index.search(unit_rows(1, 8)[0], k=1)
+        store.clear_vectors("chunk")
+        assert (index.count(), index.get(_IDS)) == (0, {})
+        index.put([(_IDS[1], "new", unit_rows(1, 8, seed=3))])
+        assert [scored.id for scored in index.search(unit_rows(1, 8)[0], k=9)] == [_IDS[1]]
+
+    def test_a_failed_transaction_replaces_nothing(self, store: Store) -> None:
+        assert isinstance(store, ReplacesVectors)
+        index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
+        index.put([(_IDS[0], "old", unit_rows(1, 8))])
+        source.put([(_IDS[0], "new", unit_rows(1, 9))])
+        with pytest.raises(KeyError), store.transaction():
+            store.replace_vectors("chunk", staged_name("chunk"))
+            assert index.get(_IDS)[_IDS[0]].shape == (1, 9)
+            raise KeyError
+        assert index.get(_IDS)[_IDS[0]].shape == (1, 8)
+        assert source.get(_IDS)[_IDS[0]].shape == (1, 9)
 
 
 def _ranked(held: dict[str, FloatMatrix], query: FloatMatrix) -> list[Scored]:

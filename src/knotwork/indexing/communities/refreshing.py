@@ -15,6 +15,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.communities import CommunityStore, StoresCommunities
 from knotwork.stores.homonyms import read_senses
 from knotwork.stores.resolutions import StoresResolutions, read_groups
+from knotwork.stores.staging import remove_vectors
 
 OPTIONS_META = "communities"
 """Setting of an index that says with which options its communities were made."""
@@ -152,4 +153,4 @@ def _remove_lost_texts(
 ) -> None:
     gone = {community.id for community in before} - {community.id for community in found}
     store.texts("report").remove(gone)
-    store.vectors("report").remove(gone)
+    remove_vectors(store, "report", gone)

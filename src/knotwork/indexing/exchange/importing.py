@@ -35,6 +35,7 @@ from knotwork.records import Chunk, content_id
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.readings import StoresReadings
+from knotwork.stores.staging import remove_vectors
 
 BATCH_CHUNKS = 256
 EMBEDDING_CHUNKS = 64
@@ -250,7 +251,7 @@ def _store_communities(
     held.replace(communities)
     gone = before - {community.id for community in communities}
     store.texts("report").remove(gone)
-    store.vectors("report").remove(gone)
+    remove_vectors(store, "report", gone)
     reports = {}
     for report in index.reports:
         if report.community_id in hierarchy.ids:

@@ -190,6 +190,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        "0007-replaced-vectors",
+        "ALTER TABLE vector_index ADD COLUMN replaced INTEGER NOT NULL DEFAULT 0;",
+    ),
 )
 
 

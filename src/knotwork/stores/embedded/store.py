@@ -113,6 +113,14 @@ class EmbeddedStore:
             statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
         )
 
+    def replace_vectors(self, name: str, source: str) -> None:
+        """Replace the vectors of one index with those of another, which ends up empty."""
+        self.vectors(name).take_over(self.vectors(source))
+
+    def clear_vectors(self, name: str) -> None:
+        """Remove all vectors of an index."""
+        self.vectors(name).clear()
+
     def meta(self) -> Mapping[str, str]:
         """Return all settings stored with the index."""
         return read_meta(self._database)

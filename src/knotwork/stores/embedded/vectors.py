@@ -19,12 +19,17 @@ from knotwork.stores.scoring import as_query, as_rows, refuse_matrices, stored_t
 
 
 class _Table(NamedTuple):
-    """What `vector_index` says of a table; ``matrices`` counts items of not just one row."""
+    """What `vector_index` says of a table; ``matrices`` counts items of not just one row.
+
+    ``replaced`` is the version in which the table took the place of another one. Its rows may have
+    smaller versions, so a matrix in memory from before has to be loaded again.
+    """
 
     dimension: int
     items: int
     matrices: int
     version: int
+    replaced: int = 0
 
 
 class EmbeddedVectors:
@@ -70,7 +75,9 @@ class EmbeddedVectors:
             removed = sum(size != one for size in sizes)
             items_now = table.items + len(new) - len(sizes)
             self._write_table(
-                _Table(dimension, items_now, table.matrices + added - removed, version)
+                _Table(
+                    dimension, items_now, table.matrices + added - removed, version, table.replaced
+                )
             )
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
@@ -120,9 +127,37 @@ class EmbeddedVectors:
                 ((key,) for key in keys),
             )
             one = table.dimension * self._stored.itemsize
-            matrices = table.matrices - sum(size != one for size in sizes)
+            self._write_table(
+                table._replace(
+                    items=table.items - len(sizes),
+                    matrices=table.matrices - sum(size != one for size in sizes),
+                    version=self._database.generation() + 1,
+                )
+            )
+
+    def take_over(self, source: EmbeddedVectors) -> None:
+        """Replace all vectors with those of another index, which ends up empty.
+
+        The other table is renamed, so no vector is copied.
+        """
+        with self._database.transaction():
+            table = source._read_table()
+            self.clear()
+            if table is None:
+                return
+            for column in ("version", "key"):
+                self._database.write(f"DROP INDEX {source._table}_{column}")
+            self._database.write(f"ALTER TABLE {source._table} RENAME TO {self._table}")
+            self._create()
             version = self._database.generation() + 1
-            self._write_table(_Table(table.dimension, table.items - len(sizes), matrices, version))
+            self._write_table(table._replace(version=version, replaced=version))
+            source.clear()
+
+    def clear(self) -> None:
+        """Remove all vectors."""
+        with self._database.transaction():
+            self._database.write(f"DROP TABLE IF EXISTS {self._table}")
+            self._database.write("DELETE FROM vector_index WHERE name = ?", (self._name,))
 
     def search(
         self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
@@ -176,8 +211,7 @@ class EmbeddedVectors:
     def _follow(self, table: _Table) -> Matrix:
         """Return a matrix of what this thread sees, from the shared one where that is older."""
         old = self._matrix
-        behind = old is None or old.version > table.version or old.dimension != table.dimension
-        if old is None or behind or self._changed_since(old.version) * 2 > table.items:
+        if old is None or not _may_follow(old, table) or self._changed_since(old.version) * 2 > table.items:
             return Matrix.load(
                 self._database.connection().execute(f"SELECT id, data FROM {self._table}"),  # noqa: S608
                 items=table.items,
@@ -216,14 +250,14 @@ class EmbeddedVectors:
         return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
 
     def _read_table(self) -> _Table | None:
-        sql = "SELECT dimension, items, matrices, version FROM vector_index WHERE name = ?"
+        sql = "SELECT dimension, items, matrices, version, replaced FROM vector_index WHERE name = ?"
         row = self._database.row(sql, (self._name,))
         return _Table(*row) if row else None
 
     def _write_table(self, table: _Table) -> None:
         """Record the state of the table; an empty one is forgotten with its dimension."""
         if table.items:
-            sql = "INSERT OR REPLACE INTO vector_index VALUES (?, ?, ?, ?, ?)"
+            sql = "INSERT OR REPLACE INTO vector_index VALUES (?, ?, ?, ?, ?, ?)"
             self._database.write(sql, (self._name, *table))
         else:
             self._database.write("DELETE FROM vector_index WHERE name = ?", (self._name,))
@@ -236,3 +270,8 @@ class EmbeddedVectors:
         )
         self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_version ON {name} (version)")
         self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_key ON {name} (key)")
+
+
+def _may_follow(old: Matrix, table: _Table) -> bool:
+    """Return True if a matrix can be updated from the rows that changed since its version."""
+    return old.dimension == table.dimension and table.replaced <= old.version <= table.version

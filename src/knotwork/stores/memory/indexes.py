@@ -126,6 +126,17 @@ class MemoryVectors:
     def count(self) -> int:
         return len(self._items())
 
+    def take_over(self, source: MemoryVectors) -> None:
+        """Replace all vectors with those of another index, which ends up empty."""
+        with self._transaction():
+            vectors = self._state().vectors
+            vectors[self._name] = vectors.pop(source._name, {})
+
+    def clear(self) -> None:
+        """Remove all vectors."""
+        with self._transaction():
+            self._state().vectors.pop(self._name, None)
+
     def _items(self) -> dict[str, KeyedMatrix]:
         return self._state().vectors.get(self._name, {})
 

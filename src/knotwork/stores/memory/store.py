@@ -55,6 +55,14 @@ class MemoryStore:
         """Return the vector index of this name."""
         return MemoryVectors(self._access, name)
 
+    def replace_vectors(self, name: str, source: str) -> None:
+        """Replace the vectors of one index with those of another, which ends up empty."""
+        self.vectors(name).take_over(self.vectors(source))
+
+    def clear_vectors(self, name: str) -> None:
+        """Remove all vectors of an index."""
+        self.vectors(name).clear()
+
     def meta(self) -> Mapping[str, str]:
         """Return all settings stored with the index."""
         return MappingProxyType(dict(sorted(self._state().meta.items())))
