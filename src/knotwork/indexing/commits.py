@@ -9,11 +9,10 @@ import numpy as np
 from knotwork.indexing.changes import indexed_entry
 from knotwork.indexing.communities.survey import CONTENT_META, WRITTEN_META
 from knotwork.indexing.embedding import (
-    DIMENSION_META,
-    EMBEDDER_META,
-    LANGUAGES_META,
     NO_VECTORS,
     Embedding,
+    check_not_switching,
+    stamp_embedder,
 )
 from knotwork.indexing.entities import entities_before, refresh_entities
 from knotwork.indexing.questions import put_questions
@@ -41,7 +40,8 @@ def commit_documents(
     by their ids.
     """
     with store.transaction():
-        _stamp(store, embedding)
+        check_not_switching(store)
+        stamp_embedder(store, embedding)
         replaced = _stored_chunks(store, batch)
         mentioned = {m.entity_id for p in batch for e in p.extractions for m in e.mentions}
         before = entities_before(store, [c for ids in replaced.values() for c in ids], mentioned)
@@ -114,19 +114,6 @@ def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collect
         for prepared in batch
         if prepared.source.uri in known
     }
-
-
-def _stamp(store: Store, embedding: Embedding) -> None:
-    """Note whose vectors the index holds, and for which languages, with the first document."""
-    if not embedding:
-        return
-    meta = store.meta()
-    languages = " ".join(sorted(embedding.languages))
-    if meta.get(EMBEDDER_META) != embedding.name:
-        dimension = str(embedding.dimension)
-        store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
-    if meta.get(LANGUAGES_META, "") != languages:
-        store.set_meta({LANGUAGES_META: languages})
 
 
 def _put_vectors(

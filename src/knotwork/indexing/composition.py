@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
-from knotwork.config import ExtractionSettings, Settings, fingerprint
+from knotwork.config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.questions import QuestionWriter
+from knotwork.indexing.questions import QuestionWriter, questions_identity
 from knotwork.indexing.reading import DocumentReader
 from knotwork.indexing.splitters import make_splitter
 from knotwork.indexing.stages import Stages
@@ -49,11 +50,7 @@ def compose_stages(
         overlap_tokens=index.overlap_tokens,
         parent_tokens=index.parent_tokens,
     )
-    rules = make_extractor(
-        index.extractor,
-        dictionary=Path(index.dictionary) if index.dictionary else None,
-        recording=Path(index.recording) if index.recording else None,
-    )
+    rules = _make_rules(index)
     embedding = Embedding(embedder, wanted=settings.embedding.model != NO_EMBEDDER)
     chosen = read_tier(tier or settings.llm.tier)
     wants_model = chosen is not Tier.NONE and models.has("extract")
@@ -63,10 +60,8 @@ def compose_stages(
             fix='Set llm.model (for example "openai:gpt-4o-mini"), or choose the tier "lean".',
         )
     questions = _make_question_writer(index.questions, models)
-    # Named only where there is one, so that other indexes are as they were.
-    made_by = f"{rules.name} {questions.identity}" if questions else rules.name
     tiers = Tiers(
-        plain=fingerprint(index, embedding.identity, made_by),
+        plain=_fingerprint(index, embedding.identity, rules),
         read=_reading_fingerprint(settings.extraction),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
@@ -74,6 +69,29 @@ def compose_stages(
     )
     reader = _make_reader(settings, models, rules, tiers) if wants_model else None
     return Stages(splitter, rules, embedding, tiers, reader, chosen, questions)
+
+
+def plain_fingerprints(settings: Settings, identities: Collection[str]) -> dict[str, str]:
+    """Return the fingerprint of indexing with these settings, for each of several embedders.
+
+    ``identities`` are those of `Embedding.identity`. See `Tiers.plain`.
+    """
+    rules = _make_rules(settings.index)
+    return {identity: _fingerprint(settings.index, identity, rules) for identity in identities}
+
+
+def _fingerprint(index: IndexSettings, identity: str, rules: Extractor) -> str:
+    # Questions are named only where there are any, so that other indexes are as they were.
+    asked = f" {questions_identity(index.questions)}" if index.questions != "none" else ""
+    return fingerprint(index, identity, f"{rules.name}{asked}")
+
+
+def _make_rules(index: IndexSettings) -> Extractor:
+    return make_extractor(
+        index.extractor,
+        dictionary=Path(index.dictionary) if index.dictionary else None,
+        recording=Path(index.recording) if index.recording else None,
+    )
 
 
 def read_tier(name: str) -> Tier:

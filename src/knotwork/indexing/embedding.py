@@ -23,6 +23,9 @@ DIMENSION_META = "dimension"
 LANGUAGES_META = "languages"
 """The languages that the embedder was made for, parted by spaces; empty for all."""
 
+INTO_META = "embedding_into"
+"""The embedder that the index is being switched to; empty once the switch is finished."""
+
 NO_VECTORS = ""
 """The content key of a chunk that gets no vectors."""
 
@@ -30,6 +33,10 @@ REEMBED_COMMAND = "knotwork embed"
 UNREAD_NOTE = (
     "{count:,} of {chunks:,} chunks have no vectors, because `{embedder}` does not read their "
     "language: full text and the knowledge graph find them."
+)
+UNFINISHED_NOTE = (
+    "This index is being switched to the vectors of `{into}`. Until that is finished, it is "
+    f"searched by {{means}}. To finish: {REEMBED_COMMAND} --model {{into}}"
 )
 UNREAD_FIX = (
     "For vectors too, embed the index with a multilingual model: "
@@ -109,14 +116,16 @@ class Embedding:
         return rows
 
 
-def known_vectors(store: Store, keys: Collection[str]) -> dict[str, PassageVectors]:
+def known_vectors(
+    store: Store, keys: Collection[str], *, names: tuple[str, str] = ("chunk", "sentence")
+) -> dict[str, PassageVectors]:
     """Return the vectors that the index holds, by content key.
 
     A chunk and its sentences are stored in one transaction: where the chunk's vector is known, no
     sentence matrix means that it had no sentence vectors.
     """
-    chunks = store.vectors("chunk").by_key(keys)
-    sentences = store.vectors("sentence").by_key(chunks.keys())
+    chunks = store.vectors(names[0]).by_key(keys)
+    sentences = store.vectors(names[1]).by_key(chunks.keys())
     return {
         key: PassageVectors(matrix[0], sentences.get(key, matrix[:0]))
         for key, matrix in chunks.items()
@@ -132,6 +141,22 @@ def stored_embedder(store: Store) -> str:
     """Return the name of the embedder whose vectors the index holds; empty without vectors."""
     stored = store.meta().get(EMBEDDER_META, "")
     return stored if stored and holds_vectors(store) else ""
+
+
+def unfinished_embedder(store: Store) -> str:
+    """Return the name of the embedder that the index is being switched to; empty for none."""
+    return store.meta().get(INTO_META, "")
+
+
+def check_not_switching(store: Store) -> None:
+    """Raise SchemaMismatch while the index is being switched to another embedder."""
+    into = unfinished_embedder(store)
+    if into:
+        raise SchemaMismatch(
+            f"The index is being switched to the vectors of `{into}`, and takes no new documents "
+            "until that is finished.",
+            fix=f"Finish it: {REEMBED_COMMAND} --model {into}",
+        )
 
 
 def check_embedder(store: Store, name: str) -> None:
@@ -153,6 +178,19 @@ def check_embedder(store: Store, name: str) -> None:
         fix=f'Set embedding.model to "{stored}" or "auto", or embed the index again: '
         f"{REEMBED_COMMAND} --model {name}",
     )
+
+
+def stamp_embedder(store: Store, embedding: Embedding) -> None:
+    """Store the name, dimension and languages of the embedder of the index, if it has one."""
+    if not embedding:
+        return
+    meta = store.meta()
+    languages = " ".join(sorted(embedding.languages))
+    if meta.get(EMBEDDER_META) != embedding.name:
+        dimension = str(embedding.dimension)
+        store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
+    if meta.get(LANGUAGES_META, "") != languages:
+        store.set_meta({LANGUAGES_META: languages})
 
 
 def _passage(chunk: Chunk) -> Passage:

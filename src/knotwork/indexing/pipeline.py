@@ -27,7 +27,7 @@ from knotwork.indexing.changes import (
     with_entries,
 )
 from knotwork.indexing.commits import commit_documents, remove_sources
-from knotwork.indexing.embedding import check_embedder
+from knotwork.indexing.embedding import check_embedder, check_not_switching
 from knotwork.indexing.preparers import Preparer, SerialPreparer, open_preparer
 from knotwork.indexing.preparing import Order, Preparation, finish, recipe_of
 from knotwork.indexing.questions import write_questions
@@ -96,6 +96,7 @@ class Pipeline:
             self._retried = quarantined_documents(self._store)
         sources = list({source.uri: source for source in sources}.values())
         self._tally.total = len(sources) + len(failures)
+        check_not_switching(self._store)
         check_embedder(self._store, self._stages.embedding.name)
         try:
             yield from self._steps(sources, covers, failures, retry=retry)

@@ -76,7 +76,7 @@ class QuestionWriter:
     @property
     def identity(self) -> str:
         """What tells its questions from others'; the model itself does not count."""
-        return f"questions {'model' if self.model else 'rules'} {self.most}"
+        return questions_identity("model" if self.model else "rules", self.most)
 
     def write(
         self, chunks: Sequence[Chunk], extractions: Sequence[Extraction]
@@ -118,6 +118,11 @@ class QuestionWriter:
         }
 
 
+def questions_identity(way: str, most: int = MOST_QUESTIONS) -> str:
+    """Return what tells questions written by "rules" or a "model" from others."""
+    return f"questions {way} {most}"
+
+
 def write_questions(
     writer: QuestionWriter, documents: Sequence[Prepared]
 ) -> dict[str, tuple[str, ...]]:
@@ -131,11 +136,17 @@ def put_questions(
 ) -> None:
     """Write the questions of chunks into the index, in its transaction."""
     store.texts(QUESTIONS).add((key, "\n".join(asked)) for key, asked in questions.items())
-    if not embedding:
-        return
+    if embedding:
+        store.vectors(QUESTIONS).put(embed_questions(questions, embedding))
+
+
+def embed_questions(
+    questions: Mapping[str, Sequence[str]], embedding: Embedding
+) -> list[tuple[str, str, FloatMatrix]]:
+    """Return the chunk id, the content key and the vectors of questions in a language it reads."""
     read = {key: asked for key, asked in questions.items() if embedding.reads(asked[0])}
     if not read:
-        return
+        return []
     rows = embedding.embed_names([question for asked in read.values() for question in asked])
     items: list[tuple[str, str, FloatMatrix]] = []
     start = 0
@@ -143,7 +154,7 @@ def put_questions(
         matrix = np.asarray(rows[start : start + len(asked)])
         items.append((key, content_id("questions", embedding.name, *asked), matrix))
         start += len(asked)
-    store.vectors(QUESTIONS).put(items)
+    return items
 
 
 def questions_of(

@@ -58,3 +58,13 @@ class Tiers:
         if not wanted:
             return self.plain
         return f"{_READ}{self.plain} {self.read}" if read else f"{_PENDING}{self.plain}"
+
+
+def with_fingerprint(settings: str, old: str, new: str) -> str:
+    """Return what the ledger says of a document, with one plain fingerprint replaced by another."""
+    head, mark = "", settings
+    for prefix in (_READ, _PENDING):
+        if settings.startswith(prefix):
+            head, mark = prefix, settings.removeprefix(prefix)
+    mark, space, rest = mark.partition(" ")
+    return f"{head}{new}{space}{rest}" if mark == old else settings

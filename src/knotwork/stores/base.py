@@ -281,10 +281,10 @@ class Store(Protocol):
 
 @runtime_checkable
 class ReplacesVectors(Protocol):
-    """A store that can replace a whole vector index at once; an extra power, not required of one."""
+    """A store that can replace a whole vector index at once; an extra power."""
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Replace the vectors of index ``name`` with those of index ``source``, which ends up empty.
+        """Replace the vectors of index ``name`` with those of ``source``, which ends up empty.
 
         The cost must not depend on the size of the vectors. Both indexes store the same number
         type: ``source`` is a staged name (`knotwork.stores.staging`) of ``name``.

@@ -216,10 +216,16 @@ class VectorReplacementContract:
         index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
         index.put([(_IDS[0], "old", unit_rows(1, 8))])
         source.put([(_IDS[0], "new", unit_rows(1, 9))])
-        with pytest.raises(KeyError), store.transaction():
-            store.replace_vectors("chunk", staged_name("chunk"))
-            assert index.get(_IDS)[_IDS[0]].shape == (1, 9)
-            raise KeyError
+
+        def fail() -> None:
+            assert isinstance(store, ReplacesVectors)
+            with store.transaction():
+                store.replace_vectors("chunk", staged_name("chunk"))
+                assert index.get(_IDS)[_IDS[0]].shape == (1, 9)
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            fail()
         assert index.get(_IDS)[_IDS[0]].shape == (1, 8)
         assert source.get(_IDS)[_IDS[0]].shape == (1, 9)
 

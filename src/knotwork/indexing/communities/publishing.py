@@ -7,9 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from knotwork.indexing.communities.refreshing import community_store
-from knotwork.indexing.embedding import Embedding, FloatMatrix
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding, FloatMatrix
 from knotwork.records import Community, CommunityReport, content_id
 from knotwork.stores.base import Store
+from knotwork.stores.staging import remove_vectors
+
+REPORTS = "report"
+"""The text index, and the vector index, of reports, by the ids of their communities."""
 
 _AT_ONCE = 256
 
@@ -38,29 +42,53 @@ def publish_reports(
         held.put_reports(reports)
         store.texts("report").add((report.community_id, report.text) for report in reports)
         ids = [report.community_id for report in reports]
-        store.vectors("report").remove([key for key in ids if key not in vectors])
-        store.vectors("report").put((key, *vectors[key]) for key in ids if key in vectors)
+        remove_vectors(store, REPORTS, ids)
+        if embedding is not None and _fits(store, embedding):
+            store.vectors(REPORTS).put((key, *vectors[key]) for key in ids if key in vectors)
 
 
 def put_missing_vectors(store: Store, community_ids: Collection[str], embedding: Embedding) -> None:
     """Embed the reports that have no vector and are in a language that the embedder reads."""
+    for _ in put_vectors_in_steps(store, community_ids, embedding):
+        pass
+
+
+def put_vectors_in_steps(
+    store: Store, community_ids: Collection[str], embedding: Embedding, *, name: str = REPORTS
+) -> Iterator[int]:
+    """Do what `put_missing_vectors` does, and yield how many reports were looked at.
+
+    ``name`` is the vector index to write to: that in use, or the staged one.
+    """
     ids = sorted(community_ids)
     for start in range(0, len(ids), _AT_ONCE):
         group = ids[start : start + _AT_ONCE]
-        known = store.vectors("report").get(group)
+        known = store.vectors(name).get(group)
         lacking = community_store(store).reports([key for key in group if key not in known])
-        vectors = _vectors(store, list(lacking.values()), embedding)
-        if not vectors:
-            continue
-        with store.transaction():
-            now = community_store(store).reports(vectors.keys())
-            store.vectors("report").put(
-                (key, *vectors[key]) for key, report in now.items() if report == lacking[key]
-            )
+        vectors = _vectors(store, list(lacking.values()), embedding, name=name)
+        if vectors:
+            with store.transaction():
+                now = community_store(store).reports(vectors.keys())
+                if name != REPORTS or _fits(store, embedding):
+                    store.vectors(name).put(
+                        (key, *vectors[key])
+                        for key, report in now.items()
+                        if report == lacking[key]
+                    )
+        yield start + len(group)
+
+
+def _fits(store: Store, embedding: Embedding) -> bool:
+    """Return False if the index was switched to another embedder while this one worked."""
+    return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
 
 
 def _vectors(
-    store: Store, reports: Sequence[CommunityReport], embedding: Embedding
+    store: Store,
+    reports: Sequence[CommunityReport],
+    embedding: Embedding,
+    *,
+    name: str = REPORTS,
 ) -> dict[str, tuple[str, FloatMatrix]]:
     """Return the content key and the vector of each report that the embedder reads."""
     texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
@@ -69,7 +97,7 @@ def _vectors(
         for key, text in texts.items()
         if embedding.reads(text)
     }
-    found = store.vectors("report").by_key(keys.values())
+    found = store.vectors(name).by_key(keys.values())
     new = [key for key in keys if keys[key] not in found]
     for group in _slices(new):
         rows = embedding.embed_names([texts[key] for key in group])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from knotwork.errors import ConfigError
@@ -54,6 +55,22 @@ def is_current(store: Store, *, written: bool = False) -> bool:
 def mark_current(store: Store) -> None:
     """Note that communities and reports, from elsewhere, are those of the documents as they are."""
     store.set_meta({CONTENT_META: _content(store), NAMES_META: FOREIGN_NAMES})
+
+
+@contextmanager
+def staying_current(store: Store) -> Iterator[None]:
+    """Keep communities and reports current over a change to the ledger that they do not depend on.
+
+    For use in a transaction.
+    """
+    meta = store.meta()
+    found = meta.get(CONTENT_META, "") == _content(store)
+    written = meta.get(WRITTEN_META, "") == _written_mark(store)
+    yield
+    if found:
+        store.set_meta({CONTENT_META: _content(store)})
+    if written:
+        store.set_meta({WRITTEN_META: _written_mark(store)})
 
 
 def bring_up_to_date(

@@ -23,7 +23,7 @@ from knotwork.indexing.domain.property_graphs import (
     put_property_graph,
 )
 from knotwork.indexing.domain.spool import Spool
-from knotwork.indexing.embedding import NO_VECTORS, Embedding, check_embedder
+from knotwork.indexing.embedding import NO_VECTORS, Embedding, check_embedder, check_not_switching
 from knotwork.indexing.report import EventKind
 from knotwork.indexing.stages import Candidate, Prepared
 from knotwork.records import Chunk, content_id
@@ -113,6 +113,7 @@ def import_graph_steps(
     index holds vectors of another embedder, StoreBusy, and ModelError when the embedder fails.
     """
     embedding = embedding or Embedding()
+    check_not_switching(store)
     check_embedder(store, embedding.name)
     files = list_files(paths, format=format)
     made = _Import(store, files, _name(paths, name), options or ImportOptions(), embedding)

@@ -21,6 +21,7 @@ from knotwork.indexing.embedding import (
     NO_VECTORS,
     Embedding,
     check_embedder,
+    check_not_switching,
     known_vectors,
 )
 from knotwork.indexing.exchange.contributions import Contributions, contribute
@@ -103,6 +104,7 @@ def import_steps(
     """
     begun = time.monotonic()
     using = embedding or Embedding()
+    check_not_switching(store)
     check_embedder(store, using.name)
     index = open_foreign(folder, format=format, name=name)
     held = index.held()

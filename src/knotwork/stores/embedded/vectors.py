@@ -211,7 +211,11 @@ class EmbeddedVectors:
     def _follow(self, table: _Table) -> Matrix:
         """Return a matrix of what this thread sees, from the shared one where that is older."""
         old = self._matrix
-        if old is None or not _may_follow(old, table) or self._changed_since(old.version) * 2 > table.items:
+        if (
+            old is None
+            or not _may_follow(old, table)
+            or self._changed_since(old.version) * 2 > table.items
+        ):
             return Matrix.load(
                 self._database.connection().execute(f"SELECT id, data FROM {self._table}"),  # noqa: S608
                 items=table.items,
@@ -250,7 +254,9 @@ class EmbeddedVectors:
         return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
 
     def _read_table(self) -> _Table | None:
-        sql = "SELECT dimension, items, matrices, version, replaced FROM vector_index WHERE name = ?"
+        sql = (
+            "SELECT dimension, items, matrices, version, replaced FROM vector_index WHERE name = ?"
+        )
         row = self._database.row(sql, (self._name,))
         return _Table(*row) if row else None
 
