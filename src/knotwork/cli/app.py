@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": ("demo", "Index a bundled sample and answer three questions."),
     "init": ("init", "Write a settings file to edit."),
     "index": ("index", "Index files and folders, or what changed in them."),
+    "embed": ("embed", "Embed the index again, with another model."),
     "import": ("import_index", "Bring in an index of GraphRAG or LightRAG."),
     "ask": ("ask", "Answer a question, with the sources."),
     "chat": ("chat", "Ask one question after another, and tell what to remember."),
@@ -90,9 +91,7 @@ class CommandGroup(click.Group):
 @common_options(hidden=False)
 @click.pass_context
 def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
-    """Ask your own documents, and get answers that cite the exact passage. The options below
-    may stand before or after a command.
-    """
+    """Ask your own documents; answers cite the passage. Options may come anywhere."""
     ctx.obj = take_common(arguments)
     if version:
         from knotwork import __version__

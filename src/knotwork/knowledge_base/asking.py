@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from knotwork.indexing.embedding import EMBEDDER_META, check_embedder, holds_vectors
+from knotwork.indexing.embedding import (
+    EMBEDDER_META,
+    UNFINISHED_NOTE,
+    check_embedder,
+    holds_vectors,
+    unfinished_embedder,
+)
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.reranking import Reranker
 from knotwork.records import Answer, Direction, Evidence, GraphPath, Query, Subgraph
@@ -40,7 +46,7 @@ class Asking:
     _asker: Asker | None
     _search_models: RoleModels | None
     _reranker: Reranker | None
-    _retrievers: dict[tuple[str, str, bool], Retriever]
+    _retrievers: dict[tuple[str, str, str], Retriever]
 
     if TYPE_CHECKING:
 
@@ -164,11 +170,17 @@ class Asking:
         stored = self.store.meta().get(EMBEDDER_META, "")
         embedder = self.embedder if stored else None
         notes: tuple[str, ...] = ()
+        into = unfinished_embedder(self.store)
+        if embedder is not None and into == embedder.name != stored:
+            embedder = None  # the vectors of the index cannot be compared with its own yet
         if embedder is not None:
             check_embedder(self.store, embedder.name)
-        elif stored and holds_vectors(self.store):
+        elif stored and not into and holds_vectors(self.store):
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
-        key = (name, resolve_auto(AUTO, self.store), embedder is not None)
+        if into:
+            means = "its old vectors" if embedder is not None else "full text and the graph"
+            notes = (UNFINISHED_NOTE.format(into=into, means=means),)
+        key = (name, resolve_auto(AUTO, self.store), embedder.name if embedder else "")
         with self._lock:
             if key not in self._retrievers:
                 if len(self._retrievers) >= MOST_RETRIEVERS:

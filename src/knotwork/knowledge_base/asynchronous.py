@@ -38,6 +38,7 @@ from knotwork.stores.queries import OWN_GRAPH
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
+    from knotwork.indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork.indexing.resolution.listing import SameNames
     from knotwork.indexing.runs import IndexOptions
     from knotwork.synthesis.asking import AskOptions
@@ -54,9 +55,9 @@ AHEAD_ITEMS = 16
 class AsyncKnowledgeBase:
     """A knowledge base whose methods are awaited; each means what its namesake does.
 
-    Calls run in at most ``threads`` worker threads, and runs that tell their steps (`ask`, `index`
-    and their events) in as many others, so that what waits inside such a run cannot starve; more
-    wait for their turn. Cancelling `ask` or `index`, or closing their events early (by
+    Calls run in at most ``threads`` worker threads, and runs that tell their steps (`ask`, `index`,
+    `embed` and their events) in as many others, so that what waits inside such a run cannot starve;
+    more wait for their turn. Cancelling `ask` or `index`, or closing their events early (by
     `contextlib.aclosing`), ends the run at its next step, and what it has finished is kept. Any
     other call goes on to its end unheard. For asyncio, and what runs on it.
     """
@@ -121,6 +122,16 @@ class AsyncKnowledgeBase:
         """Bring the index up to date with documents: see `KnowledgeBase.index_documents`."""
         run = self.knowledge_base.index_documents
         return await self.call(run, documents, remove_others=remove_others, **options)
+
+    async def embed(self, model: str | Embedder = "") -> EmbedReport:
+        """Embed the index again with another model: see `KnowledgeBase.embed`."""
+        async with aclosing(self.embed_events(model)) as events:
+            reports = [event.report async for event in events if event.report is not None]
+        return reports[-1]
+
+    def embed_events(self, model: str | Embedder = "") -> AsyncGenerator[EmbedEvent]:
+        """Do what `embed` does, and yield every step: see `KnowledgeBase.embed_events`."""
+        return self._run(partial(self.knowledge_base.embed_events, model))
 
     async def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents, and return their uris: see `KnowledgeBase.delete`."""

@@ -15,7 +15,7 @@ from knotwork.indexing.embedding import Embedding, stored_embedder
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.registry import NO_EMBEDDER, open_embedder
+from knotwork.inference.registry import AUTO, NO_EMBEDDER, open_embedder
 from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.asking import Asking
 from knotwork.knowledge_base.graph_import import GraphImporting
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
     from knotwork.indexing.estimation import IndexEstimate
     from knotwork.indexing.exchange import ImportReport
+    from knotwork.indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork.indexing.runs import IndexingRun, IndexOptions
     from knotwork.inference.role_models import RoleModels
     from knotwork.synthesis.asking import Asker
@@ -54,12 +55,13 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         self.store = store
         self.settings = settings or Settings()
         self._embedder = embedder
-        self._has_embedder = embedder is not None
+        self._has_embedder = self._given_embedder = embedder is not None
+        self._embedder_of = ""
         self._chat_model = chat_model
         self._reranker = reranker
         self._asker: Asker | None = None
         self._search_models: RoleModels | None = None
-        self._retrievers: dict[tuple[str, str, bool], Retriever] = {}
+        self._retrievers: dict[tuple[str, str, str], Retriever] = {}
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -84,17 +86,28 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the settings; None when they name none, or its extra is missing."""
+        """The embedder of the settings; None when they name none, or its extra is missing.
+
+        With "auto" it follows the index, which another process may have embedded again.
+        """
         with self._lock:
-            if not self._has_embedder:
+            if not self._has_embedder or self._is_outdated():
                 embedding = self.settings.embedding
-                stored = stored_embedder(self.store)
+                stored = self._embedder_of = stored_embedder(self.store)
                 try:
                     self._embedder = open_embedder(embedding.model, embedding, stored=stored)
                 except MissingExtra:
                     self._embedder = None
                 self._has_embedder = True
             return self._embedder
+
+    def _is_outdated(self) -> bool:
+        """Return True if "auto" was resolved for another embedder than that of the index now."""
+        if self.settings.embedding.model != AUTO or self._given_embedder:
+            return False
+        stored = stored_embedder(self.store)
+        known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
+        return stored not in known
 
     def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -126,6 +139,38 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
                 selection = select_files(self.store, named, self.settings.index)
             store_roots(self.store, selection.roots)
             yield from run.events(selection)
+
+    def embed(self, model: str | Embedder = "") -> EmbedReport:
+        """Embed the index again with another model, in place, and return the report.
+
+        All vectors are computed from the texts in the index; documents are not read. ``model`` is
+        an embedder, or the name of one as `embedding.model` takes it. By default it is that in the
+        settings; for "auto", that of a new index. An index without vectors gets them. See
+        `embed_events`.
+        """
+        *_, last = self.embed_events(model)
+        assert last.report is not None, "the last event has the report"
+        return last.report
+
+    def embed_events(self, model: str | Embedder = "") -> Iterator[EmbedEvent]:
+        """Do what `embed` does, and yield every step; the last one has the report.
+
+        Searches use the old vectors until all new ones are there; then the new ones replace them at
+        once. `index` raises SchemaMismatch until then. After an error, a kill or Ctrl-C
+        (EmbeddingInterrupted, a KeyboardInterrupt) the same call continues, and texts that are
+        embedded are not embedded again. Raises UnknownName or ConfigError for an unknown model or
+        none, MissingExtra, IndexingError for an index without documents, StoreReadOnly, StoreBusy
+        while another process writes, ModelError if the embedder fails.
+        """
+        from knotwork.knowledge_base.reembedding import reembed, resolve_model
+
+        given = self._embedder if self._given_embedder else None
+        embedder = resolve_model(model, self.settings, given=given)
+        yield from reembed(self.store, self.settings, embedder)
+        with self._lock:
+            self._embedder, self._has_embedder = embedder, True
+            self._embedder_of = embedder.name
+            self._retrievers.clear()
 
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]

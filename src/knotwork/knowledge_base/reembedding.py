@@ -1,0 +1,69 @@
+"""Choose the embedder for an index that is embedded again, and run it with the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from knotwork.config import Settings
+from knotwork.errors import ConfigError, MissingExtra
+from knotwork.indexing.composition import plain_fingerprints
+from knotwork.indexing.embedding import REEMBED_COMMAND, Embedding
+from knotwork.indexing.reembedding import EmbedEvent, Reembedding, identities
+from knotwork.inference.base import Embedder
+from knotwork.inference.registry import choose_model, open_embedder
+
+if TYPE_CHECKING:
+    from knotwork.stores.base import Store
+
+SETTINGS_NOTE = (
+    "The settings name `{wanted}`. To search with the new vectors, set: "
+    'embedding.model = "{embedder}"'
+)
+
+
+def resolve_model(
+    model: str | Embedder, settings: Settings, *, given: Embedder | None = None
+) -> Embedder:
+    """Return the embedder that ``model`` names, by default ``given`` or that of the settings.
+
+    "auto" is the model of a new index. Raises ConfigError for "none", UnknownName, MissingExtra.
+    """
+    if not isinstance(model, str):
+        return model
+    if not model and given is not None:
+        return given
+    spec = model or settings.embedding.model
+    embedder = open_embedder(spec, settings.embedding)
+    if embedder is None:
+        raise ConfigError(
+            "No embedding model is set.",
+            fix=f"Name one: {REEMBED_COMMAND} --model {choose_model()}",
+        )
+    return embedder
+
+
+def reembed(store: Store, settings: Settings, embedder: Embedder) -> Iterator[EmbedEvent]:
+    """Embed an index, and yield every step; see `Reembedding.run`.
+
+    The report has a note if the settings name another embedder than the index has now.
+    """
+    embedding = Embedding(embedder)
+    known = plain_fingerprints(settings, identities(store, embedding))
+    for event in Reembedding(store, embedding, fingerprints=known).run():
+        if event.report is None:
+            yield event
+        else:
+            notes = (*event.report.notes, *_settings_notes(settings, embedder))
+            yield replace(event, report=replace(event.report, notes=notes))
+
+
+def _settings_notes(settings: Settings, embedder: Embedder) -> Iterator[str]:
+    wanted = settings.embedding.model
+    try:
+        found = open_embedder(wanted, settings.embedding, stored=embedder.name)
+    except MissingExtra:
+        found = None
+    if found is None or found.name != embedder.name:
+        yield SETTINGS_NOTE.format(wanted=wanted, embedder=embedder.name)
