@@ -119,7 +119,7 @@ class QuestionWriter:
 
 
 def questions_identity(way: str, most: int = MOST_QUESTIONS) -> str:
-    """Return what tells questions written by "rules" or a "model" from others."""
+    """Return the part of a fingerprint for questions written by "rules" or by a "model"."""
     return f"questions {way} {most}"
 
 
