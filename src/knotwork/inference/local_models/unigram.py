@@ -58,7 +58,7 @@ class Vocabulary:
 
     def find(self, piece: str) -> tuple[int, float] | None:
         """Return the number and the score of a piece; None if there is no such piece."""
-        wanted = piece.encode()
+        wanted = piece.encode("utf-8", "surrogatepass")  # half a pair is in no piece
         slot = crc32(wanted) & self._mask
         while (number := self._slots[slot]) >= 0:
             if self._text[self._offsets[number] : self._offsets[number + 1]] == wanted:
@@ -219,7 +219,13 @@ def _clusters(text: str) -> list[tuple[int, str]]:
             clusters[-1] = start, before + character
         else:
             clusters.append((place, character))
-    return [
-        (start, unicodedata.normalize("NFKC" if len(cluster) > 1 else "NFC", cluster))
-        for start, cluster in clusters
-    ]
+    return [(start, _compose(cluster)) for start, cluster in clusters]
+
+
+def _compose(cluster: str) -> str:
+    """Return a character and its marks as one character if there is one for them.
+
+    NFKC would go further than the model's own table, which joins half-width kana with their marks
+    but otherwise composes as NFC does.
+    """
+    return unicodedata.normalize("NFKC" if _HALF_WIDTH_VOICING.search(cluster) else "NFC", cluster)
