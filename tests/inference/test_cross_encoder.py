@@ -104,5 +104,5 @@ def test_the_registry_opens_by_scheme():
 
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match="`local`"):
+    with pytest.raises(MissingExtra, match="`sentence-transformers`"):
         open_reranker(RerankSettings(model="local:some/encoder"))

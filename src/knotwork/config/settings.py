@@ -225,12 +225,16 @@ class RerankSettings:
 
     model: str = _setting(
         "none",
-        '"local:NAME" (a cross-encoder of sentence-transformers, or its folder), "served:NAME" '
-        '(a\nserver with /rerank: vLLM, llama.cpp, TEI, Jina, Cohere …) or "none"',
+        '"local:FOLDER" (a cross-encoder with model.onnx and tokenizer.json), "local:NAME" (one '
+        'of\nsentence-transformers, or its folder), "served:NAME" (a server with /rerank: vLLM, '
+        'llama.cpp,\nTEI, Jina, Cohere …) or "none"',
         may_be_empty=False,
     )
     download: bool = _setting(
         False, "whether to fetch a local model by name when it is not on this machine"
+    )
+    threads: int = _setting(
+        1, "processor threads of a local model in ONNX format", minimum=1, maximum=256
     )
     base_url: str = _setting(
         "http://localhost:8000/v1", "the server of a served: model", may_be_empty=False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from knotwork.config import RerankSettings
 from knotwork.inference.reranking import Reranker
@@ -24,6 +25,12 @@ def open_reranker(settings: RerankSettings) -> Reranker | None:
 
 
 def _open_local(model: str, settings: RerankSettings) -> Reranker:
+    from knotwork.inference.local_models.onnx_reranker import OnnxReranker, find_graph
+
+    folder = Path(model).expanduser()
+    if find_graph(folder) is not None:
+        return OnnxReranker(folder, threads=settings.threads)
+
     from knotwork.inference.local_models.cross_encoder import LocalReranker
 
     return LocalReranker(model, download=settings.download)

@@ -1,0 +1,172 @@
+"""Score texts with a cross-encoder in ONNX format from a folder of the user, without PyTorch.
+
+The folder is as model hubs lay it out: `model.onnx` or `onnx/model.onnx`, and `tokenizer.json`.
+Pairs run one at a time, so that no score depends on what else is scored, and nothing is padded.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from knotwork.errors import MissingExtra, ModelError
+from knotwork.inference.local_models.pairs import (
+    MAX_TOKENS,
+    check_score_count,
+    check_scores,
+    readable,
+)
+from knotwork.inference.local_models.transformer import first_line, open_session
+
+_log = logging.getLogger("knotwork.inference")
+
+EXTRA = "rerank"
+_LIBRARIES = ("onnxruntime", "tokenizers")
+_GRAPHS = ("model.onnx", "onnx/model.onnx")
+_TOKENIZER = "tokenizer.json"
+_TYPES: Mapping[str, type[np.integer[Any]]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_POSITIONS_FROM_PADDING = ("roberta", "camembert", "mpnet", "longformer")
+"""Kinds of model that number positions from behind the padding token's id."""
+
+
+def find_graph(folder: Path) -> Path | None:
+    """Return the ONNX file of a model's folder; None without one."""
+    return next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
+
+
+class OnnxReranker:
+    """Scores texts with the model of a folder; loads it on first use. Safe in several threads.
+
+    Scores are the model's own, without the sigmoid that sentence-transformers applies to those of
+    some models: the order of texts is the same. Raises MissingExtra without onnxruntime or
+    tokenizers, and, on first use, ModelError if the model cannot be loaded or gives several scores.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        self.name = f"local:{folder.resolve().name}"
+        if any(importlib.util.find_spec(library) is None for library in _LIBRARIES):
+            raise MissingExtra(f"The reranking model `{self.name}`", EXTRA)
+        self._folder = folder
+        self._threads = threads
+        self._model: _Model | None = None
+        self._lock = threading.Lock()
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one score for each text, in order."""
+        if not texts:
+            return []
+        model = self._load()
+        question = readable(question)
+        scores = [model.score(question, readable(text)) for text in texts]
+        return check_scores(scores, source=str(self._folder))
+
+    def _load(self) -> _Model:
+        with self._lock:
+            if self._model is None:
+                self._model = _open(self._folder, threads=self._threads)
+                _log.info("loaded %s", self.name)
+            return self._model
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A loaded model. ``inputs`` are the types of its inputs by name, ``output`` is its logits."""
+
+    source: str
+    session: Any
+    tokenizer: Any
+    inputs: Mapping[str, type[np.integer[Any]]]
+    output: str
+
+    def score(self, question: str, text: str) -> float:
+        """Return the score of one pair."""
+        encoded = self.tokenizer.encode(question, text)
+        values = {
+            "input_ids": encoded.ids,
+            "attention_mask": encoded.attention_mask,
+            "token_type_ids": encoded.type_ids,
+        }
+        feed = {name: np.array([values[name]], dtype=kind) for name, kind in self.inputs.items()}
+        try:
+            (scores,) = self.session.run([self.output], feed)
+        except Exception as error:  # the library raises classes of its own, by the kind of failure
+            raise ModelError(
+                f"The model `{self.source}` cannot score a text: {first_line(error)}"
+            ) from error
+        check_score_count(scores.size, source=self.source)
+        return float(scores.item())
+
+
+def _open(folder: Path, *, threads: int) -> _Model:
+    graph = find_graph(folder)
+    if graph is None:
+        raise _unusable(folder, f"it has neither {' nor '.join(_GRAPHS)}")
+    tokenizer = _open_tokenizer(folder)
+    session = open_session(str(graph), threads=threads)
+    inputs = {item.name: _TYPES.get(item.type) for item in session.get_inputs()}
+    known = {name: kind for name, kind in inputs.items() if kind is not None}
+    names = {"input_ids", "attention_mask", "token_type_ids"}
+    if "input_ids" not in known or not inputs.keys() <= known.keys() & names:
+        raise _unusable(folder, f"its inputs are {', '.join(sorted(inputs))}")
+    outputs = [item.name for item in session.get_outputs()]
+    output = "logits" if "logits" in outputs else outputs[0]
+    return _Model(str(folder), session, tokenizer, known, output)
+
+
+def _open_tokenizer(folder: Path) -> Any:  # noqa: ANN401  untyped library
+    from tokenizers import Tokenizer
+
+    path = folder / _TOKENIZER
+    if not path.is_file():
+        raise _unusable(folder, f"it has no {_TOKENIZER}")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing more specific
+        raise _unusable(folder, f"{_TOKENIZER} is invalid: {first_line(error)}") from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(_find_limit(folder, tokenizer), strategy="longest_first")
+    return tokenizer
+
+
+def _find_limit(folder: Path, tokenizer: Any) -> int:  # noqa: ANN401  untyped library
+    """Return how many tokens a pair may have: the least that model and tokenizer allow."""
+    limits: list[Any] = [MAX_TOKENS]
+    own = _read_json(folder / "tokenizer_config.json").get("model_max_length")
+    if own is None and tokenizer.truncation:
+        own = tokenizer.truncation["max_length"]
+    limits.append(own)
+    config = _read_json(folder / "config.json")
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int):
+        kind = str(config.get("model_type"))
+        padding = config.get("pad_token_id")
+        if any(name in kind for name in _POSITIONS_FROM_PADDING) and isinstance(padding, int):
+            positions -= padding + 1
+        limits.append(positions)
+    least = min(int(limit) for limit in limits if isinstance(limit, int | float) and limit > 0)
+    special = int(tokenizer.num_special_tokens_to_add(is_pair=True))
+    return max(least, special + 1)
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    """Return the object of a JSON file; an empty one if the file cannot be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _unusable(folder: Path, reason: str) -> ModelError:
+    return ModelError(
+        f"The reranking model in `{folder}` cannot be loaded: {reason}.",
+        fix="Name a folder with the ONNX file of a cross-encoder and its tokenizer.json.",
+    )
