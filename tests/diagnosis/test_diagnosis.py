@@ -212,7 +212,7 @@ def test_chunks_that_the_embedder_does_not_read_are_told_and_no_fault(mixed_path
     checks = {check.name: check for check in found.checks}
     assert all(check.ok for check in checks.values())
     assert "1 of 2 chunks have no vectors" in checks["Languages"].detail
-    assert "embedding.model" in checks["Languages"].fix
+    assert "knotwork embed --model" in checks["Languages"].fix
     assert (found.embedder, found.dimension) == ("latin:32", 32)
 
 

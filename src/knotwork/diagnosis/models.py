@@ -10,12 +10,16 @@ from knotwork.diagnosis.results import Check, failed
 from knotwork.errors import KnotworkError
 from knotwork.indexing.embedding import REEMBED_COMMAND
 from knotwork.inference import open_embedder
+from knotwork.inference.registry import explain_choice, follows_index
 
 _PROBE = "A short text."
 
 
 def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Check:
-    """Check that the embedder gives a vector, and one that the index's can be compared with."""
+    """Check that the embedder returns a vector that can be compared with those of the index.
+
+    The detail names the model and why it is used.
+    """
     started = time.perf_counter()
     try:
         embedder = open_embedder(settings.model, settings, stored=index.embedder)
@@ -25,7 +29,10 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
     except KnotworkError as error:
         return failed("Embedder", error)
     seconds = time.perf_counter() - started
-    detail = f"{embedder.name}, {dimension} dimensions, first vector after {seconds:.1f} s"
+    reason = explain_choice(settings.model, index.embedder)
+    detail = (
+        f"{embedder.name}, {dimension} dimensions ({reason}), first vector after {seconds:.1f} s"
+    )
     if index.embedder and index.embedder != embedder.name:
         detail += f"; but the index was made with {index.embedder}"
     elif index.dimension and index.dimension != dimension:
@@ -33,10 +40,19 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
     else:
         return Check("Embedder", ok=True, detail=detail)
     fix = (
-        'Set embedding.model to "auto", or embed the index again with this model: '
+        f"Set embedding.model to {_fitting_model(index.embedder)}, or embed the index again with "
+        "this model: "
         f"{REEMBED_COMMAND} --model {embedder.name}"
     )
     return Check("Embedder", ok=False, detail=detail, fix=fix)
+
+
+def _fitting_model(embedder: str) -> str:
+    """Return the value of embedding.model that opens the embedder of an index."""
+    if follows_index(embedder):
+        return '"auto"'
+    name, at, _ = embedder.partition("@")
+    return f"the folder of {name}" if at else f'"{embedder}"'
 
 
 def _without_embedder(index: IndexFindings) -> Check:
@@ -45,6 +61,6 @@ def _without_embedder(index: IndexFindings) -> Check:
             "Embedder",
             ok=False,
             detail=f"none, but the index was made with {index.embedder}",
-            fix=f"Set embedding.model to {index.embedder}.",
+            fix=f"Set embedding.model to {_fitting_model(index.embedder)}.",
         )
     return Check("Embedder", ok=True, detail="none: full text and graph only")

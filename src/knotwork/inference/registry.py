@@ -34,12 +34,26 @@ def open_embedder(
 
 def choose_model(stored: str = "") -> str:
     """Return the specification that "auto" stands for on an index with vectors of ``stored``."""
-    from knotwork.inference.local_models.catalogue import is_model_name, preferred_model
+    from knotwork.inference.local_models.catalogue import preferred_model
+
+    return stored if follows_index(stored) else f"local:{preferred_model()}"
+
+
+def follows_index(stored: str) -> bool:
+    """Return True if "auto" takes the embedder of an index with vectors of ``stored``."""
+    from knotwork.inference.local_models.catalogue import is_model_name
 
     scheme, _, model = stored.partition(":")
-    if scheme == "local" and is_model_name(model):
-        return stored
-    return f"local:{preferred_model()}"
+    return scheme == "local" and is_model_name(model)
+
+
+def explain_choice(spec: str, stored: str = "") -> str:
+    """Return why `open_embedder` takes the model that it takes, for people."""
+    from knotwork.inference.local_models.catalogue import explain_preferred
+
+    if spec != AUTO:
+        return "set as embedding.model"
+    return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
 
 
 def _open_local(model: str, settings: EmbeddingSettings) -> Embedder:

