@@ -70,6 +70,7 @@ class TestE5(EmbedderContract):
 def reference_rows(weights):
     """Vectors of TEXTS from the BERT of transformers, tokenised by sentencepiece."""
     torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
     pytest.importorskip("sentencepiece")
     packed = e5.PackedModel.read(weights)
     model = load_bert(packed)

@@ -31,6 +31,7 @@ MAX_TOKENS = 48
 def folders(tmp_path_factory):
     """Return folders of random cross-encoders, by their number of scores for a pair."""
     torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
     pytest.importorskip("onnx")
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
