@@ -13,6 +13,7 @@ from functools import partial
 
 from knotwork.errors import KnotworkError, ModelError, StoreError
 from knotwork.inference.checked import complete_checked
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import CommunityReport, Evidence
 from knotwork.retrieval.reports import communities_of
 from knotwork.stores.communities import CommunityStore
@@ -25,7 +26,6 @@ from knotwork.synthesis.modes import FIRST_REPORTS_TOKENS
 from knotwork.synthesis.numbering import Numbering
 from knotwork.synthesis.overview import MOST_THEMES
 from knotwork.synthesis.points import parse_ratings
-from knotwork.transform.model.pool import work_ordered
 
 RATE_STAGE = "rate"
 MOST_DEPTH = 3

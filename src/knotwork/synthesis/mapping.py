@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
 from knotwork.inference.checked import complete_checked
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import Answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry
 from knotwork.synthesis.numbering import Numbering
 from knotwork.synthesis.points import Point, Points, pack_points, parse_points
-from knotwork.transform.model.pool import work_ordered
 
 MAP_STAGE = "map"
 REDUCE_STAGE = "reduce"

@@ -5,13 +5,14 @@ import pytest
 
 from knotwork.errors import ModelUnavailable
 from knotwork.inference.halt import Halt
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import Extraction, ReadingStatus
 from knotwork.transform.model.outcomes import ChunkOutcome
-from knotwork.transform.model.pool import give_up_without_server, work_ordered
+from knotwork.transform.model.pool import give_up_without_server
 
 
 def threads() -> int:
-    return sum(t.name.startswith("knotwork-extract") for t in threading.enumerate())
+    return sum(t.name.startswith("knotwork-work") for t in threading.enumerate())
 
 
 def test_results_come_in_order_whichever_is_done_first() -> None:

@@ -12,9 +12,10 @@ from knotwork.indexing.prompts import batches_by_language, make_messages
 from knotwork.indexing.prompts.batches import BatchTask, ask_in_batch
 from knotwork.inference.chat import ChatModel, ChatRequest
 from knotwork.inference.halt import Halt
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import CommunityReport, content_id
 from knotwork.transform.model.drafts import Complaint
-from knotwork.transform.model.pool import PATIENCE, work_ordered
+from knotwork.transform.model.pool import PATIENCE
 
 STAGE = "report"
 TASK = "report-community"

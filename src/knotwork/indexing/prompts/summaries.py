@@ -17,11 +17,12 @@ from knotwork.indexing.prompts.batches import (
 )
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.halt import Halt
+from knotwork.inference.ordered import work_ordered
 from knotwork.text.terms import content_terms
 from knotwork.text.tokens import count_tokens
 from knotwork.transform.model.cleaning import bare_line, clean_field, fold, is_idle
 from knotwork.transform.model.drafts import Complaint
-from knotwork.transform.model.pool import PATIENCE, work_ordered
+from knotwork.transform.model.pool import PATIENCE
 
 STAGE = "summarize"
 TASK = "summarise-descriptions"

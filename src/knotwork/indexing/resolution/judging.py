@@ -13,10 +13,10 @@ from knotwork.errors import Unparsable
 from knotwork.indexing.resolution.describing import Question
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, Message
 from knotwork.inference.checked import complete_checked
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import Verdict
 from knotwork.text.languages import detect_language
 from knotwork.text.tokens import count_tokens
-from knotwork.transform.model.pool import work_ordered
 
 FULL_SHARE = 0.15
 """Tokens a corpus token that resolution may cost where a model reads the documents."""

@@ -9,12 +9,13 @@ from functools import partial
 
 from knotwork.inference.chat import ChatModel, ChatRequest
 from knotwork.inference.halt import Halt
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import Chunk, Document, Extraction, ReadingStatus, content_id
 from knotwork.transform.base import Extractor
 from knotwork.transform.model.memory import MEMORY_TOKENS, recall_similar
 from knotwork.transform.model.methods import ExtractionMethod, LineMethod
 from knotwork.transform.model.outcomes import ChunkOutcome
-from knotwork.transform.model.pool import PATIENCE, give_up_without_server, work_ordered
+from knotwork.transform.model.pool import PATIENCE, give_up_without_server
 from knotwork.transform.model.prompts import prompts_fingerprint
 from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk, first_request
 from knotwork.transform.rules import RuleExtractor

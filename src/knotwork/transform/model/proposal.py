@@ -13,10 +13,10 @@ from knotwork.errors import Unparsable
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, Message
 from knotwork.inference.checked import complete_checked
 from knotwork.inference.halt import Halt
+from knotwork.inference.ordered import work_ordered
 from knotwork.records import Chunk
 from knotwork.text.tokens import count_tokens
 from knotwork.transform.model.counted_schema import SchemaCounts, SchemaProposal, word_key
-from knotwork.transform.model.pool import work_ordered
 from knotwork.transform.model.prompts import harmless, mark, prompt_language, prompts_in
 from knotwork.transform.model.proposed_lines import ProposedLines, read_proposal
 
