@@ -63,7 +63,10 @@ class EmbeddingSettings:
         0, "tokens in one batch or request; 0 is what suits the model", minimum=0, maximum=1_000_000
     )
     threads: int = _setting(
-        1, "processor threads of a local model that runs without PyTorch", minimum=1, maximum=256
+        0,
+        "texts that a local model without PyTorch reads at a time, one to a core; 0 is all cores",
+        minimum=0,
+        maximum=256,
     )
     concurrency: int = _setting(4, "requests to a server at a time", minimum=1, maximum=256)
     timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)

@@ -37,7 +37,8 @@ class Embedder(Protocol):
     ``name`` identifies model and settings: equal names mean comparable vectors. Neither it nor
     ``dimension`` is asked of a model before it is needed, so making an embedder is cheap. An
     embedder may also have ``languages``, the codes of those it was made for; without, or empty, it
-    serves all.
+    serves all. One with a model in this process may also have ``is_loaded``, False until the first
+    use, and ``stream_passages``, which yields the vectors of passages one by one.
     """
 
     @property

@@ -10,12 +10,15 @@ from pathlib import Path
 from knotwork.config import EmbeddingSettings
 from knotwork.errors import ConfigError, MissingExtra
 from knotwork.inference.local_models import e5, minilm
+from knotwork.inference.local_models.cores import available_cores
 from knotwork.inference.local_models.embedder import Encoder, LocalEmbedder
 from knotwork.inference.local_models.transformer import ModelParts, TransformerEncoder
 
 LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
 """Languages that a model trained on English embeds usefully; other scripts are noise to it."""
 _ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
+MOST_THREADS = 16
+"""Forward passes at a time unless the settings say more: beyond, Python itself is the limit."""
 _OWNERS = ("sentence-transformers/", "intfloat/")
 
 
@@ -100,13 +103,14 @@ def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
         raise MissingExtra(feature, model.extra)
 
     def load() -> Encoder:
-        return TransformerEncoder(model.load_parts(weights), threads=settings.threads)
+        return TransformerEncoder(model.load_parts(weights))
 
     return LocalEmbedder(
         f"local:{model.name}",
         load,
         languages=model.languages,
         batch_tokens=settings.batch_tokens,
+        threads=settings.threads or min(available_cores(), MOST_THREADS),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.errors import ModelError
+from knotwork.inference.local_models.cores import available_cores
 from knotwork.inference.local_models.pairs import (
     MAX_TOKENS,
     check_score_count,
@@ -20,7 +21,6 @@ from knotwork.inference.local_models.pairs import (
     readable,
 )
 from knotwork.inference.local_models.sentence_transformers import (
-    available_cores,
     quiet_libraries,
     require_library,
 )

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ from knotwork.inference.local_models.windows import (
     cut_windows,
     sentence_ranges,
 )
+from knotwork.inference.ordered import work_ordered
 from knotwork.inference.vectors import normalise_rows
 from knotwork.records import Span
 
@@ -31,8 +33,10 @@ _log = logging.getLogger("knotwork.inference")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 BATCH_TOKENS = 2_048
 """Much larger batches fall out of a processor's cache and are padded more, and are slower."""
-_GROUP = 512
-"""Passages that are tokenised and pooled together: enough to sort by length, little memory."""
+_CHARACTERS_APART = 1_000
+_CHARACTERS_TOGETHER = 32_000
+"""Characters that are tokenised and pooled together, where the model reads one sequence at a time,
+and where it reads batches: enough to sort by length, and about a second's work."""
 
 
 class Encoder(Protocol):
@@ -40,7 +44,8 @@ class Encoder(Protocol):
 
     ``gives_tokens`` is True if the model's own vector of a text is the plain mean of its token
     vectors, so that parts of a text can be pooled from one pass over the whole. Only a model for
-    which it is False is asked for whole sequences.
+    which it is False is asked for whole sequences. ``reads_together`` is True if several sequences
+    in one call take less time than one by one.
     """
 
     max_tokens: int
@@ -48,6 +53,7 @@ class Encoder(Protocol):
     question_prompt: str
     passage_prompt: str
     gives_tokens: bool
+    reads_together: bool
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """Return the tokens of texts of any length."""
@@ -62,8 +68,8 @@ class Encoder(Protocol):
 class LocalEmbedder:
     """Embeds with the encoder that ``load`` returns; it is loaded on first use.
 
-    ``languages`` are those it was made for; empty for all. What ``load`` raises, the first use
-    raises.
+    ``languages`` are those it was made for; empty for all. ``threads`` is how many passages are
+    embedded at a time, which changes no vector. What ``load`` raises, the first use raises.
     """
 
     def __init__(
@@ -73,11 +79,13 @@ class LocalEmbedder:
         *,
         languages: frozenset[str] = frozenset(),
         batch_tokens: int = 0,
+        threads: int = 1,
     ) -> None:
         self.name = name
         self.languages = languages
         self._make_encoder = load
         self._batch_tokens = batch_tokens or BATCH_TOKENS
+        self._threads = threads
         self._encoder: Encoder | None = None
         self._lock = threading.Lock()
 
@@ -85,11 +93,16 @@ class LocalEmbedder:
     def dimension(self) -> int:
         return self._load().dimension
 
+    @property
+    def is_loaded(self) -> bool:
+        """True once the model is in memory."""
+        return self._encoder is not None
+
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
         """Return unit rows of shape (len(texts), dimension), for questions and names."""
         encoder = self._load()
         passages = [Passage(text) for text in texts]
-        vectors = self._embed_all(passages, prompt=encoder.question_prompt)
+        vectors = list(self._stream(passages, prompt=encoder.question_prompt))
         if not vectors:
             return np.zeros((0, encoder.dimension), dtype=np.float32)
         return np.stack([item.chunk for item in vectors])
@@ -99,7 +112,11 @@ class LocalEmbedder:
 
         A sentence without tokens takes the vector of its passage.
         """
-        return self._embed_all(passages, prompt=self._load().passage_prompt)
+        return list(self.stream_passages(passages))
+
+    def stream_passages(self, passages: Sequence[Passage]) -> Iterator[PassageVectors]:
+        """Yield what `embed_passages` returns, one by one, soon after each is made."""
+        return self._stream(passages, prompt=self._load().passage_prompt)
 
     def _load(self) -> Encoder:
         with self._lock:
@@ -108,16 +125,24 @@ class LocalEmbedder:
                 _log.info("loaded %s, %d dimensions", self.name, self._encoder.dimension)
             return self._encoder
 
-    def _embed_all(self, passages: Sequence[Passage], *, prompt: str) -> list[PassageVectors]:
+    def _stream(self, passages: Sequence[Passage], *, prompt: str) -> Iterator[PassageVectors]:
         encoder = self._load()
-        embed = self._pool_late if encoder.gives_tokens else self._embed_apart
-        vectors: list[PassageVectors] = []
-        for start in range(0, len(passages), _GROUP):
-            vectors.extend(embed(encoder, passages[start : start + _GROUP], prompt))
-        return vectors
+        embed = partial(
+            self._pool_late if encoder.gives_tokens else self._embed_apart, encoder, prompt
+        )
+        limit = _CHARACTERS_TOGETHER if encoder.reads_together else _CHARACTERS_APART
+        groups = list(_group_passages(passages, characters=limit))
+        made: Iterable[list[PassageVectors]]
+        if self._threads > 1 and len(groups) > 1:
+            # Forward passes release Python's lock, so that they run side by side.
+            made = work_ordered(embed, groups, concurrency=min(self._threads, len(groups)))
+        else:
+            made = map(embed, groups)
+        for vectors in made:
+            yield from vectors
 
     def _pool_late(
-        self, encoder: Encoder, passages: Sequence[Passage], prompt: str
+        self, encoder: Encoder, prompt: str, passages: Sequence[Passage]
     ) -> list[PassageVectors]:
         """Pool chunk and sentence vectors from one pass over each window."""
         leads = [_lead(passage, prompt) for passage in passages]
@@ -137,7 +162,7 @@ class LocalEmbedder:
         return [pool.vectors() for pool in pools]
 
     def _embed_apart(
-        self, encoder: Encoder, passages: Sequence[Passage], prompt: str
+        self, encoder: Encoder, prompt: str, passages: Sequence[Passage]
     ) -> list[PassageVectors]:
         """Embed chunks and sentences as texts of their own, for models that pool in another way."""
         parts = [
@@ -188,6 +213,19 @@ class _Pool:
         empty = ~self._sums.any(axis=1)
         self._sums[empty] = self._total
         return PassageVectors(normalise_rows(self._total[None])[0], normalise_rows(self._sums))
+
+
+def _group_passages(passages: Sequence[Passage], *, characters: int) -> Iterator[Sequence[Passage]]:
+    """Yield runs of passages of about so many characters, or of one passage."""
+    start = size = 0
+    for end, passage in enumerate(passages):
+        length = len(passage.context) + len(passage.text)
+        if end > start and size + length > characters:
+            yield passages[start:end]
+            start, size = end, 0
+        size += length
+    if start < len(passages):
+        yield passages[start:]
 
 
 def _windows_of(

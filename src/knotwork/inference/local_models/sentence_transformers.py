@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import logging
-import os
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 
 from knotwork.errors import MissingExtra, ModelError
 from knotwork.inference.base import FloatMatrix
+from knotwork.inference.local_models.cores import available_cores
 from knotwork.inference.local_models.transformer import first_line
 from knotwork.inference.local_models.windows import Tokens
 
@@ -31,6 +31,8 @@ _SAMPLE_BYTES = 1 << 16
 
 class SentenceTransformersEncoder:
     """A loaded model. Raises ModelError when it cannot be loaded."""
+
+    reads_together = True
 
     def __init__(self, source: str, *, download: bool) -> None:
         with quiet_libraries():
@@ -144,13 +146,6 @@ def _to_tokens(
         end -= 1
     starts = [start for start, _ in offsets[head:end]]
     return Tokens(tuple(ids[:head]), ids[head:end], starts, tuple(ids[end:]))
-
-
-def available_cores() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 @contextlib.contextmanager

@@ -53,13 +53,14 @@ class ModelParts:
 class TransformerEncoder:
     """A loaded model; safe to use from several threads.
 
-    ``threads`` are those of one forward pass. Raises MissingExtra without onnxruntime, ModelError
-    when the weights do not fit the graph.
+    Each forward pass runs in the thread that asks for it. Raises MissingExtra without onnxruntime,
+    ModelError when the weights do not fit the graph.
     """
 
     gives_tokens = True
+    reads_together = False
 
-    def __init__(self, parts: ModelParts, *, threads: int = 1) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         self._parts = parts
         self._tokenizer = parts.tokenizer
         self.max_tokens, self.dimension = parts.positions.shape
@@ -68,7 +69,6 @@ class TransformerEncoder:
         self._session = open_session(
             (_GRAPHS / parts.graph).read_bytes(),
             weights=parts.weights,
-            threads=threads,
         )
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
