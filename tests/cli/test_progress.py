@@ -10,7 +10,6 @@ from knotwork.cli.progress import (
     BarView,
     JsonView,
     PlainView,
-    Share,
     SilentView,
     choose_view,
     format_seconds,
@@ -23,8 +22,8 @@ EVENTS = [
     IndexEvent(EventKind.DISCOVERED, total=3),
     IndexEvent(EventKind.STARTED, "a.md", 0, 3),
     IndexEvent(EventKind.FAILED, "b\x1b[2J.pdf", 1, 3, reason="broken", message="no\nPDF"),
-    IndexEvent(EventKind.EMBEDDED, "", 1, 3, 40, 80),
-    IndexEvent(EventKind.ADDED, "a.md", 2, 3, 80, 80),
+    IndexEvent(EventKind.EMBEDDED, "", 1, 3, 40, 80, 120),
+    IndexEvent(EventKind.ADDED, "a.md", 2, 3, 80, 80, 80),
     IndexEvent(
         EventKind.FINISHED,
         done=3,
@@ -32,6 +31,25 @@ EVENTS = [
         report=IndexReport(added=2, failures=(Failure("b.pdf", "broken", "no PDF"),)),
     ),
 ]
+
+
+LOADING = IndexEvent(EventKind.LOADING, "", 0, 3, 0, 80, 120, message="local:tiny")
+
+
+class Clock:
+    """Stands at the given times while events are shown."""
+
+    def __init__(self, *times_s):
+        self.times_s = list(times_s)
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+    def show(self, view, events):
+        for event, now_s in zip(events, self.times_s, strict=True):
+            self.now_s = now_s
+            view.show(event)
 
 
 def test_json_lines_hold_every_event(capsys):
@@ -56,11 +74,10 @@ def test_json_lines_hold_every_event(capsys):
 
 
 def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
-    now = iter(range(0, 100, 2))
-    view = PlainView(Terminal(), clock=lambda: float(next(now)))
+    clock = Clock(2, 4, 6, 8, 10, 12)
+    view = PlainView(Terminal(), clock=clock)
     with view:
-        for event in EVENTS:
-            view.show(event)
+        clock.show(view, EVENTS)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "3 files found"
     assert lines[1] == "skipped b\ufffd[2J.pdf: no PDF"
@@ -70,31 +87,47 @@ def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
     assert not any("\x1b" in line for line in lines)
 
 
-def test_files_that_are_read_count_by_their_chunks_until_they_are_written():
-    share = Share()
-    assert share.add(IndexEvent(EventKind.DISCOVERED, total=10)) == 0
-    for number in range(5):
-        share.add(IndexEvent(EventKind.STARTED, f"{number}.md", 0, 10, 0, 20 * number))
-    assert share.add(IndexEvent(EventKind.EMBEDDED, "", 0, 10, 40, 100)) == pytest.approx(0.2)
-    assert share.add(IndexEvent(EventKind.ADDED, "0.md", 5, 10, 100, 100)) == pytest.approx(0.5)
+def test_a_log_says_that_a_model_is_loaded_and_leaves_that_time_out(capsys):
+    clock = Clock(2, 4, 34, 40)
+    with PlainView(Terminal(), clock=clock) as view:
+        clock.show(view, [EVENTS[0], LOADING, EVENTS[1], EVENTS[3]])
+    assert capsys.readouterr().err.splitlines() == [
+        "3 files found",
+        "loading the model local:tiny",
+        "0 of 3 files, 0 chunks",
+        "1 of 3 files, 40 chunks, 4 chunks/s, 20 s left",
+    ]
 
 
-def test_unchanged_files_count_once_whether_read_or_not():
-    share = Share()
-    share.add(IndexEvent(EventKind.UNCHANGED, "a.md", 1, 4))
-    share.add(IndexEvent(EventKind.STARTED, "b.md", 1, 4))
-    share.add(IndexEvent(EventKind.UNCHANGED, "b.md", 2, 4))
-    share.add(IndexEvent(EventKind.STARTED, "c.md", 2, 4))
-    assert share.add(IndexEvent(EventKind.EMBEDDED, "", 2, 4, 9, 10)) == pytest.approx(0.675)
+def test_a_bar_says_that_a_model_is_loaded_until_it_is(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    clock = Clock(1, 2)
+    view = BarView(Terminal(color="always"), clock=clock)
+    with view:
+        clock.show(view, [EVENTS[0], LOADING])
+        view._progress.refresh()
+    assert "Loading the model" in capsys.readouterr().err
+    clock = Clock(1, 2, 3)
+    view = BarView(Terminal(color="always"), clock=clock)
+    with view:
+        clock.show(view, [EVENTS[0], LOADING, EVENTS[3]])
+    assert "Loading the model" not in capsys.readouterr().err.split("40/80")[-1]
+
+
+def test_json_names_the_model_that_is_loaded(capsys):
+    JsonView().show(LOADING)
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["model"]) == ("loading", "local:tiny")
 
 
 def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
-    view = BarView(Terminal(color="always"))
+    clock = Clock(1, 2, 3, 4, 5)
+    view = BarView(Terminal(color="always"), clock=clock)
     with view:
-        for event in EVENTS[:-1]:
-            view.show(event)
+        clock.show(view, EVENTS[:-1])
     drawn = capsys.readouterr().err
     assert "Files" in drawn
     assert "2/3" in drawn
@@ -114,11 +147,9 @@ STEPS = [
 
 
 def test_plain_lines_count_what_a_model_makes_of_the_index(capsys):
-    now = iter([0, 1, 2, 3, 10, 20])
-    view = PlainView(Terminal(), clock=lambda: float(next(now)))
-    with view:
-        for event in STEPS:
-            view.show(event)
+    clock = Clock(1, 2, 3, 10, 20)
+    with PlainView(Terminal(), clock=clock) as view:
+        clock.show(view, STEPS)
     assert capsys.readouterr().err.splitlines() == [
         "a model works on names",
         "a model works on reports",

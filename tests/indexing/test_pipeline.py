@@ -306,6 +306,86 @@ def test_a_consumer_that_stops_listening_loses_nothing_finished(store):
     assert store.documents.document_count() == 2
 
 
+class StreamingEmbedder(HashingEmbedder):
+    """An embedder with a model to load, whose vectors come one by one."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_loaded = False
+        self.streamed = 0
+        self.last = 10_000
+
+    @property
+    def dimension(self):
+        self.is_loaded = True
+        return 64
+
+    @dimension.setter
+    def dimension(self, _):
+        pass
+
+    def embed_passages(self, passages):
+        raise AssertionError("it streams")
+
+    def stream_passages(self, passages):
+        for vectors in HashingEmbedder.embed_passages(self, passages):
+            if self.streamed >= self.last:
+                raise KeyboardInterrupt
+            self.streamed += 1
+            yield vectors
+
+
+def test_a_model_is_loaded_in_a_step_of_its_own_and_chunks_count_from_the_first(store):
+    class Clock:
+        now_s = 0.0
+
+        def __call__(self):
+            self.now_s += 1
+            return self.now_s
+
+    embedder = StreamingEmbedder()
+    sources = [text_source(uri, text) for uri, text in corpus(5).items()]
+    pipeline = Pipeline(store, make_stages(embedder), clock=Clock(), batch_chunks=15)
+    loaded = []
+    for event in pipeline.run(sources):
+        if event.kind in {EventKind.LOADING, EventKind.EMBEDDED}:
+            loaded.append((event.kind, event.message, event.chunks, embedder.is_loaded))
+    assert loaded[0] == (EventKind.LOADING, embedder.name, 0, False)
+    chunks = [chunks for kind, _, chunks, _ in loaded if kind is EventKind.EMBEDDED]
+    assert chunks[0] == 1
+    assert chunks[-1] == 15
+    assert len(chunks) > 5
+    assert event.report.embedded >= 15
+
+
+def test_a_model_is_not_loaded_for_vectors_that_the_index_holds(store):
+    texts = corpus(5)
+    index(store, texts, embedder=StreamingEmbedder())
+    again = StreamingEmbedder()
+    report, events = index(store, texts, embedder=again, settings="s2")
+    assert (report.changed, report.embedded) == (5, 0)
+    assert not again.is_loaded
+    assert EventKind.LOADING not in {event.kind for event in events}
+
+
+@pytest.mark.parametrize("after", [0, 4, 8])
+def test_ctrl_c_while_vectors_are_streamed_keeps_the_finished_documents(store, after):
+    texts = corpus(4)
+    embedder = StreamingEmbedder()
+    embedder.last = after
+    with pytest.raises(IndexingInterrupted) as stop:
+        index(store, texts, embedder=embedder)
+    assert stop.value.report.added == after // 3
+
+
+def test_every_step_says_how_many_chunks_the_run_will_have(store, embedder):
+    _, events = index(store, corpus(9), embedder=embedder)
+    expected = [event.chunks_expected for event in events]
+    assert expected[0] == 0
+    assert all(expected[1:])
+    assert expected[-1] == 27
+
+
 def test_a_source_offered_twice_counts_once(store):
     source = text_source("a", "Ada meets Bo")
     *_, last = Pipeline(store, make_stages(None)).run([source, source])

@@ -253,6 +253,8 @@ def describe_event(event: IndexEvent) -> dict[str, Any]:
     }
     if event.kind is EventKind.ENRICHING:
         described["step"] = event.message
+    if event.kind is EventKind.LOADING:
+        described["model"] = event.message
     if event.reason:
         described |= {"reason": event.reason, "message": event.message}
     if event.report is not None:

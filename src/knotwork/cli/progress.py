@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from knotwork.cli.envelopes import describe_event
 from knotwork.cli.terminal import Terminal, count_of, join_lines, write_json
-from knotwork.indexing.report import OUTCOMES, EventKind, IndexEvent
+from knotwork.cli.time_left import TimeLeft
+from knotwork.indexing.report import EventKind, IndexEvent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LINE_INTERVAL_S = 5.0
+LOADING = "Loading the model"
 _NAME_WIDTH = 18
-_GUESS_S = 2.0
-_UNREAD = OUTCOMES - {EventKind.ADDED, EventKind.CHANGED, EventKind.REMOVED}
-"""Outcomes of files that may not have been read; without an event of their start then."""
+_RATE_S = 0.1
+"""Seconds of work before a rate is shown."""
 
 
 class ProgressView(Protocol):
@@ -70,39 +71,14 @@ class JsonView(SilentView):
         sys.stderr.flush()
 
 
-class Share:
-    """How much of a run is done.
-
-    Files are written in batches, so that many end at once: those that are read count by their
-    chunks until then.
-    """
-
-    def __init__(self) -> None:
-        self._read = 0
-        self._in_hand = ""
-
-    def add(self, event: IndexEvent) -> float:
-        """Take a step into account, and return the share done, from 0 to 1."""
-        if event.kind is EventKind.STARTED:
-            self._read += 1
-            self._in_hand = event.uri
-        elif event.kind in _UNREAD and event.uri != self._in_hand:
-            self._read += 1
-        if not event.total:
-            return 0.0
-        embedded = event.chunks / event.chunks_known if event.chunks_known else 0.0
-        return min(max(self._read * embedded, event.done) / event.total, 1.0)
-
-
 class PlainView(SilentView):
     """Writes a line now and then, and one for each file that cannot be read."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         self._terminal = terminal
         self._clock = clock
-        self._started = self._told = clock()
-        self._share = Share()
-        self._step_started = self._started
+        self._told = clock()
+        self._time_left = self._step_left = TimeLeft(clock)
 
     def show(self, event: IndexEvent) -> None:
         """Write a line if one is due."""
@@ -110,31 +86,34 @@ class PlainView(SilentView):
         if event.kind is EventKind.ENRICHING:
             self._show_step(event, now)
             return
-        share = self._share.add(event)
-        if event.kind is EventKind.DISCOVERED and event.total:
+        left = _format_left(self._time_left.follow(event))
+        if event.kind is EventKind.LOADING:
+            self._terminal.note(f"loading the model {event.message}")
+        elif event.kind is EventKind.DISCOVERED and event.total:
             self._terminal.note(f"{count_of(event.total, 'file')} found")
         elif event.kind is EventKind.FAILED:
             self._terminal.note(f"skipped {tell_failure(event.uri, event.message)}")
         elif now - self._told >= LINE_INTERVAL_S:
             self._told = now
-            self._terminal.note(self._line(event, share, now - self._started))
+            self._terminal.note(self._line(event, left))
 
     def _show_step(self, event: IndexEvent, now: float) -> None:
         if not event.total and not event.done:
-            self._told = self._step_started = now
+            self._told, self._step_left = now, TimeLeft(self._clock)
             self._terminal.note(f"a model works on {event.message}")
-        elif now - self._told >= LINE_INTERVAL_S and event.total:
+            return
+        left = _format_left(self._step_left.update(event.done, event.total))
+        if now - self._told >= LINE_INTERVAL_S and event.total:
             self._told = now
-            left = _tell_time_left(event.done / event.total, now - self._step_started)
             line = f"{event.done:,} of {event.total:,} {event.message}"
             self._terminal.note(f"{line}, {left}" if left else line)
 
-    def _line(self, event: IndexEvent, share: float, elapsed_s: float) -> str:
+    def _line(self, event: IndexEvent, left: str) -> str:
         line = f"{event.done:,} of {event.total:,} files, {count_of(event.chunks, 'chunk')}"
-        if not event.chunks or elapsed_s <= 0:
+        worked_s = self._time_left.worked_s
+        if not event.chunks or worked_s <= 0:
             return line
-        line += f", {event.chunks / elapsed_s:,.0f} chunks/s"
-        left = _tell_time_left(share, elapsed_s)
+        line += f", {event.chunks / worked_s:,.0f} chunks/s"
         return f"{line}, {left}" if left else line
 
 
@@ -143,15 +122,15 @@ class BarView(SilentView):
     thing that a model makes of the index.
     """
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._progress = _make_progress(terminal)
         self._files = _add_bar(self._progress, "Files")
         self._chunks = _add_bar(self._progress, "Chunks")
         self._step: TaskID | None = None
         self._step_name = ""
         self._skipped = 0
-        self._share = Share()
-        self._started = self._step_started = time.monotonic()
+        self._time_left = self._step_left = TimeLeft(clock)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -165,14 +144,16 @@ class BarView(SilentView):
         if event.kind is EventKind.ENRICHING:
             self._show_step(event)
             return
-        elapsed_s = max(time.monotonic() - self._started, 1e-6)
+        left = _format_left(self._time_left.follow(event))
+        worked_s = self._time_left.worked_s
+        is_loading = event.kind is EventKind.LOADING
         self._skipped += event.kind is EventKind.FAILED
         self._progress.update(
             self._files,
             completed=event.done,
             total=event.total,
-            rate=f"{event.done / elapsed_s:,.0f}/s",
-            left=_tell_time_left(self._share.add(event), elapsed_s),
+            rate=_format_rate(event.done, worked_s),
+            left=left,
             skipped=f"{self._skipped} skipped" if self._skipped else "",
             name=_shorten_name(event.uri) if event.kind is EventKind.STARTED else "",
         )
@@ -180,20 +161,20 @@ class BarView(SilentView):
             self._chunks,
             completed=event.chunks,
             total=max(event.chunks_known, event.chunks) or None,
-            rate=f"{event.chunks / elapsed_s:,.0f}/s",
+            rate="" if is_loading else _format_rate(event.chunks, worked_s),
+            name=LOADING if is_loading else "",
         )
 
     def _show_step(self, event: IndexEvent) -> None:
         """Redraw the bar of what a model is at, a new one if it is something else than before."""
         if self._step is None or event.message != self._step_name:
             self._step = _add_bar(self._progress, event.message.capitalize())
-            self._step_name, self._step_started = event.message, time.monotonic()
-        elapsed_s = max(time.monotonic() - self._step_started, 1e-6)
+            self._step_name, self._step_left = event.message, TimeLeft(self._clock)
         self._progress.update(
             self._step,
             completed=event.done,
             total=event.total or None,
-            left=_tell_time_left(event.done / event.total if event.total else 0.0, elapsed_s),
+            left=_format_left(self._step_left.update(event.done, event.total)),
         )
 
 
@@ -216,7 +197,8 @@ class BarCounter(SilentCounter):
     def __init__(self, terminal: Terminal) -> None:
         self._progress = _make_progress(terminal)
         self._task = _add_bar(self._progress, "")
-        self._started = time.monotonic()
+        self._label = ""
+        self._time_left = TimeLeft()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -227,14 +209,16 @@ class BarCounter(SilentCounter):
 
     def count(self, label: str, done: int, total: int) -> None:
         """Redraw the bar."""
-        elapsed_s = max(time.monotonic() - self._started, 1e-6)
+        if label != self._label:
+            self._label, self._time_left = label, TimeLeft()
+        left = _format_left(self._time_left.update(done, total))
         self._progress.update(
             self._task,
             description=label,
             completed=done,
             total=total,
-            rate=f"{done / elapsed_s:,.0f}/s",
-            left=_tell_time_left(done / total if total else 0.0, elapsed_s),
+            rate=_format_rate(done, self._time_left.worked_s),
+            left=left,
         )
 
 
@@ -267,11 +251,12 @@ def _add_bar(progress: Progress, label: str) -> TaskID:
     return progress.add_task(label, total=None, rate="", left="", skipped="", name="")
 
 
-def _tell_time_left(share: float, elapsed_s: float) -> str:
-    """Return how long the rest takes at the rate so far; nothing while that is a mere guess."""
-    if not 0 < share < 1 or (elapsed_s < _GUESS_S and share < 0.1):
-        return ""
-    return f"{format_seconds(elapsed_s * (1 - share) / share)} left"
+def _format_rate(done: int, seconds: float) -> str:
+    return f"{done / seconds:,.0f}/s" if seconds >= _RATE_S else ""
+
+
+def _format_left(seconds: float | None) -> str:
+    return "" if seconds is None else f"{format_seconds(seconds)} left"
 
 
 def _shorten_name(uri: str) -> str:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 
-from knotwork.indexing.embedding import EMBEDDER_META, NO_VECTORS, Embedding, known_vectors
+from knotwork.indexing.embedding import (
+    EMBEDDER_META,
+    EMBEDDING_CHUNKS,
+    NO_VECTORS,
+    Embedding,
+    known_vectors,
+)
 from knotwork.indexing.report import EventKind
 from knotwork.indexing.stages import Prepared, Stages
 from knotwork.inference.base import PassageVectors
@@ -23,7 +32,8 @@ READ_BATCH_CHUNKS = 128
 """Where a language model reads all: its server waits while a batch is written."""
 
 BATCH_S = 5.0
-EMBEDDING_CHUNKS = 128
+STEP_S = 0.2
+"""Seconds between two steps of embedding, so that progress moves and costs little."""
 
 
 def usual_batch_chunks(stages: Stages) -> int:
@@ -41,7 +51,11 @@ class Batch:
     entries: list[LedgerEntry] = field(default_factory=list)
     vectors: dict[str, PassageVectors] = field(default_factory=dict)
     chunks: int = 0
-    opened: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    opened: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.opened = self.clock()
 
     def add(self, prepared: Prepared, kind: EventKind) -> None:
         """Add a document that is ready to be embedded and stored."""
@@ -50,15 +64,13 @@ class Batch:
 
     def is_full(self, limit: int) -> bool:
         """Tell whether to commit: enough chunks or entries, or something that waits too long."""
-        waiting = bool(self.prepared) and time.monotonic() - self.opened > BATCH_S
+        waiting = bool(self.prepared) and self.clock() - self.opened > BATCH_S
         return self.chunks >= limit or len(self.entries) >= limit or waiting
 
-    def embed(
-        self, store: Store, embedding: Embedding, *, chunks_at_once: int = EMBEDDING_CHUNKS
-    ) -> Iterator[int]:
-        """Embed what the batch lacks, in document order; yield how many chunks are done."""
+    def recall(self, store: Store, embedding: Embedding) -> dict[str, Chunk]:
+        """Take the vectors that the index holds; return the chunks that lack one, by their keys."""
         if not embedding or not self.prepared:
-            return
+            return {}
         wanted: dict[str, Chunk] = {}
         unread = 0
         for prepared, _ in self.prepared:
@@ -68,12 +80,30 @@ class Batch:
         if store.meta().get(EMBEDDER_META):
             self.vectors = known_vectors(store, wanted)
         embedding.reused += self.chunks - unread - len(wanted) + len(self.vectors)
-        missing = [key for key in wanted if key not in self.vectors]
-        for start in range(0, len(missing), chunks_at_once):
-            keys = missing[start : start + chunks_at_once]
-            rows = embedding.embed_chunks([wanted[key] for key in keys])
-            self.vectors.update(zip(keys, rows, strict=True))
-            yield self.chunks - len(missing) + start + len(keys)
+        return {key: chunk for key, chunk in wanted.items() if key not in self.vectors}
+
+    def embed(
+        self,
+        missing: Mapping[str, Chunk],
+        embedding: Embedding,
+        *,
+        chunks_at_once: int = EMBEDDING_CHUNKS,
+    ) -> Iterator[int]:
+        """Embed ``missing`` in document order; yield how many chunks of the batch are done.
+
+        The first step comes with the first vectors; further ones are at least ``STEP_S`` apart.
+        """
+        done = self.chunks - len(missing)
+        shown_s = -math.inf
+        keys = iter(missing)
+        chunks = list(missing.values())
+        with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
+            for rows in stream:
+                self.vectors.update(zip(islice(keys, len(rows)), rows, strict=True))
+                done += len(rows)
+                if done == self.chunks or self.clock() - shown_s >= STEP_S:
+                    shown_s = self.clock()
+                    yield done
 
     def drop_unfinished(self) -> None:
         """Keep those documents alone that need nothing more."""

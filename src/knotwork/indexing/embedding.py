@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,9 @@ LANGUAGES_META = "languages"
 
 INTO_META = "embedding_into"
 """The embedder that the index is being switched to; empty once the switch is finished."""
+
+EMBEDDING_CHUNKS = 128
+"""Chunks in one call of an embedder that does not stream."""
 
 NO_VECTORS = ""
 """The content key of a chunk that gets no vectors."""
@@ -83,6 +86,15 @@ class Embedding:
         return self._model.dimension
 
     @property
+    def is_loaded(self) -> bool:
+        """False if the next use loads a model, which may take seconds."""
+        return bool(getattr(self.embedder, "is_loaded", True))
+
+    def load(self) -> None:
+        """Load the model, if there is one to load."""
+        _ = self.dimension
+
+    @property
     def _model(self) -> Embedder:
         assert self.embedder is not None, "an index without vectors asks for none"
         return self.embedder
@@ -106,6 +118,22 @@ class Embedding:
         vectors = self._model.embed_passages([_passage(chunk) for chunk in chunks])
         self.embedded += len(chunks)
         return vectors
+
+    def stream_chunks(
+        self, chunks: Sequence[Chunk], *, at_once: int = EMBEDDING_CHUNKS
+    ) -> Generator[list[PassageVectors], None, None]:
+        """Yield the vectors of chunks in order, as many as the embedder returns together.
+
+        An embedder that cannot stream is asked for ``at_once`` chunks at a time.
+        """
+        stream = getattr(self.embedder, "stream_passages", None)
+        if stream is None:
+            for start in range(0, len(chunks), at_once):
+                yield self.embed_chunks(chunks[start : start + at_once])
+            return
+        for vectors in stream([_passage(chunk) for chunk in chunks]):
+            self.embedded += 1
+            yield [vectors]
 
     def embed_names(self, names: Sequence[str]) -> FloatMatrix:
         """Return one unit row for each name."""

@@ -13,12 +13,13 @@ much at once.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
-from knotwork.indexing.batches import EMBEDDING_CHUNKS, Batch, usual_batch_chunks
+from knotwork.indexing.batches import Batch, usual_batch_chunks
 from knotwork.indexing.changes import (
     failed_entry,
     known_revision,
@@ -27,7 +28,7 @@ from knotwork.indexing.changes import (
     with_entries,
 )
 from knotwork.indexing.commits import commit_documents, remove_sources
-from knotwork.indexing.embedding import check_embedder, check_not_switching
+from knotwork.indexing.embedding import EMBEDDING_CHUNKS, check_embedder, check_not_switching
 from knotwork.indexing.preparers import Preparer, SerialPreparer, open_preparer
 from knotwork.indexing.preparing import Order, Preparation, finish, recipe_of
 from knotwork.indexing.questions import write_questions
@@ -62,12 +63,14 @@ class Pipeline:
         batch_chunks: int | None = None,
         embedding_chunks: int = EMBEDDING_CHUNKS,
         workers: int = 0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self._clock = clock
         self._stages = stages
         self._batch_chunks = batch_chunks or usual_batch_chunks(stages)
         self._embedding_chunks = embedding_chunks
-        self._batch = Batch()
+        self._batch = Batch(clock=clock)
         self._tally = Tally()
         self._retried: frozenset[str] = frozenset()
         self._workers = workers
@@ -90,7 +93,7 @@ class Pipeline:
         concerns every document (the store, the embedder) is raised, after a commit of the
         finished documents. Raises IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, likewise.
         """
-        self._batch, self._tally = Batch(), tally or Tally()
+        self._batch, self._tally = Batch(clock=self._clock), tally or Tally()
         self._retried = frozenset()
         if retry and self._stages.reader:
             self._retried = quarantined_documents(self._store)
@@ -144,9 +147,11 @@ class Pipeline:
 
     def _open_preparer(self, known: Sequence[tuple[Candidate, LedgerEntry | None]]) -> None:
         tiers = self._stages.tiers
-        total_bytes = sum(
-            source.size for source, entry in known if not needs_no_reading(source, entry, tiers)
-        )
+        total_bytes = 0
+        for source, entry in known:
+            if not needs_no_reading(source, entry, tiers):
+                self._tally.forecast.expect(source)
+                total_bytes += source.size
         recipe = recipe_of(self._stages)
         self._preparer = open_preparer(recipe, workers=self._workers, total_bytes=total_bytes)
         self._offered.clear()
@@ -176,6 +181,8 @@ class Pipeline:
         source, entry = self._offered.popleft()
         for stage, seconds in made.seconds.items():
             self._tally.seconds[stage] += seconds
+        leaves = sum(not chunk.is_parent for chunk in made.chunks)
+        self._tally.forecast.note(source, leaves)
         if made.is_known and entry is not None:
             yield self._leave(source, entry)
         else:
@@ -227,10 +234,15 @@ class Pipeline:
 
     def _flush(self) -> Iterator[IndexEvent]:
         """Embed and commit the batch."""
+        embedding = self._stages.embedding
+        with self._tally.timed("embed"):
+            missing = self._batch.recall(self._store, embedding)
+        if missing and not embedding.is_loaded:
+            yield replace(self._tally.event(EventKind.LOADING), message=embedding.name)
+            with self._tally.timed("embed"):
+                embedding.load()
         stored = self._tally.chunks
-        steps = self._batch.embed(
-            self._store, self._stages.embedding, chunks_at_once=self._embedding_chunks
-        )
+        steps = self._batch.embed(missing, embedding, chunks_at_once=self._embedding_chunks)
         while (done := self._timed_step(steps)) is not None:
             self._tally.chunks = stored + done
             yield self._tally.event(EventKind.EMBEDDED)
@@ -256,7 +268,7 @@ class Pipeline:
                     entries=batch.entries,
                     questions=questions,
                 )
-        self._batch = Batch()
+        self._batch = Batch(clock=self._clock)
         self._tally.chunks += batch.chunks
         for prepared, _ in batch.prepared:
             self._tally.stored(prepared)

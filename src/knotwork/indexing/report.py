@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     DISCOVERED = "discovered"
     STARTED = "started"
     READ = "read"
+    LOADING = "loading"
     EMBEDDED = "embedded"
     ENRICHING = "enriching"
     ADDED = "added"
@@ -48,10 +49,12 @@ class IndexEvent:
     """One step of a run.
 
     ``done`` of ``total`` sources have their outcome; ``chunks`` were read by a model, embedded or
-    stored so far in this run, out of ``chunks_known`` met so far. ``reason`` and ``message``
-    explain a failure. Of ``ENRICHING``, ``message`` names the step, and ``done`` of ``total`` are
-    its own. ``report`` comes with ``FINISHED``, and with ``STOPPED``: a language model cannot be
-    asked any more, and its error is raised next.
+    stored so far in this run, out of ``chunks_known`` met so far; the whole run will have about
+    ``chunks_expected``, 0 if nobody can say. ``reason`` and ``message`` explain a failure. Of
+    ``LOADING``, ``message`` names the embedding model, which the next step waits for. Of
+    ``ENRICHING``, ``message`` names the step, and ``done`` of ``total`` are its own. ``report``
+    comes with ``FINISHED``, and with ``STOPPED``: a language model cannot be asked any more, and
+    its error is raised next.
     """
 
     kind: EventKind
@@ -60,6 +63,7 @@ class IndexEvent:
     total: int = 0
     chunks: int = 0
     chunks_known: int = 0
+    chunks_expected: int = 0
     reason: str = ""
     message: str = ""
     report: IndexReport | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from knotwork.indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
+from knotwork.indexing.forecast import ChunkForecast
 from knotwork.indexing.preparing import timed
 from knotwork.indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
 from knotwork.indexing.stages import Prepared
@@ -36,6 +37,7 @@ class Tally:
     chunks: int = 0
     chunks_known: int = 0
     chunks_shown: int = 0
+    forecast: ChunkForecast = field(default_factory=ChunkForecast)
     sentences: int = 0
     mentions: int = 0
     relations: int = 0
@@ -67,22 +69,14 @@ class Tally:
             total=self.total,
             chunks=self.chunks_shown,
             chunks_known=self.chunks_known,
+            chunks_expected=self.forecast.total,
         )
 
     def failure(self, failure: Failure) -> IndexEvent:
         """Count a failure and return its event."""
         self.failures.append(failure)
         event = self.event(EventKind.FAILED, failure.uri)
-        return IndexEvent(
-            event.kind,
-            event.uri,
-            event.done,
-            event.total,
-            event.chunks,
-            event.chunks_known,
-            reason=failure.reason,
-            message=failure.message,
-        )
+        return replace(event, reason=failure.reason, message=failure.message)
 
     def stored(self, prepared: Prepared) -> None:
         """Count what a committed document brought."""

@@ -186,7 +186,8 @@ class _Import:
             uris.append(part.document.uri)
             is_last = following is None
             batch = self._prepare(part, f"{settings} {len(uris)}" if is_last else settings)
-            for done in batch.embed(self.store, self.embedding):
+            missing = batch.recall(self.store, self.embedding)
+            for done in batch.embed(missing, self.embedding):
                 yield GraphImportStep("write", min(chunks + done, total), total)
             with self.store.transaction():
                 self._commit(batch)

@@ -17,6 +17,7 @@ _STAGES = {
     EventKind.DISCOVERED: "discover",
     EventKind.STARTED: "load",
     EventKind.READ: "extract",
+    EventKind.LOADING: "embed",
     EventKind.EMBEDDED: "embed",
     EventKind.REMOVED: "remove",
 }
