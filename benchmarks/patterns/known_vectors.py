@@ -9,7 +9,7 @@ import numpy as np
 
 from knotwork.inference.base import Embedder, FloatMatrix
 
-EMBEDDER = "local:all-MiniLM-L6-v2"
+EMBEDDER = "local:multilingual-e5-small"
 
 
 class KnownVectors:

@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--sets", default="musique_train100,hotpot_train100,multihoprag_lite")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--agents", default="agent,corrective")
-    parser.add_argument("--embedder", default="local:all-MiniLM-L6-v2")
+    parser.add_argument("--embedder", default="local:multilingual-e5-small")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     embedder = open_embedder(options.embedder)

@@ -39,7 +39,7 @@ from knotwork.synthesis.conversation import index_names, read_turns, understand
 from knotwork.transform.registry import make_extractor
 
 SET = "musique_train100"
-EMBEDDER = "local:all-MiniLM-L6-v2"
+EMBEDDER = "local:multilingual-e5-small"
 FIRST = 5
 _PERSON = re.compile(
     r"^who\b|>> *(?:performer|director|author|screenwriter|composer|producer|creator|spouse|father"

@@ -39,7 +39,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.registry import open_store
 from knotwork.transform.registry import make_extractor
 
-EMBEDDER = "local:all-MiniLM-L6-v2"
+EMBEDDER = "local:multilingual-e5-small"
 RETRIEVERS = "auto,hybrid,dense,bm25,pagerank"
 DIGITS = 5
 

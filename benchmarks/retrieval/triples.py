@@ -37,7 +37,7 @@ from knotwork.transform.registry import make_extractor
 
 SET = "musique_train100"
 OPENIE = "openie_gpt-3.5-turbo-1106.jsonl"
-EMBEDDER = "local:all-MiniLM-L6-v2"
+EMBEDDER = "local:multilingual-e5-small"
 SHOWN = ("recall@2", "recall@5", "recall@10")
 
 VARIANTS = (

@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("--askers", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--copies", type=int, default=20, help="of the sample, indexed meanwhile")
-    parser.add_argument("--embedder", default="local:all-MiniLM-L6-v2")
+    parser.add_argument("--embedder", default="local:multilingual-e5-small")
     parser.add_argument("--index", type=Path, help="an index to begin with; it is copied")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -35,7 +35,7 @@ from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.tokens import count_tokens
 
-EMBEDDER = "local:all-MiniLM-L6-v2"
+EMBEDDER = "local:multilingual-e5-small"
 METRICS = ("recall@2", "recall@5", "recall@10")
 
 

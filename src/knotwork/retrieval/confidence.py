@@ -5,9 +5,12 @@ largest share of the question that one passage covers, how much of the question 
 never heard of, and how long the question is (long ones are covered less). Fitted on answerable
 questions of six development sets, MultiHop-RAG's questions without an answer, and questions asked
 of another set's corpus; see docs/benchmarks.md. Cosines mean something else with every embedder, so
-they count only for the one they were fitted with. Chinese has a model of its own: of the character
-bigrams that stand for its words, those across two words are rarely found anywhere. What a small
-index has never heard of says little, because it has not heard of much.
+they count only for the one they were fitted with. Without vectors Chinese has a model of its own:
+of the character bigrams that stand for its words, those across two words are rarely found anywhere.
+What a small index has never heard of says little, because it has not heard of much.
+
+Between a question and passages in another script words say nothing, and cosines are smaller: there
+the best sentence alone decides.
 """
 
 from __future__ import annotations
@@ -37,10 +40,30 @@ class ConfidenceModel:
     unknown: float
 
 
+@dataclass(frozen=True, slots=True)
+class CrossScriptModel:
+    """How similar a sentence in another script must be for a confidence of 0.5.
+
+    ``from_alphabet`` counts for questions in an alphabet, ``from_han`` for those in Chinese,
+    Japanese or Korean; the logistic function rises with ``steepness``.
+    """
+
+    from_alphabet: float
+    from_han: float
+    steepness: float
+
+
 WITH_VECTORS = {
     "local:all-MiniLM-L6-v2": ConfidenceModel(-11.32, 21.25, 7.74, -0.23, -12.16),
+    "local:multilingual-e5-small": ConfidenceModel(-8.39, 12.36, 7.67, 0.6, -1.46),
 }
 """By the name of the embedder."""
+ACROSS_SCRIPTS = {
+    "local:multilingual-e5-small": CrossScriptModel(
+        from_alphabet=0.1, from_han=0.22, steepness=40.0
+    ),
+}
+"""By the name of the embedder, for those that read both scripts."""
 TEXT_ALONE = ConfidenceModel(-6.78, 0.0, 13.2, 1.42, -13.63)
 BIGRAMS_ALONE = ConfidenceModel(-4.69, 0.0, 19.16, -0.2, -3.22)
 BIGRAM_LANGUAGES = frozenset({"zh", "ja", "ko"})
@@ -54,21 +77,44 @@ def estimate_confidence(
     read = list(ids)[:READ_HITS]
     if not read or not question.terms:
         return 0.0
-    found = [features[identifier] for identifier in read]
-    model = _choose_model(question, found)
-    known = store.texts("chunk").document_frequencies(question.terms)
-    unknown = sum(
-        weight
-        for term, weight in zip(question.terms, question.weights, strict=True)
-        if term not in known
+    across = ACROSS_SCRIPTS.get(question.embedder)
+    if across is None:
+        return _within_script(question, [features[i] for i in read], store)
+    chunks = store.documents.chunks(read)
+    asks_in_han = _is_in_han(question.text)
+    same = [i for i in read if i not in chunks or _is_in_han(chunks[i].text) == asks_in_han]
+    other = [features[i] for i in read if i not in same]
+    needed = across.from_han if asks_in_han else across.from_alphabet
+    return max(
+        _within_script(question, [features[i] for i in same], store) if same else 0.0,
+        max(
+            (_logistic(across.steepness * (_best_sentence(item) - needed)) for item in other),
+            default=0.0,
+        ),
     )
-    value = (
+
+
+def _within_script(question: Question, found: Sequence[Features], store: Store) -> float:
+    model = _choose_model(question, found)
+    unknown = (1.0 - question.known) * _vocabulary(store.documents.chunk_count())
+    return _logistic(
         model.intercept
         + model.cosine * max(item.cosine for item in found)
         + model.coverage * max(item.coverage for item in found)
         + model.log_terms * math.log(len(question.terms))
-        + model.unknown * float(unknown) * _vocabulary(store.documents.chunk_count())
+        + model.unknown * unknown
     )
+
+
+def _best_sentence(features: Features) -> float:
+    return float(features.sentences.max()) if features.sentences.size else features.cosine
+
+
+def _is_in_han(text: str) -> bool:
+    return detect_language(text) in BIGRAM_LANGUAGES
+
+
+def _logistic(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
 
 
