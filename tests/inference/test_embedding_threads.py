@@ -9,6 +9,7 @@ import pytest
 
 from knotwork.config import EmbeddingSettings
 from knotwork.inference.base import Passage
+from knotwork.inference.local_models import e5
 from knotwork.inference.local_models.catalogue import ONNX_MODELS, open_local
 from knotwork.inference.local_models.cores import available_cores
 from knotwork.inference.local_models.embedder import LocalEmbedder
@@ -135,3 +136,14 @@ def test_a_model_in_threads_gives_the_same_vectors(model):
     check_equal(many.embed_passages(passages), one.embed_passages(passages))
     names = [f"Name {n} of a longer list of names and places" for n in range(60)]
     assert np.array_equal(many.embed(names), one.embed(names))
+
+
+def test_embedders_of_one_model_share_it():
+    pytest.importorskip("onnxruntime")
+    if e5.find_weights() is None:
+        pytest.skip("the weights of multilingual-e5-small are not installed")
+    one, other = (open_local(e5.MODEL, EmbeddingSettings()) for _ in range(2))
+    one.embed(["a text"])
+    assert not other.is_loaded
+    other.embed(["a text"])
+    assert other._encoder is one._encoder

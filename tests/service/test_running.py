@@ -1,8 +1,12 @@
-"""How the server listens."""
+"""How the server listens, and loads its model."""
 
 import socket
+import threading
 
+from knotwork.errors import ModelError
+from knotwork.inference.hashing import HashingEmbedder
 from knotwork.service.running import _listen
+from knotwork.service.warming import ModelWarmer
 
 
 def test_no_part_of_an_answer_waits_for_the_one_before_to_be_acknowledged():
@@ -14,3 +18,42 @@ def test_no_part_of_an_answer_waits_for_the_one_before_to_be_acknowledged():
         with answering:
             assert answering.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert asking.getpeername() == listening.getsockname()
+
+
+def test_the_model_is_loaded_in_the_background_once():
+    begun, go_on = threading.Event(), threading.Event()
+
+    class SlowEmbedder(HashingEmbedder):
+        is_loaded = False
+
+        def embed(self, texts):
+            begun.set()
+            assert go_on.wait(60)
+            return super().embed(texts)
+
+    embedder = SlowEmbedder(16)
+    warmer = ModelWarmer(lambda: embedder)
+    assert warmer.state == "none"
+    warmer.start()
+    assert begun.wait(60)
+    assert warmer.state == "loading"
+    go_on.set()
+    warmer.wait(60)
+    assert warmer.state == "ready"
+    assert embedder.calls == 1
+
+
+def test_a_model_that_cannot_be_loaded_stops_no_server():
+    def fail():
+        raise ModelError("The weights are damaged.")
+
+    warmer = ModelWarmer(fail)
+    warmer.start()
+    warmer.wait(60)
+    assert warmer.state == "failed"
+
+
+def test_readiness_says_whether_the_model_is_there(client):
+    client.app.state.service.warmer.wait(60)
+    found = client.get("/health/ready").json()["data"]
+    assert found == {"status": "ready", "model": "ready"}

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from knotwork.config import ServiceSettings, Settings
-from knotwork.errors import ConfigError
+from knotwork.errors import ConfigError, MissingExtra
+from knotwork.inference.base import Embedder
+from knotwork.inference.registry import open_embedder
 from knotwork.service.jobs.records import JobRecords
 from knotwork.service.jobs.runner import JobRunner
 from knotwork.service.keys import KeyFile, beside, keys_beside
 from knotwork.service.meters import Meters
 from knotwork.service.rates import RateLimiter
 from knotwork.service.threads import Threads
-from knotwork.service.workspaces import SUFFIX, Workspaces
+from knotwork.service.warming import ModelWarmer
+from knotwork.service.workspaces import DEFAULT_WORKSPACE, SUFFIX, Workspaces
 
 RECORDS_FILE = ".knotwork-service.db"
 PAUSE_S = 15.0
@@ -78,6 +81,7 @@ class Service:
         """Uploads under way that came with a key of their own."""
         self.records = JobRecords.open(place.records_path)
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
+        self.warmer = ModelWarmer(self._open_embedder)
 
     @property
     def limits(self) -> ServiceSettings:
@@ -85,11 +89,23 @@ class Service:
         return self.place.settings.service
 
     def start(self) -> None:
-        """Go on with the jobs that were not finished."""
+        """Load the model in the background, and go on with the jobs that were not finished."""
+        self.warmer.start()
         if not self.place.read_only:
             folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
             self.workspaces.discard_leftovers(waiting=set(folders))
             self.jobs.start()
+
+    def _open_embedder(self) -> Embedder | None:
+        """Return the embedder of the one index, or what an index of the folder has by default."""
+        if not self.workspaces.is_folder and self.place.path.is_file():
+            with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
+                return workspace.base.embedder
+        embedding = self.place.settings.embedding
+        try:
+            return open_embedder(embedding.model, embedding)
+        except MissingExtra:
+            return None
 
     def begin_closing(self) -> None:
         """Take no new work, and have jobs and streams come to an end."""
@@ -103,6 +119,7 @@ class Service:
         after a kill, and it is begun again by the next server.
         """
         self.begin_closing()
+        self.warmer.wait()
         if not self.jobs.close(wait_s=PAUSE_S):
             _log.warning("a job did not pause in %g s; the next start begins it again", PAUSE_S)
             return

@@ -13,7 +13,6 @@ from knotwork import knowledge_base
 from knotwork.agents.memory.facts import MEMORY_SUFFIX
 from knotwork.config import Settings
 from knotwork.errors import Conflict, InvalidRequest, NotFound
-from knotwork.inference.base import Embedder
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.service.maps.keeping import MAP_SUFFIX, MapKeeper
 from knotwork.service.names import NAME_RULE, is_name
@@ -254,7 +253,7 @@ class Workspaces:
 
 
 class _Opener:
-    """Opens indexes that share one embedder, since a model fills much memory."""
+    """Opens indexes. Those with the same local model share it, as all in a process do."""
 
     def __init__(
         self, settings: Settings, *, read_only: bool, make_room: Callable[[], None]
@@ -262,20 +261,12 @@ class _Opener:
         self._make_room = make_room
         self._settings = settings
         self.read_only = read_only
-        self._embedder: Embedder | None = None
         self._lock = threading.Lock()
 
     def open(self, path: Path) -> KnowledgeBase:
         with self._lock:
             self._make_room()
-            opened = knowledge_base.open(
-                path,
-                settings=self._settings,
-                read_only=self.read_only,
-                embedder=self._embedder,
-            )
-            self._embedder = opened.embedder
-            return opened
+            return knowledge_base.open(path, settings=self._settings, read_only=self.read_only)
 
 
 def no_workspace(name: str) -> NotFound:

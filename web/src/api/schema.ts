@@ -866,7 +866,9 @@ export interface paths {
         };
         /**
          * Tell Ready
-         * @description Tell whether the server takes work; 503 while it stops.
+         * @description Return whether the server takes work, and whether its embedding model is loaded.
+         *
+         *     503 while the server stops. While the model is "loading", questions wait for it.
          */
         get: operations["tell_ready"];
         put?: never;

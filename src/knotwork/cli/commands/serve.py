@@ -78,7 +78,13 @@ def command(
                     "the source.",
                     style="dim",
                 )
+            if app.state.service.warmer.state == "loading":
+                session.terminal.note(
+                    "The embedding model is loading; /health/ready says when it is there.",
+                    style="dim",
+                )
             session.terminal.note("Stop it with Ctrl-C.", style="dim")
         sys.stdout.flush()
 
-    KnotworkServer(make_app(served)).serve_at(service.host, service.port, tell)
+    app = make_app(served)
+    KnotworkServer(app).serve_at(service.host, service.port, tell)

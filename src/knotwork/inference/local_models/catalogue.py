@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from knotwork.config import EmbeddingSettings
 from knotwork.errors import ConfigError, MissingExtra
@@ -103,7 +105,7 @@ def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
         raise MissingExtra(feature, model.extra)
 
     def load() -> Encoder:
-        return TransformerEncoder(model.load_parts(weights))
+        return _share(model.name, lambda: TransformerEncoder(model.load_parts(weights)))
 
     return LocalEmbedder(
         f"local:{model.name}",
@@ -126,7 +128,9 @@ def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> Loca
     source = str(folder) if folder.is_dir() else model
 
     def load() -> Encoder:
-        return SentenceTransformersEncoder(source, download=settings.download)
+        return _share(
+            source, lambda: SentenceTransformersEncoder(source, download=settings.download)
+        )
 
     english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
     return LocalEmbedder(
@@ -135,3 +139,16 @@ def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> Loca
         languages=LATIN_SCRIPT if english else frozenset(),
         batch_tokens=settings.batch_tokens,
     )
+
+
+_loaded: WeakValueDictionary[str, Encoder] = WeakValueDictionary()
+_loading = threading.Lock()
+
+
+def _share(source: str, load: Callable[[], Encoder]) -> Encoder:
+    """Return the model that this process has loaded from a source, or load it."""
+    with _loading:
+        encoder = _loaded.get(source)
+        if encoder is None:
+            encoder = _loaded[source] = load()
+        return encoder

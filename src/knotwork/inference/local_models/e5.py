@@ -247,23 +247,22 @@ def _prepare(packed: PackedModel) -> dict[str, NDArray[Any]]:
 
 
 def _cache_path() -> Path:
-    return user_cache_path("knotwork") / f"{MODEL}.{_CACHE_VERSION}.safetensors"
+    return user_cache_path("knotwork") / f"{MODEL}.safetensors"
 
 
 def _read_cache(packed: PackedModel, path: Path) -> dict[str, NDArray[Any]]:
     """Return the prepared arrays from the cache, made first where it lacks them or is damaged."""
-    fingerprint = packed.fingerprint
+    source = {"source": packed.fingerprint, "version": _CACHE_VERSION}
     try:
         cached = read_tensors(path)
         arrays = dict(cached.arrays)
-        expected = {"source": fingerprint, "checksum": _checksum(arrays)}
-        if cached.metadata == expected:
+        if cached.metadata == {**source, "checksum": _checksum(arrays)}:
             return arrays
     except ModelError as error:
         _log.info("The cache %s cannot be used: %s", path, error)
     arrays = _prepare(packed)
     try:
-        write_tensors(path, arrays, {"source": fingerprint, "checksum": _checksum(arrays)})
+        write_tensors(path, arrays, {**source, "checksum": _checksum(arrays)})
     except OSError as error:  # a read-only home: prepared at each start
         _log.info("%s cannot be written: %s", path, error)
     return arrays

@@ -21,10 +21,13 @@ async def tell_alive() -> Envelope[dict[str, str]]:
 
 @router.get("/health/ready")
 async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
-    """Tell whether the server takes work; 503 while it stops."""
+    """Return whether the server takes work, and whether its embedding model is loaded.
+
+    503 while the server stops. While the model is "loading", questions wait for it.
+    """
     if server.closing:
         raise Overloaded("The server is stopping.", retry_after_s=5.0)
-    return wrap({"status": "ready"})
+    return wrap({"status": "ready", "model": server.warmer.state})
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
