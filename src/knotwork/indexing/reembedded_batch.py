@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -49,10 +49,15 @@ class VectorBatch:
         }
         self.missing = list(reversed(missing.values()))
 
-    def embed(self, chunks: Sequence[Chunk]) -> None:
-        """Embed some of the missing chunks."""
-        for chunk, rows in zip(chunks, self._embedding.embed_chunks(chunks), strict=True):
-            self._vectors[self._keys[chunk.id]] = rows
+    def embed(self) -> Iterator[int]:
+        """Embed the missing chunks, and yield how many are done as they are."""
+        waiting = iter(self.missing)
+        done = 0
+        for vectors in self._embedding.stream_chunks(self.missing):
+            for rows in vectors:
+                self._vectors[self._keys[next(waiting).id]] = rows
+            done += len(vectors)
+            yield done
 
     def embed_entities(self) -> None:
         """Embed the entities of the chunks that have no vector and are in several chunks."""

@@ -41,8 +41,6 @@ from knotwork.stores.staging import VECTOR_INDEXES, staged_name
 BATCH_CHUNKS = 256
 """Chunks of a transaction: a killed run loses at most the embedding of these."""
 
-EMBEDDING_CHUNKS = 128
-
 LOST_QUESTIONS_NOTE = (
     "The questions of {count:,} chunks were written by a model and have no vectors any more, since "
     "the index does not store their text: full text still finds them. Index the documents again to "
@@ -171,10 +169,9 @@ class Reembedding:
         for leaves, bare in self._batches():
             batch = VectorBatch(self._store, self._embedding, self._name)
             batch.find_chunks(leaves, bare)
-            for start in range(0, len(batch.missing), EMBEDDING_CHUNKS):
-                batch.embed(batch.missing[start : start + EMBEDDING_CHUNKS])
-                shown = self._done + len(leaves) - len(batch.missing) + start
-                yield EmbedEvent("chunks", shown, self._total)
+            present = len(leaves) - len(batch.missing)
+            for embedded in batch.embed():
+                yield EmbedEvent("chunks", self._done + present + embedded, self._total)
             batch.embed_entities()
             if has_questions:
                 known = find_questions(self._store, leaves)
