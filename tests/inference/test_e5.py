@@ -1,6 +1,7 @@
 """multilingual-e5-small on onnxruntime: fidelity, reproducibility, its cache and its file."""
 
 import dataclasses
+import os
 import random
 import subprocess
 import sys
@@ -357,3 +358,16 @@ def test_the_graphs_are_those_that_the_script_builds():
     pytest.importorskip("onnx")
     script = ROOT / "scripts" / "build_encoder_graphs.py"
     subprocess.run([sys.executable, str(script), "--check"], check=True, timeout=120)
+
+
+def test_the_library_leaves_no_telemetry(weights, tmp_path):
+    code = (
+        "from knotwork.config import EmbeddingSettings\n"
+        "from knotwork.inference.local_models.catalogue import open_local\n"
+        f"open_local({e5.MODEL!r}, EmbeddingSettings()).embed(['a text'])"
+    )
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=environment)
+    written = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
+    assert written == {"knotwork"}

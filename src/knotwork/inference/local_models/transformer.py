@@ -10,6 +10,7 @@ whole batch, and a vector would otherwise depend on what else is embedded with i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,10 +100,7 @@ def open_session(
     ``graph`` is a model, or the path of one; ``weights`` are the arrays that it lacks. Raises
     MissingExtra without onnxruntime, ModelError when the model cannot be opened.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtra("An embedding model on this machine", "local") from error
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -118,6 +116,20 @@ def open_session(
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the library raises classes of its own, by the kind of failure
         raise ModelError(f"onnxruntime cannot open the model: {first_line(error)}") from error
+
+
+def import_onnxruntime() -> Any:  # noqa: ANN401  untyped library
+    """Return the library, with its telemetry off. Raises MissingExtra if it is not installed.
+
+    Some of its builds write a device id and usage events to the user's cache folder as soon as they
+    are imported, for sending them to their maker, unless a variable of the environment forbids it.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra("A model on this machine", "local") from error
+    return onnxruntime
 
 
 def first_line(error: Exception) -> str:
