@@ -22,8 +22,10 @@ def test_the_first_two_blocks_of_the_readme_are_its_two_commands():
     assert re.findall(r"^```(\w*)$", README, re.MULTILINE)[0:3:2] == ["sh", "sh"]
     assert shell_blocks()[:2] == [
         'python3 -m pip install -q -c constraints.txt ".[local]" && python3 -m knotwork demo',
-        'python3 -m pip install -q -c constraints.txt -e ".[local,sentence-transformers,dev]"'
-        " && python3 -m nox",
+        (
+            "python3 -m pip install -q -c constraints.txt -e "
+            '".[local,sentence-transformers,dev]" && python3 -m nox'
+        ),
     ]
 
 
