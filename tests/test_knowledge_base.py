@@ -301,7 +301,7 @@ def test_an_index_without_vectors_works_and_who_chose_it_is_not_advised_otherwis
 
 
 def test_a_missing_extra_means_no_embedder(path, docs, monkeypatch):
-    def refuse(spec, settings):
+    def refuse(spec, settings, *, stored=""):
         raise knotwork.errors.MissingExtra("The local embedder", "local")
 
     monkeypatch.setattr("knotwork.knowledge_base.base.open_embedder", refuse)

@@ -169,7 +169,7 @@ def test_chunks_that_the_model_does_not_read_are_told_once(folder, monkeypatch):
     assert (report["unchanged"], report["embedded"], report["without_vectors"]) == (2, 0, 1)
     (note,) = report["notes"]
     assert "1 of 2 chunks have no vectors" in note
-    assert "embedding.model" in note
+    assert "knotwork embed --model local:multilingual-e5-small" in note
 
 
 def test_who_chose_no_model_is_not_advised_to_install_one(folder):

@@ -60,8 +60,7 @@ def test_the_report_says_why_and_what_to_change(store):
         (note,) = run(store, LatinEmbedder()).notes
         assert f"{UNREAD} of {CHUNKS} chunks have no vectors" in note
         assert "latin:32" in note
-        assert "embedding.model" in note
-        assert "multilingual" in note
+        assert "knotwork embed --model local:multilingual-e5-small" in note
     only_english = {"people.txt": TEXTS["people.txt"]}
     assert run(store, LatinEmbedder(), texts=only_english).notes == ()
 
