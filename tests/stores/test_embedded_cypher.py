@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from tests.stores.earlier_files import undo_migrations
+
 from knotwork.records import PropertyNode, Relationship
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.schema import MIGRATIONS
 from knotwork.testing.store_contract import add_document
 
 _COUNT = "MATCH (n) RETURN count(n)"
-_FIVE = [migration for migration in MIGRATIONS if migration.name < "0006"]
 
 
 def _people(count: int) -> tuple[list[PropertyNode], list[Relationship]]:
@@ -34,9 +34,10 @@ def test_graphs_are_there_after_reopening(tmp_path: Path) -> None:
 
 def test_an_index_without_graphs_is_brought_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "index.knot"
-    earlier = EmbeddedStore.open(path, create=True, migrations=_FIVE)
+    earlier = EmbeddedStore.open(path, create=True)
     add_document(earlier, "a.md", ["Ada", "Bob"])
     earlier.close()
+    undo_migrations(path, since="0006")
     reader = EmbeddedStore.open(path, read_only=True)
     assert reader.property_graphs.names() == []
     assert reader.cypher("MATCH (c:Chunk) RETURN count(c)").rows == ((2,),)

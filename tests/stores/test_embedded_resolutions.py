@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.stores.earlier_files import undo_migrations
 
 from knotwork.errors import StoreReadOnly
 from knotwork.records import entity_id
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.schema import MIGRATIONS
 from knotwork.testing.resolution_contract import resolution_snapshot, sample_decision
 from knotwork.testing.store_contract import add_document, snapshot
 
 FORMS = ["ada", "bob", "cy"]
-THREE = [migration for migration in MIGRATIONS if migration.name < "0004"]
 
 
 @pytest.fixture
@@ -41,10 +40,11 @@ def test_decisions_are_there_after_reopening(path: Path) -> None:
 
 
 def test_an_index_without_decisions_is_brought_up_to_date(path: Path) -> None:
-    earlier = EmbeddedStore.open(path, create=True, migrations=THREE)
+    earlier = EmbeddedStore.open(path, create=True)
     add_document(earlier, "a.md", ["Ada", "Bob", "Cy"])
     before = snapshot(earlier)
     earlier.close()
+    undo_migrations(path, since="0004")
     reader = EmbeddedStore.open(path, read_only=True)
     assert snapshot(reader) == before
     assert resolution_snapshot(reader, FORMS) == [[], {}, {}, []]

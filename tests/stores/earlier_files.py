@@ -1,0 +1,33 @@
+"""Index files as earlier versions left them: the later migrations are undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from knotwork.stores.embedded.schema import MIGRATIONS
+
+UNDO = {
+    "0003-readings": (
+        "DROP TABLE chunk_reading; DROP TABLE description; DROP TABLE entity_summary;"
+    ),
+    "0004-resolutions": "DROP TABLE same_as; DROP TABLE touched_entity;",
+    "0005-homonyms": "DROP TABLE homonym; DROP TABLE sense;",
+    "0006-property-graphs": (
+        "DROP TABLE property_graph; DROP TABLE property_node; DROP TABLE property_relationship;"
+    ),
+    "0007-replaced-vectors": "ALTER TABLE vector_index DROP COLUMN replaced;",
+}
+
+
+def undo_migrations(path: Path, *, since: str) -> None:
+    """Take an index file back to before a migration, named by its number."""
+    connection = apsw.Connection(str(path))
+    for migration in reversed(MIGRATIONS):
+        if migration.name >= since:
+            connection.execute(UNDO[migration.name])
+            connection.execute("DELETE FROM migration WHERE name = ?", (migration.name,))
+    recorded = [name for (name,) in connection.execute("SELECT name FROM migration ORDER BY name")]
+    assert recorded == [one.name for one in MIGRATIONS if one.name < since]
+    connection.close()
