@@ -1,6 +1,7 @@
 """Every check of this project. `python3 -m nox` runs them all, `python3 -m nox -s types` one.
 
-The sessions use the environment that runs nox: install `.[local,sentence-transformers,dev]` into it first.
+The sessions use the environment that runs nox: install `.[local,sentence-transformers,dev]` into it
+first.
 """
 
 from __future__ import annotations

@@ -55,7 +55,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=300, help="questions of each kind")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--embedder", default="local:multilingual-e5-small", help="or none: words alone")
+    parser.add_argument(
+        "--embedder", default="local:multilingual-e5-small", help="or none: words alone"
+    )
     parser.add_argument("--parts", default="crimes,templates,films")
     options = parser.parse_args()
     embedder = open_embedder(options.embedder)
