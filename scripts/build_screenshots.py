@@ -35,7 +35,7 @@ COLOURS = 224
 TALL = (1280, 1460)
 MOST_LOOKS = 20
 WORKSPACE = "demo"
-MODEL = "local:all-MiniLM-L6-v2"
+MODEL = "local:multilingual-e5-small"
 QUESTION = {
     "en": "Where was the designer of the Kestrel probe born?",
     "zh": "海外出差由谁审批？",
