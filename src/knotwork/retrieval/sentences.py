@@ -14,6 +14,9 @@ from knotwork.retrieval.question import Question
 from knotwork.text.terms import held_terms
 
 SHOWN_SENTENCES = 3
+COVERED_SHARE = 0.2
+"""How much of a sentence's relevance is the share of the question that it covers; the rest is its
+similarity. Vectors pooled late know their neighbours, so that those of a passage are close."""
 
 
 def sentence_coverage(
@@ -42,19 +45,19 @@ def best_sentences(
 ) -> tuple[tuple[Span, float], ...]:
     """Return the sentences that answer best to the question, with their relevance in [0, 1].
 
-    The relevance is the cosine with the question, or, in a chunk ``reached`` over an entity, the
-    one with the question's rest if that is larger; without vectors the covered share of the
-    question.
+    The relevance is the similarity to the question, or, in a chunk ``reached`` over an entity, to
+    the question's rest if that is larger, and the share of the question that the sentence covers;
+    without vectors that share alone.
     """
     if not chunk.sentences:
         return ()
+    masks = sentence_coverage(question, {chunk.id: chunk})[chunk.id]
+    values = np.array([mask @ question.weights for mask in masks])
     if len(features.sentences) == len(chunk.sentences):
-        values = features.sentences
+        near = features.sentences
         if reached:
-            values = np.maximum(values, features.sentences_rest)
-    else:
-        masks = sentence_coverage(question, {chunk.id: chunk})[chunk.id]
-        values = np.array([mask @ question.weights for mask in masks])
+            near = np.maximum(near, features.sentences_rest)
+        values = (1 - COVERED_SHARE) * np.clip(near, 0.0, 1.0) + COVERED_SHARE * values
     values = np.clip(values, 0.0, 1.0)
     order = np.argsort(-values, kind="stable")[:SHOWN_SENTENCES]
     return tuple((chunk.sentences[i], float(values[i])) for i in order)
