@@ -209,7 +209,7 @@ def test_two_loads_give_the_same_vectors(weights, e5_small, tmp_path):
 class CountingEncoder:
     """Counts what is encoded, and how many tokens at once."""
 
-    max_tokens, dimension, gives_tokens = 512, 8, True
+    max_tokens, dimension, gives_tokens, reads_together = 512, 8, True, False
     question_prompt = passage_prompt = ""
 
     def __init__(self):
