@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from knotwork.config import StoreSettings
 from knotwork.diagnosis.results import Check
@@ -16,7 +17,6 @@ from knotwork.diagnosis.results import Check
 _OLDEST_PYTHON = (3, 11)
 _LEAST_FREE_BYTES = 500_000_000
 _GIGABYTE = 1_000_000_000
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
 _SHOWN_EXTRAS = ("llm", "local", "parquet", "plot", "sentence-transformers")
 
 
@@ -68,18 +68,28 @@ def check_disk(settings: StoreSettings) -> Check:
 
 
 def _versions(*, extra: str) -> tuple[list[str], list[str]]:
-    """Return "name version" of each requirement that is installed, and the names of the others."""
+    """Return "name version" of each requirement that is installed, and the names of the others.
+
+    Those for other platforms are left out.
+    """
     found, missing = [], []
     for line in requires("knotwork") or []:
-        match = _REQUIREMENT.match(line)
-        if match is None or (match.group(2) or "") != extra:
+        requirement = Requirement(line)
+        if not _applies(requirement, extra=extra):
             continue
-        name = match.group(1)
         try:
-            found.append(f"{name} {version(name)}")
+            found.append(f"{requirement.name} {version(requirement.name)}")
         except PackageNotFoundError:
-            missing.append(name)
+            missing.append(requirement.name)
     return found, missing
+
+
+def _applies(requirement: Requirement, *, extra: str) -> bool:
+    """Return True if an extra, or with "" the plain package, asks for it on this platform."""
+    marker = requirement.marker
+    if marker is None or marker.evaluate({"extra": ""}):
+        return not extra
+    return bool(extra) and marker.evaluate({"extra": extra})
 
 
 def _nearest_folder(path: Path) -> Path:
