@@ -18,13 +18,13 @@ from knotwork.inference.local_models.pairs import (
     MAX_TOKENS,
     check_score_count,
     check_scores,
-    readable,
 )
 from knotwork.inference.local_models.sentence_transformers import (
     quiet_libraries,
     require_library,
 )
 from knotwork.inference.local_models.transformer import first_line
+from knotwork.inference.local_models.windows import replace_surrogates
 
 _log = logging.getLogger("knotwork.inference")
 _BATCH_TEXTS = 16
@@ -50,7 +50,7 @@ class LocalReranker:
         """Return one score for each text, in order."""
         if not texts:
             return []
-        pairs = [(readable(question), readable(text)) for text in texts]
+        pairs = [(replace_surrogates(question), replace_surrogates(text)) for text in texts]
         with self._lock:  # the tokenizer holds the options of a call as its state
             encoder = self._load()
             scores = encoder.predict(pairs, batch_size=_BATCH_TEXTS, show_progress_bar=False)

@@ -8,7 +8,6 @@ arXiv:2409.04701). A sentence's vector so knows what "he" or "the company" refer
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -22,6 +21,7 @@ from knotwork.inference.local_models.windows import (
     Window,
     batch_windows,
     cut_windows,
+    replace_surrogates,
     sentence_ranges,
 )
 from knotwork.inference.ordered import work_ordered
@@ -30,7 +30,6 @@ from knotwork.records import Span
 
 _log = logging.getLogger("knotwork.inference")
 
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 BATCH_TOKENS = 2_048
 """Much larger batches fall out of a processor's cache and are padded more, and are slower."""
 _CHARACTERS_APART = 1_000
@@ -252,8 +251,8 @@ def _lead(passage: Passage, prompt: str) -> str:
 
 
 def _readable(leads: Sequence[str], passages: Sequence[Passage]) -> list[str]:
-    """Return what the tokenizer reads. Half a surrogate pair is replaced, which keeps offsets."""
+    """Return what the tokenizer reads. Replacing half surrogate pairs keeps offsets."""
     return [
-        _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", lead + passage.text)
+        replace_surrogates(lead + passage.text)
         for lead, passage in zip(leads, passages, strict=True)
     ]

@@ -22,9 +22,9 @@ from knotwork.inference.local_models.pairs import (
     MAX_TOKENS,
     check_score_count,
     check_scores,
-    readable,
 )
 from knotwork.inference.local_models.transformer import first_line, open_session
+from knotwork.inference.local_models.windows import replace_surrogates
 
 _log = logging.getLogger("knotwork.inference")
 
@@ -64,8 +64,8 @@ class OnnxReranker:
         if not texts:
             return []
         model = self._load()
-        question = readable(question)
-        scores = [model.score(question, readable(text)) for text in texts]
+        question = replace_surrogates(question)
+        scores = [model.score(question, replace_surrogates(text)) for text in texts]
         return check_scores(scores, source=str(self._folder))
 
     def _load(self) -> _Model:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 
 from knotwork.errors import ModelError
 
 MAX_TOKENS = 512
 """Of question and text together, if the model does not set fewer; what is longer is cut off."""
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
-def readable(text: str) -> str:
-    """Return a text that a tokenizer can read: half a surrogate pair is replaced."""
-    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def check_scores(scores: Iterable[float], *, source: str) -> list[float]:

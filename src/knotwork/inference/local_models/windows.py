@@ -7,11 +7,14 @@ of its passage.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Span
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Window:
     offset: int
     first: int
     count: int
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace each half of a surrogate pair, which tokenizers cannot read, one for one."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def cut_windows(
