@@ -21,7 +21,10 @@ from knotwork.evaluation.datasets import Case
 from knotwork.evaluation.metrics import hits
 from knotwork.records import Evidence
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import compose_answer, show_sentence
+from knotwork.synthesis.answering import compose_answer
+from knotwork.synthesis.citing import show_sentence
+from knotwork.synthesis.confidence import estimate_confidence
+from knotwork.synthesis.selection import rank_candidates
 
 ANSWER_HITS = 10
 """The passages that an answer is taken from: the default of `retrieval.k`."""
@@ -61,6 +64,12 @@ def measure_budget(measured: BenchmarkSet, case: Case, evidence: Evidence) -> di
         text = first_tokens(texts, TOKEN_BUDGET)
         return {"word_recall": share_of_words_found(record["evidence"], text)}
     return {}
+
+
+def answer_confidence(evidence: Evidence) -> float:
+    """Return how likely the answer of `knotwork ask` is right."""
+    first = replace(evidence, hits=evidence.hits[:ANSWER_HITS])
+    return estimate_confidence(first, rank_candidates(first))
 
 
 def measure_answer(

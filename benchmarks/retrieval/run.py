@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from measures import measure_answer, measure_budget, measure_ranking
+from measures import answer_confidence, measure_answer, measure_budget, measure_ranking
 from platformdirs import user_cache_path
 from published import read_published
 from results import code_fingerprint, is_done, open_results, save_results
@@ -184,12 +184,12 @@ def ask_set(
                 | measure_budget(measured, asked.case, asked.evidence)
                 | measure_answer(measured, asked.case, asked.evidence, store)
             )
-            confidences.append(asked.evidence.confidence)
+            confidences.append(answer_confidence(asked.evidence))
             advance(asked.done)
     nulls = replace(dataset, cases=dataset.unanswerable)
     rest = EvaluationRun(dataset.name, len(nulls.cases))
     unanswerable = [
-        asked.evidence.confidence
+        answer_confidence(asked.evidence)
         for asked in evaluate(nulls, [retriever], store=store, embedder=embedder, run=rest)
     ]
     names = dict.fromkeys(name for value in values for name in value)

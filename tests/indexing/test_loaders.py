@@ -161,6 +161,65 @@ def test_html_keeps_the_main_text():
         assert word not in document.text
 
 
+def frames(document):
+    return [
+        (frame.kind.value, frame.label, document.text[slice(*frame.span)].strip())
+        for frame in document.frames
+    ]
+
+
+def test_html_keeps_what_introduces_a_text():
+    page = """<body><h1>Options</h1>
+<dl><dt><code>-t</code> <i>seconds</i><a class="headerlink" href="#t">¶</a></dt><dt>--timeout</dt>
+<dd><p>The time to wait. It is 60 s.</p><dl><dt>0</dt><dd>Waits for ever.</dd></dl></dd>
+<dt>-q</dt><dd>Says nothing.</dd></dl>
+<p>Some text. These are kept:</p><ul><li>logs</li><li>keys</li></ul><p>No list follows:</p>
+<div class="sidebar"><p class="title"><b>HISTORY The name</b></p><p>It is a pun.</p></div>
+<div class="note"><h3 class="title">Note</h3><p>Take care.</p></div>
+<pre>run --now</pre></body>"""
+    document = load("a.html", page)
+    assert frames(document) == [
+        ("term", "-t seconds, --timeout", "The time to wait. It is 60 s.\n\n0\n\nWaits for ever."),
+        ("term", "0", "Waits for ever."),
+        ("term", "-q", "Says nothing."),
+        ("lead", "These are kept:", "- logs\n- keys"),
+        ("title", "HISTORY The name", "HISTORY The name\n\nIt is a pun."),
+        ("code", "", "run --now"),
+    ]
+    assert outline(document) == [(1, "Options")]
+    assert "Note" not in document.text
+    assert "¶" not in document.text
+
+
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        '<div class="navheader"><a href="a.html">Prev</a> Up <a href="b.html">Next</a></div>',
+        '<ul class="docnav top"><li>Prev</li><li>Next</li></ul>',
+        '<div class="toc"><dl><dt>Prev 1. One</dt></dl></div>',
+        '<div id="footer"><p>Last updated today. Prev</p></div>',
+        '<div class="sphinxsidebar" role="navigation"><h3>Prev</h3></div>',
+    ],
+)
+def test_html_leaves_out_what_leads_to_other_pages(furniture):
+    document = load("a.html", f"<body>{furniture}<h1>One</h1><p>Text.</p>{furniture}</body>")
+    assert document.text == "One\n\nText."
+
+
+def test_html_that_ends_in_the_middle_keeps_its_frames():
+    document = load("a.html", "<dl><dd>Alone.</dd><dt>Term<dd>Said of it.<dt>Last")
+    assert frames(document) == [("term", "Term", "Said of it.")]
+
+
+def test_markdown_keeps_what_introduces_a_text():
+    text = "# A\n\nFirst. Kept are [these](x):\n\n- logs\n- keys:\n  - one\n\n```\nrun: now\n```\n"
+    assert frames(load("a.md", text)) == [
+        ("lead", "Kept are these:", "- logs\n- keys:\n  - one"),
+        ("lead", "keys:", "- one"),
+        ("code", "", "```\nrun: now\n```"),
+    ]
+
+
 def test_html_declares_its_encoding():
     page = "<html><head><meta charset='gb2312'></head><body><p>中文网页，很好。</p></body></html>"
     assert load("a.html", page.encode("gb2312")).text == "中文网页，很好。"

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 from collections import Counter
 
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.indexing.splitters import SPLITTERS, make_splitter
-from knotwork.records import Document, Heading, Span
+from knotwork.records import Document, Frame, FrameKind, Heading, Span
 from knotwork.text.tokens import count_tokens
 
 NAMES = sorted(SPLITTERS)
@@ -121,6 +122,37 @@ def test_sections_that_are_large_enough_are_never_joined():
     document = markdown(text)
     _, chunks = make_splitter("structure", chunk_tokens=200).split(document)
     assert [chunk.headings for chunk in chunks] == [(f"Part {n}",) for n in range(5)]
+
+
+def test_a_chunk_has_the_frames_around_its_sentences_and_the_titles_of_its_parts():
+    document = markdown("# A\nOne.\n\n## B\nTwo.\n\n## C\nThree.")
+    start = document.text.index("Two")
+    term = Frame(FrameKind.TERM, Span(start, start + 4), "two")
+    beside = Frame(FrameKind.TERM, Span(0, 1), "")
+    document = dataclasses.replace(document, frames=(term, beside))
+    _, (chunk,) = make_splitter("structure", chunk_tokens=1_000).split(document)
+    told = {
+        chunk.sentence_text(number): [frame.label for frame in chunk.frames_around(span)]
+        for number, span in enumerate(chunk.sentences)
+    }
+    assert told["One."] == []
+    assert told["Two."] == ["B", "two"]
+    assert told["Three."] == ["C"]
+
+
+SPANS = st.tuples(st.integers(0, 60), st.integers(0, 20))
+
+
+@given(st.lists(SPANS, max_size=8), st.integers(1, 12))
+def test_no_frame_around_a_sentence_is_missing_from_its_chunk(spans, chunk_tokens):
+    text = "One two. Three four.\n\nFive six seven. Eight nine ten eleven. Twelve."
+    frames = tuple(Frame(FrameKind.TERM, Span(a, a + n), f"{a} {n}") for a, n in spans)
+    document = Document(uri="a.txt", text=text, frames=frames)
+    _, chunks = make_splitter("structure", chunk_tokens=chunk_tokens).split(document)
+    for chunk in chunks:
+        for span in chunk.sentences:
+            wanted = {f for f in frames if f.span.start <= span.start and span.end <= f.span.end}
+            assert set(chunk.frames_around(span)) == wanted
 
 
 def test_no_heading_is_left_at_the_end_of_a_chunk():

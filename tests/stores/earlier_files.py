@@ -18,6 +18,7 @@ UNDO = {
         "DROP TABLE property_graph; DROP TABLE property_node; DROP TABLE property_relationship;"
     ),
     "0007-replaced-vectors": "ALTER TABLE vector_index DROP COLUMN replaced;",
+    "0008-frames": "ALTER TABLE chunk DROP COLUMN frames;",
 }
 
 

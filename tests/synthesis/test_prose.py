@@ -8,8 +8,8 @@ from tests.retrieval.small_index import build_index
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
 from knotwork.stores.registry import open_store
 from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.prose import LEAST_WEIGHT, is_fenced, weigh_prose
-from knotwork.synthesis.selection import select_sentences
+from knotwork.synthesis.prose import LEAST_WEIGHT, weigh_prose
+from knotwork.synthesis.selection import rank_candidates, select_sentences
 from knotwork.text.sentences import split_sentences
 
 SENTENCES = (
@@ -80,15 +80,6 @@ def test_markup_of_any_shape_is_weighed(text):
     assert LEAST_WEIGHT <= weigh_prose(text) <= 1.0
 
 
-def test_what_stands_in_a_fence_is_known():
-    text = "Before.\n```sh\ninside\n```\nBetween.\n  ~~~\nagain\n~~~\nAfter."
-    fenced = {
-        word: is_fenced(text, text.index(word), text.index(word) + len(word))
-        for word in ("Before", "```sh", "inside", "Between", "again", "After")
-    }
-    assert [word for word, found in fenced.items() if found] == ["```sh", "inside", "again"]
-
-
 def make_evidence(text, relevance):
     """Evidence of one chunk; each sentence is as relevant as told, in order."""
     document = Document(uri="a.md", title="A", text=text)
@@ -105,7 +96,7 @@ def test_prose_is_chosen_over_markup_and_code_that_match_as_well():
         "```\nknotwork run\n```"
     )
     _, evidence = make_evidence(text, (1.0, 0.8, 0.9, 0.9, 0.9))
-    chosen = [item.text for item in select_sentences(evidence, most=4)]
+    chosen = [item.text for item in select_sentences(rank_candidates(evidence), most=4)]
     assert chosen == ["Knotwork is run on the command line."]
 
 

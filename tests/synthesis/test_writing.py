@@ -14,7 +14,7 @@ from knotwork.errors import (
 from knotwork.inference.call_cache import CallCache
 from knotwork.inference.chat import ChatReply
 from knotwork.inference.prices import PriceTable
-from knotwork.synthesis.answering import LOW_CONFIDENCE, compose_answer
+from knotwork.synthesis.answering import compose_answer
 from knotwork.synthesis.events import AskEventKind
 from knotwork.synthesis.messages import no_answer
 from knotwork.synthesis.writing import NOT_ASKED, SOURCES_SILENT, make_request
@@ -77,17 +77,16 @@ def test_money_is_told_where_the_price_is_known():
     assert write(GOOD)[0].usage.money is None
 
 
-def test_with_too_little_confidence_the_model_is_not_asked():
-    answer, events, model = write([], evidence=make_evidence(confidence=0.2))
-    assert model.requests == events == []
-    assert (answer.answered, answer.reason, answer.model) == (False, LOW_CONFIDENCE, "")
-    assert answer.notes == (NOT_ASKED,)
-    assert answer.citations
+def test_the_model_judges_by_itself_what_little_confidence_there_is_in():
+    answer, _, model = write([GOOD], evidence=make_evidence(confidence=0.01))
+    assert len(model.requests) == 1
+    assert (answer.answered, answer.model) == (True, model.name)
 
 
 def test_without_evidence_the_model_is_not_asked():
     answer, _, model = write([], evidence=make_evidence(texts={}))
     assert model.requests == []
+    assert answer.notes == (NOT_ASKED,)
     assert (answer.answered, answer.citations) == (False, ())
 
 

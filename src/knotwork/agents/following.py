@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from knotwork.records import Entity, Evidence, Hit, Mention
 from knotwork.retrieval.question import Question, rarity, read_question
+from knotwork.retrieval.sentences import SHOWN_SENTENCES
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 from knotwork.text.terms import content_terms, terms
 
 READ_HITS = 3
-SHOWN_SENTENCES = 3
 _LEAST_REST = 1
 _WORD = re.compile(r"\w+(?:['’]\w+)?|\S", re.UNICODE)
 

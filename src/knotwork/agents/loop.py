@@ -142,6 +142,7 @@ class Agent:
             paths=tuple(paths),
             results=tuple(results),
             trace=tuple(state.trace),
+            embedder=main.embedder,
         )
 
 

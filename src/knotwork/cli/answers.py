@@ -58,7 +58,7 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
 def print_usage(terminal: Terminal, answer: Answer) -> None:
     """Note on standard error what the answer cost."""
     terminal.note(
-        f"{describe_way(answer)}, confidence {answer.confidence:.2f}, "
+        f"{describe_way(answer)}, confidence {answer.confidence:.2f} ({answer.strength}), "
         f"{answer.usage.seconds * 1000:.0f} ms, {describe_cost(answer)}",
         style="dim",
     )

@@ -34,6 +34,7 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
         "answered": answer.answered,
         "reason": answer.reason,
         "confidence": round(answer.confidence, 4),
+        "strength": answer.strength.value,
         "retriever": answer.retriever,
         "citations": [
             {

@@ -252,9 +252,9 @@ class RerankSettings:
 class AnswerSettings:
     """How answers are composed."""
 
-    max_sentences: int = _setting(4, "sentences in an answer, at most", minimum=1, maximum=50)
+    max_sentences: int = _setting(3, "sentences in an answer, at most", minimum=1, maximum=50)
     abstain_below: float = _setting(
-        0.5,
+        0.2,
         "the confidence below which an answer says that the sources hold none; 0 always answers",
         minimum=0,
         maximum=1,

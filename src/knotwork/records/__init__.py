@@ -12,6 +12,8 @@ from knotwork.records.documents import (
     GRAPH_URI,
     Chunk,
     Document,
+    Frame,
+    FrameKind,
     Heading,
     Page,
     Section,
@@ -25,6 +27,7 @@ from knotwork.records.evidence import (
     Query,
     StageUsage,
     Step,
+    Strength,
     Usage,
 )
 from knotwork.records.graph import (
@@ -78,6 +81,8 @@ __all__ = [
     "Evidence",
     "Extraction",
     "Finding",
+    "Frame",
+    "FrameKind",
     "GraphPath",
     "GraphSchema",
     "Heading",
@@ -101,6 +106,7 @@ __all__ = [
     "Span",
     "StageUsage",
     "Step",
+    "Strength",
     "Subgraph",
     "Support",
     "Usage",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from knotwork.records.identity import content_id
@@ -37,6 +38,27 @@ class Page:
     start: int
 
 
+class FrameKind(StrEnum):
+    """What a frame says of the text inside it."""
+
+    TERM = "term"
+    """The label is the term that the text defines."""
+    LEAD = "lead"
+    """The label is the line that leads into the list or table."""
+    TITLE = "title"
+    """The label is the title of a box, table, figure or section."""
+    CODE = "code"
+    """The text is code or the output of a program; there is no label."""
+
+
+class Frame(NamedTuple):
+    """A part of a text with what introduces it: a reader of ``span`` has read ``label``."""
+
+    kind: FrameKind
+    span: Span
+    label: str = ""
+
+
 GRAPH_URI = "graph:"
 """What the uris of documents begin with that state an imported graph, line by line."""
 
@@ -53,6 +75,7 @@ class Document:
     metadata: Mapping[str, str] = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
     pages: tuple[Page, ...] = ()
+    frames: tuple[Frame, ...] = ()
 
     @property
     def id(self) -> str:
@@ -64,7 +87,9 @@ class Document:
         headings = "\n".join(f"{h.level} {h.span.start} {h.title}" for h in self.headings)
         pages = "\n".join(f"{p.start} {p.label}" for p in self.pages)
         metadata = "\n".join(f"{key}={self.metadata[key]}" for key in sorted(self.metadata))
-        return content_id(self.title, self.text, self.media_type, metadata, headings, pages)
+        frames = "\n".join(f"{f.kind} {f.span.start} {f.span.end} {f.label}" for f in self.frames)
+        parts = (self.title, self.text, self.media_type, metadata, headings, pages)
+        return content_id(*parts, frames) if frames else content_id(*parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +111,8 @@ class Chunk:
 
     ``ordinal`` orders the leaf chunks of a document (the ``NEXT`` order) from 0. A parent chunk
     (``is_parent``) is only returned in place of its children, never searched itself.
-    ``sentences`` are document spans that lie inside ``span``, in order.
+    ``sentences`` are document spans that lie inside ``span``, in order. ``frames`` are those around
+    any of its sentences, outermost first; their spans may reach beyond ``span``.
     """
 
     id: str
@@ -100,6 +126,7 @@ class Chunk:
     headings: tuple[str, ...] = ()
     parent_id: str | None = None
     is_parent: bool = False
+    frames: tuple[Frame, ...] = ()
 
     @property
     def context(self) -> str:
@@ -110,3 +137,11 @@ class Chunk:
     def sentence_text(self, index: int) -> str:
         start, end = self.sentences[index]
         return self.text[start - self.span.start : end - self.span.start]
+
+    def frames_around(self, span: Span) -> tuple[Frame, ...]:
+        """Return the frames that hold a document span, outermost first."""
+        return tuple(
+            frame
+            for frame in self.frames
+            if frame.span.start <= span.start and span.end <= frame.span.end
+        )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 
 from knotwork.records.documents import Chunk, Span
 from knotwork.records.paths import GraphPath
 from knotwork.records.queries import QueryResult
+
+LIKELY_RIGHT = 0.5
+"""The confidence from which an answer is more likely right than not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Hit:
 
     ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them).
     ``seeds`` are the names of the question's entities that led here, ``path`` the bridge, if any.
-    ``sentences`` are (document span, relevance in [0, 1]) of the best sentences, best first.
+    ``sentences`` are its sentences, the most relevant first: (document span, relevance in [0, 1]).
     ``matched`` are the ids of the chunks that were found, where a pattern gives a wider or narrower
     passage to read than it searched: ``chunk`` is then that passage, cut from the same document,
     with the id of its parent chunk, if it is one, or else of the best of those found.
@@ -55,7 +59,8 @@ class Hit:
 class Evidence:
     """The hits for a query, best first (score descending, then chunk id).
 
-    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all. ``paths`` in the
+    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all. ``embedder`` is the
+    model whose vectors took part, empty where words alone did. ``paths`` in the
     graph, best first, and ``results`` of statements are evidence of retrievers that find such;
     ``trace`` tells in words, in order, what a retriever of several steps did.
     """
@@ -68,6 +73,7 @@ class Evidence:
     paths: tuple[GraphPath, ...] = ()
     results: tuple[QueryResult, ...] = ()
     trace: tuple[str, ...] = ()
+    embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,16 @@ class Usage:
     stages: tuple[StageUsage, ...] = ()
 
 
+class Strength(StrEnum):
+    """How sure an answer is, in a word."""
+
+    STRONG = "strong"
+    """It is more likely right than not."""
+    WEAK = "weak"
+    NONE = "none"
+    """No answer is given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
@@ -124,7 +140,8 @@ class Answer:
 
     ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
     with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
-    was answered, as "basic" or "global".
+    was answered, as "basic" or "global". ``confidence`` in [0, 1] is the estimated probability that
+    quoted sentences answer the question rightly.
     """
 
     question: str
@@ -138,3 +155,10 @@ class Answer:
     model: str = ""
     notes: tuple[str, ...] = ()
     mode: str = "basic"
+
+    @property
+    def strength(self) -> Strength:
+        """How sure the answer is, in a word."""
+        if not self.answered:
+            return Strength.NONE
+        return Strength.STRONG if self.confidence >= LIKELY_RIGHT else Strength.WEAK

@@ -25,6 +25,7 @@ from knotwork.records import (
 )
 from knotwork.retrieval.mentions import mentions_by_sentence
 from knotwork.retrieval.question import Question, read_question
+from knotwork.retrieval.sentences import SHOWN_SENTENCES
 from knotwork.retrieval.things import Things, read_things
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Store
@@ -56,13 +57,11 @@ class Fact:
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """``entities`` are those of the question, the most important first, and of those that are
-    one thing the canonical one alone; ``facts`` best first. ``names_any`` says that the question
-    itself names one of them for certain.
+    one thing the canonical one alone; ``facts`` best first.
     """
 
     entities: tuple[Entity, ...]
     facts: tuple[Fact, ...]
-    names_any: bool = False
 
 
 def read_surroundings(
@@ -81,8 +80,7 @@ def read_surroundings(
     reader = _FactReader(store, question, {hit.chunk.id for hit in evidence.hits}, things)
     facts = [*reader.descriptions(chosen, ranked), *reader.relations(chosen, ranked)]
     facts.sort(key=lambda fact: (-fact.worth, fact.text))
-    names_any = any(link.trust == 1.0 for link in question.links)
-    return Surroundings(chosen, tuple(facts), names_any)
+    return Surroundings(chosen, tuple(facts))
 
 
 def _rank_things(
@@ -100,7 +98,7 @@ def _rank_things(
     worths: defaultdict[str, float] = defaultdict(float)
     for hit in hits:
         places = {span: place for place, span in enumerate(hit.chunk.sentences)}
-        for span, relevance in hit.sentences:
+        for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
             if top <= 0 or hit.chunk.id not in mentioned or span not in places:
                 continue
             value = max(hit.score, 0.0) / top * max(relevance, 0.0)

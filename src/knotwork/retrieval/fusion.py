@@ -69,7 +69,14 @@ class FusedRetriever:
             paths=tuple(path for e in evidences for path in e.paths),
             results=tuple(result for e in evidences for result in e.results),
             trace=tuple(f"{label}: {line}" for label, _, e in found for line in e.trace),
+            embedder=_common(evidence.embedder for evidence in evidences),
         )
+
+
+def _common(embedders: Iterable[str]) -> str:
+    """Return the embedder of all evidence, or nothing where they differ."""
+    names = set(embedders)
+    return names.pop() if len(names) == 1 else ""
 
 
 def fuse_hits(

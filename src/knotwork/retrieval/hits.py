@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from knotwork.records import Evidence, Hit, Query, Step
 from knotwork.retrieval.confidence import estimate_confidence
 from knotwork.retrieval.features import ChunkFeatures, Features
-from knotwork.retrieval.sentences import best_sentences
+from knotwork.retrieval.sentences import rank_sentences
 from knotwork.stores.base import Scored, Store
 
 
@@ -33,7 +33,7 @@ def make_evidence(
     seeds: Mapping[str, tuple[str, ...]] | None = None,
     paths: Mapping[str, tuple[Step, ...]] | None = None,
 ) -> Evidence:
-    """Read the chunks of ``ranked`` and attach scores, seeds, paths and best sentences."""
+    """Read the chunks of ``ranked`` and attach scores, seeds, paths and ranked sentences."""
     question = features.question
     ids = [item.id for item in ranked]
     features.fetch(ids)
@@ -45,15 +45,10 @@ def make_evidence(
             scores=parts.get(item.id, {}),
             seeds=(seeds or {}).get(item.id, ()),
             path=(paths or {}).get(item.id, ()),
-            sentences=best_sentences(
-                question,
-                chunks[item.id],
-                features[item.id],
-                reached=item.id in (seeds or {}) or item.id in (paths or {}),
-            ),
+            sentences=rank_sentences(question, chunks[item.id], features[item.id]),
         )
         for item in ranked
         if item.id in chunks
     )
     confidence = estimate_confidence(question, ids, features, store)
-    return Evidence(query, retriever, hits, confidence)
+    return Evidence(query, retriever, hits, confidence, embedder=question.embedder)

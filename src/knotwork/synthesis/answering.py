@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Evidence, Usage
 from knotwork.stores.base import Store
-from knotwork.synthesis.citing import (
-    cite_sentences,
-    gap_before_mark,
-    gap_between,
-    show_sentence,
-)
+from knotwork.synthesis.citing import cite_sentences, join_sentences
+from knotwork.synthesis.confidence import estimate_confidence
 from knotwork.synthesis.messages import no_answer, no_match
 from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.path_answers import compose_path_answer, find_leading_path
-from knotwork.synthesis.selection import Selected, select_sentences
+from knotwork.synthesis.selection import rank_candidates, select_sentences
 from knotwork.text.languages import detect_language
 
 NO_EVIDENCE = "no_evidence"
@@ -44,11 +38,14 @@ def compose_answer(
             return led
     question = evidence.query.text
     language = detect_language(question)
-    chosen = order_sentences(select_sentences(evidence, most=settings.max_sentences), evidence)
+    candidates = rank_candidates(evidence)
+    confidence = estimate_confidence(evidence, candidates)
+    chosen = select_sentences(candidates, most=settings.max_sentences)
+    chosen = order_sentences(chosen, evidence)
     citations = cite_sentences(chosen, store)
-    answered = bool(chosen) and evidence.confidence >= settings.abstain_below
+    answered = bool(chosen) and confidence >= settings.abstain_below
     if answered:
-        text, reason = _join(chosen), ""
+        text, reason = join_sentences(chosen), ""
     elif chosen:
         text, reason = no_answer(language), LOW_CONFIDENCE
     else:
@@ -59,22 +56,7 @@ def compose_answer(
         answered=answered,
         citations=citations,
         reason=reason,
-        confidence=evidence.confidence,
+        confidence=confidence,
         retriever=evidence.retriever,
         usage=usage or Usage(),
     )
-
-
-def _join(sentences: Sequence[Selected]) -> str:
-    """Return the sentences with their marks, spaced as the scripts on both sides of a gap ask.
-
-    Chinese and Japanese are written without spaces: a sentence of theirs has its mark right behind
-    it, and the next one right behind that.
-    """
-    text, before = "", ""
-    for number, item in enumerate(sentences, start=1):
-        shown = show_sentence(item.text)
-        text += (gap_between(before, shown) if text else "") + shown
-        text += f"{gap_before_mark(shown)}[{number}]"
-        before = shown
-    return text

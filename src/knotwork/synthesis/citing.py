@@ -9,8 +9,10 @@ from knotwork.records import Citation, Document, Section
 from knotwork.stores.base import Store
 from knotwork.synthesis.selection import Selected
 from knotwork.text.characters import HAN_AND_KANA
+from knotwork.text.terms import terms
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)")
 _SPACES = re.compile(r"\s+")
 # Curly quotes are of both scripts: what they enclose decides.
 _WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff65"
@@ -30,9 +32,36 @@ def gap_before_mark(text: str) -> str:
 
 
 def show_sentence(text: str) -> str:
-    """Return a sentence as prose: white space collapsed, list and table marks removed."""
-    bare = _WIDE_BREAK.sub("", _MARKUP.sub("", text.strip()))
+    """Return a sentence as prose, without the marks of lists, tables and links."""
+    bare = _WIDE_BREAK.sub("", _MARKUP.sub("", _LINK.sub(r"\1", text.strip())))
     return _SPACES.sub(" ", bare).strip()
+
+
+def introduce_sentence(item: Selected, *, after: str = "") -> str:
+    """Return a sentence as prose, behind the term that it tells of but does not name.
+
+    The term is left out where the sentence before was about it too (``after``).
+    """
+    shown = show_sentence(item.text)
+    if not item.term or item.term == after or set(terms(item.term)) <= set(terms(shown)):
+        return shown
+    term = show_sentence(item.term)
+    return f"{term}：{shown}" if _WIDE_START.match(shown) else f"{term}: {shown}"
+
+
+def join_sentences(sentences: Sequence[Selected]) -> str:
+    """Return the sentences with their marks, spaced as the scripts on both sides of a gap ask.
+
+    Chinese and Japanese are written without spaces: a sentence of theirs has its mark right behind
+    it, and the next one right behind that.
+    """
+    text = before = term = ""
+    for number, item in enumerate(sentences, start=1):
+        shown = introduce_sentence(item, after=term)
+        text += (gap_between(before, shown) if text else "") + shown
+        text += f"{gap_before_mark(shown)}[{number}]"
+        before, term = shown, item.term
+    return text
 
 
 def cite_sentences(sentences: Sequence[Selected], store: Store) -> tuple[Citation, ...]:

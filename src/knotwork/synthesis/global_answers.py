@@ -53,7 +53,7 @@ def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return
-    if not themes and quoted.answered:
+    if not themes:
         for event in inquiry.writer.write(evidence):
             answer = event.answer
             yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event

@@ -39,8 +39,7 @@ def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return
     around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
-    # "Tell me about X" has few words to be confident by; that X is known is enough to ask.
-    if not quoted.answered and not (around.names_any and around.facts):
+    if not evidence.hits and not around.facts:
         yield inquiry.writer.finish(quoted, NOT_ASKED)
         return
     context = pack_context(
@@ -80,7 +79,7 @@ def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return
-    if not quoted.answered and not themes:
+    if not evidence.hits and not themes:
         yield inquiry.writer.finish(quoted, NOT_ASKED)
         return
     around = read_surroundings(inquiry.question, evidence, store=inquiry.store)

@@ -1,7 +1,8 @@
-"""The order of the sentences of an answer: as one would read the sources, bridges from their start.
+"""The order of the sentences of an answer: what answers first, then as one reads the sources.
 
 A passage that was reached over a bridge answers about a name that stands in another passage. It is
-understood only after the sentences of that one.
+understood only after the sentences of that one, so that what follows the first sentence begins
+where its bridges start.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from knotwork.synthesis.selection import Selected
 
 
 def order_sentences(sentences: Sequence[Selected], evidence: Evidence) -> list[Selected]:
-    """Return the sentences in reading order: document by document, by position in each.
+    """Return the first sentence, then the others in reading order: by document, by position.
 
     The documents come by their best hit, but after those that their bridges start from. Where
     bridges lead round in a circle, the order of the hits decides.
@@ -24,7 +25,8 @@ def order_sentences(sentences: Sequence[Selected], evidence: Evidence) -> list[S
         document = item.chunk.document_id
         ranks[document] = min(ranks.get(document, item.rank), item.rank)
     places = {document: place for place, document in enumerate(_order(ranks, sentences, evidence))}
-    return sorted(sentences, key=lambda item: (places[item.chunk.document_id], item.span))
+    rest = sorted(sentences[1:], key=lambda item: (places[item.chunk.document_id], item.span))
+    return [*sentences[:1], *rest]
 
 
 def _order(

@@ -11,6 +11,7 @@ from knotwork.retrieval.focus import find_focus
 from knotwork.stores.base import Store
 from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
 from knotwork.synthesis.citing import cite_sentences, gap_before_mark, gap_between, show_sentence
+from knotwork.synthesis.confidence import FOUND
 from knotwork.synthesis.contexts import rank_findings
 from knotwork.synthesis.messages import no_answer, no_match, tell_themes
 from knotwork.synthesis.packing import sentences_of
@@ -94,7 +95,8 @@ def compose_overview(
     """Answer with the themes of reports and what they rest on, or say that there is no answer.
 
     Every statement is a finding with its citation. Where the reports do not speak of what is asked
-    for, and the evidence has less confidence than ``settings.abstain_below``, none is given.
+    for, and the search found nothing on it either, none is given, unless ``settings.abstain_below``
+    is 0.
     """
     settings = settings or AnswerSettings()
     question = evidence.query.text
@@ -102,9 +104,8 @@ def compose_overview(
     chosen = _choose_statements(question, themes, store)
     text, sources = _write(chosen, language, has_focus=bool(find_focus(question)))
     covered = covered_share(question, [theme.report for theme in themes])
-    needed = min(settings.abstain_below, _LEAST_COVERED)
     answered = bool(sources) and (
-        covered >= needed or evidence.confidence >= settings.abstain_below
+        covered >= _LEAST_COVERED or evidence.confidence >= FOUND or settings.abstain_below == 0
     )
     if not answered:
         text = no_answer(language) if sources else no_match(language)

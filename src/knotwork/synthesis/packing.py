@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from knotwork.records import Chunk, Evidence, Hit, Span
 from knotwork.synthesis.citing import gap_between, show_sentence
-from knotwork.synthesis.selection import HIT_POWER, is_title
+from knotwork.synthesis.selection import is_title
 from knotwork.text.tokens import count_tokens
 
+HIT_POWER = 0.5
+"""Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 NEIGHBOUR_SHARE = 0.5
 """The worth of a sentence beside another, of that one's."""
 

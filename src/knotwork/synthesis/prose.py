@@ -31,7 +31,7 @@ LEAD_IN_WEIGHT = 0.6
 """What ends with a colon announces what follows it."""
 
 CODE_WEIGHT = 0.4
-"""What stands in a fenced block of Markdown is code or output, whatever words it holds."""
+"""What a loader says to be code or output weighs less, whatever words it holds."""
 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])?")
 _LINK = re.compile(r"\[([^\[\]]*)\](?:\([^)\s]*[^)]*\)|\[[^\]]*\])")
@@ -45,7 +45,6 @@ _CODE_ALONE = re.compile(r"[\\=<>{}\[\]()@#$^~`*;%]+")
 _LABELLED_ADDRESS = re.compile(r"[^\W\d_][^:：\n]{0,60}[:：]\s[^\n]{0,60}?<?(?:\w+://|www\.)\S+")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _HEADING = re.compile(r"#{1,6}\s")
-_FENCE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)*(?:```|~~~)", re.MULTILINE)
 
 
 def weigh_prose(text: str) -> float:
@@ -63,12 +62,6 @@ def weigh_prose(text: str) -> float:
     if bare.endswith((":", "：")):
         weight *= LEAD_IN_WEIGHT
     return max(weight, LEAST_WEIGHT)
-
-
-def is_fenced(text: str, start: int, end: int) -> bool:
-    """Tell whether a part of Markdown stands in a fenced block that begins in ``text``."""
-    before = sum(1 for _ in _FENCE.finditer(text, 0, start))
-    return before % 2 == 1 or _FENCE.match(text, start, end) is not None
 
 
 def _count_tokens(text: str) -> tuple[float, int]:

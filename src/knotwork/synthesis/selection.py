@@ -1,4 +1,9 @@
-"""Choosing the sentences that answer: relevant, and each saying something new."""
+"""Choosing the sentences that answer: relevant, of the kind asked for, each saying something new.
+
+Any sentence of the hits may be chosen. "The default is 10 megabytes." resembles no question, but
+stands in an entry that does: where a question expects an amount, a default or a date, a sentence
+that has one is worth what the best sentence of its entry is worth, in part.
+"""
 
 from __future__ import annotations
 
@@ -7,119 +12,163 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from knotwork.records import Chunk, Evidence, Span
-from knotwork.synthesis.prose import CODE_WEIGHT, is_fenced, weigh_prose
+from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Span
+from knotwork.synthesis.expected import Expectation
+from knotwork.synthesis.prose import CODE_WEIGHT, weigh_prose
 from knotwork.text.terms import content_terms
 
-LEAST_SHARE = 0.3
+LEAST_SHARE = 0.55
 """A sentence worth less than this share of the best one is left out."""
 
-HIT_POWER = 0.5
+HIT_POWER = 0.1
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 
-OVERALL_SHARE = 0.25
-"""How much of a sentence's relevance is measured against the best sentence of all hits; the rest
-is measured against the best of its own hit, since a passage reached over a bridge resembles the
-question less than the one that names its words."""
+ENTRY_SHARE = 0.6
+"""How much of the worth of a sentence that has what is expected is that of its entry's best one."""
 
-NOVELTY_POWER = 0.4
-"""Exponent of the share of new terms: what repeats counts less, but may still be what was asked."""
+KIND_GAIN = 0.5
+"""How much more a sentence is worth that has what is expected."""
+
+NOVELTY_POWER = 0.1
+"""Exponent of the share of new terms: what repeats counts a little less."""
 
 MIN_TERMS = 2
 """A sentence of fewer content terms (a page number, a lone heading) says nothing."""
 
+BRIDGE = "bridge"
+"""The part of a hit's score that a bridge from another passage gave it."""
 
+_NAMING = (FrameKind.TERM, FrameKind.TITLE)
 _HEADING_MARKS = "#=*_ \t\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A sentence chosen for the answer."""
+    """A sentence chosen for the answer; ``term`` is the term that it says something of, if any."""
 
     chunk: Chunk
     span: Span
     text: str
     worth: float
     rank: int
+    term: str = ""
 
 
-def select_sentences(evidence: Evidence, *, most: int) -> list[Selected]:
-    """Choose at most ``most`` sentences by relevance and novelty, the best first.
+def rank_candidates(evidence: Evidence) -> list[Selected]:
+    """Return every sentence of the hits that may be quoted, each once, the one worth most first."""
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
+    if top <= 0 or best <= 0:
+        return []
+    expected = Expectation.of(evidence.query.text)
+    quotable = [
+        _Quotable(rank, hit, span, relevance)
+        for rank, hit in enumerate(evidence.hits)
+        for span, relevance in hit.sentences
+    ]
+    entries: dict[object, float] = {}
+    for item in quotable:
+        entries[item.entry] = max(entries.get(item.entry, 0.0), item.relevance)
+    found: dict[tuple[str, Span], Selected] = {}
+    for item in quotable:
+        if item.is_title:
+            continue
+        hit, met = item.hit, expected.met_by(item.text)
+        value = item.relevance
+        if met:
+            value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
+        value = _lift(value, hit, best) * (1 + KIND_GAIN * met) * item.prose
+        value *= (max(hit.score, 0.0) / top) ** HIT_POWER
+        key = (hit.chunk.document_id, item.span)
+        if key not in found or value > found[key].worth:
+            found[key] = Selected(hit.chunk, item.span, item.text, value, item.rank, item.term)
+    return sorted(found.values(), key=lambda item: -item.worth)
+
+
+def select_sentences(candidates: Sequence[Selected], *, most: int) -> list[Selected]:
+    """Choose at most ``most`` of the sentences, which come best first.
 
     Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
-    is its relevance, weighed by its hit's score and by the share of its terms that the sentences
-    chosen before do not hold.
+    is weighed by the share of its terms that the sentences chosen before do not hold.
     """
-    candidates = [_Candidate(item, place) for place, item in enumerate(_candidates(evidence))]
-    candidates.sort(key=lambda candidate: -candidate.selected.worth)
+    rest = list(candidates)
+    words: dict[int, frozenset[str]] = {}
     chosen: list[Selected] = []
     known: set[str] = set()
     while len(chosen) < most:
-        best, worth = _find_best(candidates, known)
-        if best is None or (chosen and worth < LEAST_SHARE * chosen[0].worth):
+        best, most_worth = None, -math.inf
+        for item in rest:
+            if max(item.worth, 0.0) < most_worth:
+                break  # known terms only lower what an item is worth
+            own = words.setdefault(id(item), frozenset(content_terms(item.text)))
+            if len(own) < MIN_TERMS:
+                continue
+            worth = item.worth * _novelty(own, known)
+            if best is None or worth > most_worth:
+                best, most_worth = item, worth
+        if best is None or (chosen and most_worth < LEAST_SHARE * chosen[0].worth):
             break
-        chosen.append(best.selected)
-        known |= best.words
-        candidates.remove(best)
+        chosen.append(best)
+        known |= words[id(best)]
+        rest.remove(best)
     return chosen
 
 
-class _Candidate:
-    """A sentence in its place among others. Its words are read on first use."""
+def _lift(value: float, hit: Hit, best: float) -> float:
+    """Return a worth in a hit reached over a bridge, measured by the best sentence of this hit.
 
-    def __init__(self, selected: Selected, place: int) -> None:
-        self.selected = selected
-        self.place = place
+    Such a passage resembles the question less than the one that names its words. What counts is the
+    share of the bridge in the hit's score.
+    """
+    own_best = max(value for _, value in hit.sentences)
+    share = min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
+    return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
+
+
+@dataclass(frozen=True)
+class _Quotable:
+    """A sentence of a hit."""
+
+    rank: int
+    hit: Hit
+    span: Span
+    relevance: float
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        return frozenset(content_terms(self.selected.text))
+    def text(self) -> str:
+        start = self.hit.chunk.span.start
+        return self.hit.chunk.text[self.span.start - start : self.span.end - start]
 
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        return self.hit.chunk.frames_around(self.span)
 
-def _find_best(
-    candidates: Sequence[_Candidate], known: Collection[str]
-) -> tuple[_Candidate | None, float]:
-    """Return the candidate worth most beside the ``known`` terms, and what it is worth.
+    @property
+    def is_title(self) -> bool:
+        """Tell whether the sentence only repeats what stands above it."""
+        text = self.text.strip()
+        labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
+        return any(text in label for label in labels) or is_title(text, self.hit.chunk)
 
-    ``candidates`` come in descending worth. Known terms only lower it, so the search stops at the
-    first candidate that cannot win.
-    """
-    best, most = None, -math.inf
-    for candidate in candidates:
-        worth = candidate.selected.worth
-        if max(worth, 0.0) < most:
-            break
-        if len(candidate.words) < MIN_TERMS:
-            continue
-        worth *= _novelty(candidate.words, known)
-        if best is None or (worth, -candidate.place) > (most, -best.place):
-            best, most = candidate, worth
-    return best, most
+    @property
+    def term(self) -> str:
+        """The innermost term around the sentence."""
+        return next((f.label for f in reversed(self.frames) if f.kind is FrameKind.TERM), "")
 
+    @property
+    def entry(self) -> object:
+        """What says which sentences speak of one thing: those about one term, or a paragraph."""
+        for frame in reversed(self.frames):
+            if frame.kind is FrameKind.TERM:
+                return self.hit.chunk.document_id, frame.span
+        start = self.hit.chunk.span.start
+        gap = self.hit.chunk.text.rfind("\n\n", 0, self.span.start - start)
+        return self.hit.chunk.document_id, start + gap
 
-def _candidates(evidence: Evidence) -> list[Selected]:
-    top = max((hit.score for hit in evidence.hits), default=0.0)
-    best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
-    found: dict[tuple[str, Span], Selected] = {}
-    if top <= 0 or best <= 0:
-        return []
-    for rank, hit in enumerate(evidence.hits):
-        share = (max(hit.score, 0.0) / top) ** HIT_POWER
-        own_best = max((value for _, value in hit.sentences), default=0.0) or 1.0
-        for span, relevance in hit.sentences:
-            start = hit.chunk.span.start
-            text = hit.chunk.text[span.start - start : span.end - start]
-            if is_title(text, hit.chunk):
-                continue
-            value = OVERALL_SHARE * relevance / best + (1 - OVERALL_SHARE) * relevance / own_best
-            prose = weigh_prose(text)
-            if is_fenced(hit.chunk.text, span.start - start, span.end - start):
-                prose *= CODE_WEIGHT
-            item = Selected(hit.chunk, span, text, share * value * prose, rank)
-            key = (hit.chunk.document_id, span)
-            if key not in found or item.worth > found[key].worth:
-                found[key] = item
-    return list(found.values())
+    @property
+    def prose(self) -> float:
+        in_code = any(frame.kind is FrameKind.CODE for frame in self.frames)
+        return weigh_prose(self.text) * (CODE_WEIGHT if in_code else 1.0)
 
 
 def is_title(text: str, chunk: Chunk) -> bool:

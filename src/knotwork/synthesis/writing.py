@@ -31,7 +31,7 @@ from knotwork.text.languages import detect_language
 SOURCES_SILENT = "sources_silent"
 """The reason of an answer that the model found the passages not to hold."""
 
-NOT_ASKED = "The language model was not asked, as the passages hardly bear on the question."
+NOT_ASKED = "The language model was not asked, as nothing was found."
 STAGE = "answer"
 MAX_OUTPUT_TOKENS = 600
 
@@ -65,12 +65,12 @@ class AnswerWriter:
     def write(self, evidence: Evidence) -> Iterator[AskEvent]:
         """Yield the steps to an answer, the last one with it.
 
-        Evidence of too little confidence is not shown to the model. Raises ModelError as
+        The model judges by itself whether the passages answer. Raises ModelError as
         `ChatModel.stream`, or Unparsable, without ``fallback``; ConfigError for a wrong setting.
         """
         quoted = compose_answer(evidence, store=self._store, settings=self._settings)
         passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
-        if not quoted.answered or not passages:
+        if not passages:
             yield self.finish(quoted, NOT_ASKED)
             return
         yield from self.write_from(make_request(quoted.question, passages), passages, quoted)

@@ -8,6 +8,8 @@ from itertools import accumulate
 from knotwork.records import (
     Chunk,
     Document,
+    Frame,
+    FrameKind,
     Heading,
     Mention,
     Page,
@@ -35,17 +37,22 @@ def sample_relation(
 
 
 def sample_document(
-    uri: str, texts: Sequence[str], *, title: str = "", with_parent: bool = False
+    uri: str,
+    texts: Sequence[str],
+    *,
+    title: str = "",
+    with_parent: bool = False,
+    framed: bool = False,
 ) -> tuple[Document, list[Section], list[Chunk]]:
     """Return a document with one chunk a text, in a section of its own below the root.
 
-    ``with_parent`` adds a parent chunk above all of them.
+    ``with_parent`` adds a parent chunk above all of them, ``framed`` puts a frame around the text.
     """
     text = "\n".join(texts)
     headings = (Heading(1, "Part", Span(0, 4)),)
-    document = Document(
-        uri, text, title, "text/plain", "en", {"author": "A. N. Other"}, headings, (Page("1", 0),)
-    )
+    frames = (Frame(FrameKind.TERM, Span(0, len(text)), "a Term, 术语"),) if framed else ()
+    metadata, pages = {"author": "A. N. Other"}, (Page("1", 0),)
+    document = Document(uri, text, title, "text/plain", "en", metadata, headings, pages, frames)
     root = Section(content_id(uri, "root"), document.id, None, 0, 0, title, Span(0, len(text)))
     part = Section(content_id(uri, "part"), document.id, root.id, 1, 1, "Part", Span(0, len(text)))
     above = content_id(uri, "parent") if with_parent else None
@@ -62,6 +69,7 @@ def sample_document(
             title,
             ("Part",),
             above,
+            frames=frames,
         )
         for index, (start, chunk_text) in enumerate(zip(starts, texts, strict=False))
     ]

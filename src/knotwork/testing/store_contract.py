@@ -77,7 +77,11 @@ class DocumentStoreContract:
 
     def test_a_document_comes_back_as_it_was_put(self, store: Store) -> None:
         document, sections, chunks = sample_document(
-            "a.md", ["First — 第一.", "", "Third \x00\n"], title="Ein Titel", with_parent=True
+            "a.md",
+            ["First — 第一.", "", "Third \x00\n"],
+            title="Ein Titel",
+            with_parent=True,
+            framed=True,
         )
         store.documents.put(document, sections, chunks)
         assert store.documents.documents([document.id]) == {document.id: document}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from knotwork.errors import LoadError
-from knotwork.records import Heading, Page, Span
+from knotwork.records import Frame, FrameKind, Heading, Page, Span
 
 MEGABYTE = 1_000_000
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a loader found in a file; the headings and pages are offsets into ``text``."""
+    """What a loader found in a file; headings, pages and frames are offsets into ``text``."""
 
     text: str
     media_type: str
@@ -55,6 +55,7 @@ class Content:
     metadata: Mapping[str, str] = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
     pages: tuple[Page, ...] = ()
+    frames: tuple[Frame, ...] = ()
 
 
 class Loader(Protocol):
@@ -89,13 +90,14 @@ def clean_text(text: str) -> str:
 
 
 class TextBuilder:
-    """Puts a text together from blocks, and notes where its headings and pages begin."""
+    """Puts a text together from blocks, and notes its headings, pages and frames."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._length = 0
         self.headings: list[Heading] = []
         self.pages: list[Page] = []
+        self.frames: list[Frame] = []
 
     def add(self, text: str, *, gap: str = "\n\n") -> Span:
         """Append a block after ``gap``, and return its span; blank text adds nothing."""
@@ -119,6 +121,16 @@ class TextBuilder:
         """Begin a page, slide or sheet with the block that comes next."""
         self.pages.append(Page(label, self._length + (gap if self._parts else 0)))
 
+    def frame(self, kind: FrameKind, start: int, label: str = "") -> None:
+        """Put all that was appended since the text had ``start`` characters into a frame."""
+        if self._length > start and (label or kind is FrameKind.CODE):
+            self.frames.append(Frame(kind, Span(start, self._length), " ".join(label.split())))
+
+    @property
+    def length(self) -> int:
+        """The number of characters so far."""
+        return self._length
+
     @property
     def text(self) -> str:
         return "".join(self._parts)
@@ -140,6 +152,7 @@ class TextBuilder:
             metadata=metadata or {},
             headings=tuple(self.headings),
             pages=pages,
+            frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
         )
 
     def _append(self, text: str) -> None:

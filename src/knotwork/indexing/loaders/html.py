@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.rows import row_lines
+from knotwork.records import FrameKind
+from knotwork.text.sentences import split_sentences
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
@@ -25,6 +27,21 @@ _BLOCKS = _names(
     "footer form header hr html legend li main ol p pre section summary table tbody td tfoot "
     "th thead tr ul caption h1 h2 h3 h4 h5 h6"
 )
+_FURNITURE = _names(
+    "navheader navfooter docnav toc headerlink sphinxsidebar related breadcrumb breadcrumbs navbar "
+    "nav-links edit-this-page edit-link edit-page skip-link footer-nav pagination prev-next-area"
+)
+"""Classes and ids with which generators of documentation mark what leads to other pages."""
+_FURNITURE_IDS = _FURNITURE | _names("banner footer navigation table-of-contents")
+_BOXES = _names(
+    "sidebar example table figure equation note tip warning caution important admonition"
+)
+"""Classes of the boxes of DocBook and Sphinx, which may have titles."""
+_BOX_TITLES = _names("title admonition-title caption-text")
+_GENERIC_TITLES = _names(
+    "note tip warning caution important hint danger attention error 注意 注 提示 警告 小心 重要"
+)
+"""Titles that say of what kind a box is, and not what it is about."""
 _HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
 _SHORTEST_MAIN = 200
 _META = {
@@ -35,7 +52,10 @@ _META = {
 
 
 class HtmlLoader:
-    """Reads HTML and XHTML; tables become rows, list items lines, headings headings."""
+    """Reads HTML and XHTML; tables become rows, list items lines, headings headings.
+
+    What defined terms, lines that lead into lists, and titles of boxes introduce is put in frames.
+    """
 
     name = "html"
     suffixes = (".html", ".htm", ".xhtml")
@@ -82,6 +102,9 @@ class _Walk:
         self._lists: list[int | None] = []
         self._item = ""
         self._after_item = False
+        self._terms: list[str] = []
+        self._is_defined = False
+        self._open: list[_OpenFrame] = []
 
     def walk(self, root: Any) -> None:  # noqa: ANN401
         from lxml import etree
@@ -97,13 +120,15 @@ class _Walk:
                     self._flush()
                     self._add_table(element)
                     events.skip_subtree()
+                elif _is_generic_title(element):
+                    events.skip_subtree()
                 else:
                     self._begin(element, name)
             else:
                 if not _is_left_out(element, name) and not (
-                    name == "table" and not _is_layout(element)
+                    (name == "table" and not _is_layout(element)) or _is_generic_title(element)
                 ):
-                    self._finish(name)
+                    self._finish(element, name)
                 if element is not root and element.tail:
                     self._running.append(self._space(element.tail))
         self._flush()
@@ -115,14 +140,23 @@ class _Walk:
             self._running.append("\n")
         elif name == "pre":
             self._preformatted += 1
+            self._open_frame(element, FrameKind.CODE)
         elif name in ("ul", "ol"):
             self._lists.append(0 if name == "ol" else None)
+            self._open_frame(element, FrameKind.LEAD, self._lead())
         elif name == "li":
             self._item = self._bullet()
+        elif name == "dt" and self._is_defined:
+            self._terms, self._is_defined = [], False
+        elif name == "dd":
+            self._open_frame(element, FrameKind.TERM, ", ".join(self._terms))
+            self._is_defined = True
+        elif _classes(element) & _BOXES:
+            self._open_frame(element, FrameKind.TITLE)
         if element.text:
             self._running.append(self._space(element.text))
 
-    def _finish(self, name: str) -> None:
+    def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
         if len(name) == 2 and name[0] == "h" and name[1] in "123456":
             title = "".join(self._running)
             self._running.clear()
@@ -138,6 +172,24 @@ class _Walk:
         elif name in ("ul", "ol") and self._lists:
             self._lists.pop()
             self._after_item = False if not self._lists else self._after_item
+        elif name == "dt":
+            self._terms.append(self._builder.tail)
+        if self._open and self._open[-1].element is element:
+            opened = self._open.pop()
+            self._builder.frame(opened.kind, opened.start, opened.label)
+        elif self._open and _classes(element) & _BOX_TITLES and not self._open[-1].label:
+            self._open[-1] = self._open[-1]._replace(label=self._builder.tail)
+
+    def _open_frame(self, element: Any, kind: FrameKind, label: str = "") -> None:  # noqa: ANN401
+        self._open.append(_OpenFrame(element, kind, self._builder.length, label))
+
+    def _lead(self) -> str:
+        """Return the line that leads into what comes next, if there is one."""
+        line = self._builder.tail.rpartition("\n")[2].strip()
+        if not line.endswith((":", "：")):
+            return ""
+        last = split_sentences(line)[-1]
+        return line[last.start : last.end]
 
     def _bullet(self) -> str:
         if not self._lists or self._lists[-1] is None:
@@ -177,6 +229,24 @@ class _Walk:
         self._after_item = False
 
 
+class _OpenFrame(NamedTuple):
+    element: Any
+    kind: FrameKind
+    start: int
+    label: str
+
+
+def _classes(element: Any) -> frozenset[str]:  # noqa: ANN401
+    return frozenset((element.get("class") or "").split())
+
+
+def _is_generic_title(element: Any) -> bool:  # noqa: ANN401
+    """Tell whether an element is the title of a box that says no more than its kind."""
+    return bool(_classes(element) & _BOX_TITLES) and (
+        _text_of(element).casefold().rstrip(":：") in _GENERIC_TITLES
+    )
+
+
 def _name_of(element: Any) -> str:  # noqa: ANN401
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
@@ -203,6 +273,8 @@ def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
     if not name or name in _LEFT_OUT or element.get("hidden") is not None:
         return True
     if element.get("aria-hidden") == "true" or element.get("role") in _HIDDEN_ROLES:
+        return True
+    if _classes(element) & _FURNITURE or element.get("id") in _FURNITURE_IDS:
         return True
     if name in ("header", "footer"):
         # A page's own; those of an article hold its title and its notes.

@@ -1,14 +1,19 @@
-"""Markdown: kept as its source, with the headings that CommonMark finds; see also front matter."""
+"""Markdown: kept as its source, with the headings, lists and code that CommonMark finds.
+
+See also front matter.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 from knotwork.indexing.loaders.base import Content, Source
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.front_matter import read_front_matter
-from knotwork.records import Heading, Span
+from knotwork.records import Frame, FrameKind, Heading, Span
+from knotwork.text.sentences import split_sentences
 
 _MARKUP = re.compile(
     r"!?\[([^\]]*)\]\([^)]*\)|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}|<[^>]{1,80}>|\{#[^}]*\}"
@@ -24,33 +29,61 @@ class MarkdownLoader:
 
     def load(self, source: Source) -> Content:
         text, body, metadata = read_front_matter(decode_text(source), uri=source.uri)
+        markdown = Markdown(text, start=body)
         return Content(
             text=text,
             media_type="text/markdown",
             title=metadata.pop("title", ""),
             metadata=metadata,
-            headings=markdown_headings(text, start=body),
+            headings=tuple(markdown.headings()),
+            frames=tuple(markdown.frames()),
         )
 
 
-def markdown_headings(text: str, *, start: int = 0) -> tuple[Heading, ...]:
-    """Return the headings of Markdown text after ``start``, with the spans of their lines."""
-    from markdown_it import MarkdownIt
+class Markdown:
+    """The blocks of Markdown text after ``start``, as CommonMark reads them."""
 
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    lines = text[start:].split("\n")
-    starts = [start, *accumulate((len(line) + 1 for line in lines), initial=start)][1:]
-    tokens = parser.parse(text[start:])
-    headings: list[Heading] = []
-    for token, inline in pairwise(tokens):
-        if token.type != "heading_open" or token.map is None:
-            continue
-        first, after = token.map
-        title = " ".join(_MARKUP.sub(lambda match: match.group(1) or "", inline.content).split())
-        line = text[starts[first] : starts[after] - 1]
-        indent = len(line) - len(line.lstrip())
-        if title:
-            span = Span(starts[first] + indent, starts[first] + len(line.rstrip()))
-            headings.append(Heading(int(token.tag[1:]), title, span))
-    return tuple(headings)
+    def __init__(self, text: str, *, start: int = 0) -> None:
+        from markdown_it import MarkdownIt
+
+        parser = MarkdownIt("commonmark")
+        parser.core.ruler.enableOnly(["normalize", "block"])
+        lines = text[start:].split("\n")
+        self._text = text
+        self._starts = [start, *accumulate((len(line) + 1 for line in lines), initial=start)][1:]
+        self._tokens = parser.parse(text[start:])
+
+    def headings(self) -> Iterator[Heading]:
+        """Yield the headings, with the spans of their lines."""
+        for token, inline in pairwise(self._tokens):
+            if token.type == "heading_open" and token.map is not None:
+                title = _plain(inline.content)
+                if title:
+                    yield Heading(int(token.tag[1:]), title, self._span(*token.map))
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the frames of code, and of lists that a line ending with a colon leads into."""
+        said = ""
+        for token in self._tokens:
+            if token.type == "inline":
+                said = token.content.strip()
+            elif token.map is None:
+                continue
+            elif token.type in ("fence", "code_block"):
+                yield Frame(FrameKind.CODE, self._span(*token.map))
+            elif token.type in ("bullet_list_open", "ordered_list_open"):
+                if said.endswith((":", "：")):
+                    last = split_sentences(said)[-1]
+                    label = _plain(said[last.start : last.end])
+                    yield Frame(FrameKind.LEAD, self._span(*token.map), label)
+            elif token.type == "heading_open":
+                said = ""
+
+    def _span(self, first: int, after: int) -> Span:
+        start, end = self._starts[first], self._starts[after] - 1
+        block = self._text[start:end]
+        return Span(start + len(block) - len(block.lstrip()), start + len(block.rstrip()))
+
+
+def _plain(markup: str) -> str:
+    return " ".join(_MARKUP.sub(lambda match: match.group(1) or "", markup).split())

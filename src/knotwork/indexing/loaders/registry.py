@@ -111,6 +111,7 @@ def load_document(
         metadata=dict(content.metadata),
         headings=content.headings,
         pages=content.pages,
+        frames=content.frames,
     )
 
 

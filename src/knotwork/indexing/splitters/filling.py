@@ -98,6 +98,7 @@ def make_chunk(
     span = Span(units[0].span.start, units[-1].span.end)
     text = document.text[span.start : span.end]
     section = tree.common_section(dict.fromkeys(unit.region for unit in owned or units))
+    own_titles = tree.subsections(section, ((unit.span, unit.region) for unit in units))
     kind = "parent chunk" if is_parent else "chunk"
     return Chunk(
         id=content_id(kind, document.id, span.start, span.end, text),
@@ -111,4 +112,5 @@ def make_chunk(
         headings=tree.titles(section),
         parent_id=parent.id if parent else None,
         is_parent=is_parent,
+        frames=(*own_titles, *tree.frames_in(span)),
     )

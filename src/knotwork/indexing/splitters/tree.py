@@ -1,11 +1,14 @@
-"""The section tree of a document, made from its headings."""
+"""The section tree of a document, made from its headings, and the frames in its text."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, groupby, zip_longest
+from operator import itemgetter
 from typing import NamedTuple
 
-from knotwork.records import Document, Heading, Section, Span, content_id
+from knotwork.records import Document, Frame, FrameKind, Heading, Section, Span, content_id
 
 
 class Region(NamedTuple):
@@ -29,6 +32,9 @@ class SectionTree:
         self.parents = _parents(headings)
         self.sections = _sections(document, headings, self.parents)
         self.regions = _regions(document.text, headings)
+        self._frames = sorted(document.frames, key=lambda f: (f.span.start, -f.span.end))
+        self._starts = [frame.span.start for frame in self._frames]
+        self._reaches = list(accumulate((frame.span.end for frame in self._frames), max))
 
     def titles(self, section: int) -> tuple[str, ...]:
         """Return the titles from below the root down to a section."""
@@ -41,6 +47,37 @@ class SectionTree:
         while path[-1]:
             path.append(self.parents[path[-1]])
         return path
+
+    def frames_in(self, span: Span) -> list[Frame]:
+        """Return the frames that overlap a span, outermost first."""
+        found: list[Frame] = []
+        index = bisect_left(self._starts, span.end) - 1
+        while index >= 0 and self._reaches[index] > span.start:
+            if self._frames[index].span.end > span.start:
+                found.append(self._frames[index])
+            index -= 1
+        return found[::-1]
+
+    def subsections(self, section: int, places: Iterable[tuple[Span, int]]) -> list[Frame]:
+        """Return a frame for each run of places below a section, with the titles of their own.
+
+        ``places`` are (span, region), in order.
+        """
+        above = self.titles(section)
+        found: list[Frame] = []
+        for region, run in groupby(places, key=itemgetter(1)):
+            spans = [span for span, _ in run]
+            own = [
+                title
+                for title, common in zip_longest(
+                    self.titles(self.regions[region].section), above, fillvalue=""
+                )
+                if title != common
+            ]
+            if label := ". ".join(filter(None, own)):
+                span = Span(spans[0].start, spans[-1].end)
+                found.append(Frame(FrameKind.TITLE, span, label))
+        return found
 
     def common_section(self, regions: Iterable[int]) -> int:
         """Return the lowest section that holds these regions.

@@ -12,6 +12,7 @@ from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.mentions import mentions_by_sentence
 from knotwork.retrieval.question import Question, rarity, read_question
+from knotwork.retrieval.sentences import SHOWN_SENTENCES
 from knotwork.retrieval.steps.asking import WAYS, ask_parts, require_model
 from knotwork.retrieval.steps.searching import DEPTH, cut_evidence, search_deep
 from knotwork.retrieval.steps.splitting import BLANK, NUMBER, Plan, split_question
@@ -165,7 +166,7 @@ class Decompose:
                     value = worth * max(hit.score, 0.0) / best
                     worths[step.entity_id] = max(worths.get(step.entity_id, 0.0), value)
                 places = {span: n for n, span in enumerate(hit.chunk.sentences)}
-                for span, relevance in hit.sentences:
+                for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
                     value = worth * max(hit.score, 0.0) / best * relevance
                     for entity in named[hit.chunk.id][places[span]] if span in places else ():
                         worths[entity] = max(worths.get(entity, 0.0), value)

@@ -10,10 +10,12 @@ from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_i
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.packing import (
     keys_of,
+    pack_frames,
     pack_outline,
     pack_spans,
     pack_strings,
     pack_text,
+    unpack_frames,
     unpack_outline,
     unpack_spans,
     unpack_strings,
@@ -23,14 +25,14 @@ from knotwork.stores.nodes import chunk_name
 
 _PUT_DOCUMENT = "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_SECTION = "INSERT INTO section VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_PUT_CHUNK = "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_CHUNK = "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DOCUMENT = (
     "SELECT uri, text, title, media_type, language, metadata, outline FROM document WHERE id = ?"
 )
 _SECTION = 'SELECT id, document, parent, ordinal, level, title, start, "end" FROM section'
 _CHUNK = (
     'SELECT document, section, ordinal, start, "end", text, sentences, document_title, headings,'
-    " parent, is_parent FROM chunk WHERE id = ?"
+    " parent, is_parent, frames FROM chunk WHERE id = ?"
 )
 _CHUNK_IDS = "SELECT id FROM chunk WHERE document = ? ORDER BY is_parent, ordinal, id"
 
@@ -153,7 +155,7 @@ def _document(
     metadata: str,
     outline: bytes,
 ) -> Document:
-    headings, pages = unpack_outline(outline)
+    headings, pages, frames = unpack_outline(outline)
     return Document(
         uri,
         unpack_text(text),
@@ -163,6 +165,7 @@ def _document(
         json.loads(metadata),
         headings,
         pages,
+        frames,
     )
 
 
@@ -192,6 +195,7 @@ def _chunk_row(chunk: Chunk) -> tuple[Any, ...]:
         pack_strings(chunk.headings),
         pack_spans(chunk.sentences),
         chunk.text,
+        pack_frames(chunk.frames),
     )
 
 
@@ -208,6 +212,7 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
     headings: str,
     parent: int | None,
     is_parent: int,
+    frames: bytes,
 ) -> Chunk:
     return Chunk(
         identifier,
@@ -221,4 +226,5 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
         unpack_strings(headings),
         None if parent is None else int_to_id(parent),
         bool(is_parent),
+        unpack_frames(frames),
     )

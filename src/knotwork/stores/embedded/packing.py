@@ -7,8 +7,9 @@ import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
-from knotwork.records import Document, Heading, Page, Span, id_to_int
+from knotwork.records import Document, Frame, FrameKind, Heading, Page, Span, id_to_int
 
 _ID_DIGITS = 16
 _LARGEST_KEY = (1 << 63) - 1
@@ -76,16 +77,41 @@ def unpack_line(data: bytes) -> str:
 
 
 def pack_outline(document: Document) -> bytes:
-    """Compress the headings and pages of a document."""
+    """Compress the headings, pages and frames of a document."""
     headings = [[h.level, h.title, *h.span] for h in document.headings]
     pages = [[page.label, page.start] for page in document.pages]
-    return pack_text(json.dumps([headings, pages], ensure_ascii=False))
+    parts = [headings, pages, _frame_rows(document.frames)]
+    return pack_text(json.dumps(parts, ensure_ascii=False))
 
 
-def unpack_outline(data: bytes) -> tuple[tuple[Heading, ...], tuple[Page, ...]]:
-    """Return the headings and pages that `pack_outline` compressed."""
-    headings, pages = json.loads(unpack_text(data))
+def unpack_outline(
+    data: bytes,
+) -> tuple[tuple[Heading, ...], tuple[Page, ...], tuple[Frame, ...]]:
+    """Return what `pack_outline` compressed; earlier versions packed no frames."""
+    headings, pages, *frames = json.loads(unpack_text(data))
     return (
         tuple(Heading(level, title, Span(start, end)) for level, title, start, end in headings),
         tuple(Page(label, start) for label, start in pages),
+        _frames(frames[0]) if frames else (),
+    )
+
+
+def pack_frames(frames: Sequence[Frame]) -> bytes:
+    """Pack the frames of a chunk; no frames into nothing."""
+    rows = _frame_rows(frames)
+    return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
+
+
+def unpack_frames(data: bytes) -> tuple[Frame, ...]:
+    """Return the frames that `pack_frames` packed."""
+    return _frames(json.loads(unpack_line(data))) if data else ()
+
+
+def _frame_rows(frames: Sequence[Frame]) -> list[list[object]]:
+    return [[frame.kind, *frame.span, frame.label] for frame in frames]
+
+
+def _frames(rows: Sequence[Sequence[Any]]) -> tuple[Frame, ...]:
+    return tuple(
+        Frame(FrameKind(kind), Span(start, end), label) for kind, start, end, label in rows
     )

@@ -194,6 +194,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         "0007-replaced-vectors",
         "ALTER TABLE vector_index ADD COLUMN replaced INTEGER NOT NULL DEFAULT 0;",
     ),
+    Migration(
+        "0008-frames",
+        "ALTER TABLE chunk ADD COLUMN frames BLOB NOT NULL DEFAULT x'';",
+    ),
 )
 
 

@@ -1,0 +1,78 @@
+"""How likely it is that a quoted answer is right.
+
+Whether passages hold an answer at all is the retrievers' own estimate (`Evidence.confidence`). That
+the right sentence is printed is another matter: it is less likely where no sentence is much like
+the question, and where many are equally good. Fitted by logistic regression on whether the printed
+answer was right: questions of three manuals and six sets, the same without the passages that
+answer them, and questions put to other documents; see docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knotwork.records import Evidence
+from knotwork.synthesis.selection import Selected
+from knotwork.text.languages import detect_language
+from knotwork.text.terms import content_terms
+
+FOUND = 0.5
+"""The confidence of retrievers from which passages are thought to hold an answer."""
+DOUBT_POWER = 3
+"""How fast the probability falls where retrievers have less confidence than that. They know which
+words of a question the index has never heard of, which no likeness tells."""
+_RIVAL = 5
+"""The place of the sentence that the best one is compared with, counted from 0."""
+_LARGEST_LOGIT = 4.0
+_HAN_LANGUAGES = frozenset({"zh", "ja", "ko"})
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerModel:
+    """Coefficients of the logistic function.
+
+    ``relevance`` is that of the best sentence, ``margin`` how much less the sixth is worth, as a
+    share; ``han`` counts for questions in Chinese, Japanese or Korean.
+    """
+
+    intercept: float
+    relevance: float
+    margin: float
+    han: float
+    log_terms: float
+
+
+MODELS = {"local:multilingual-e5-small": AnswerModel(-5.21, 7.78, 3.28, 0.63, 0.32)}
+"""By the name of the embedder: what a relevance means depends on it."""
+_ANY_INTERCEPT, _ANY_FOUND = -1.06, 0.35
+"""Where there is no model for the embedder: by the logit of the retrievers' confidence alone."""
+
+
+def estimate_confidence(evidence: Evidence, candidates: Sequence[Selected]) -> float:
+    """Return the probability that sentences chosen from ``candidates``, best first, are right."""
+    if not candidates:
+        return 0.0
+    doubt = min(1.0, evidence.confidence / FOUND) ** DOUBT_POWER
+    model = MODELS.get(evidence.embedder)
+    if model is None:
+        found = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
+        logit = math.log(found / (1 - found))
+        bounded = max(min(logit, _LARGEST_LOGIT), -_LARGEST_LOGIT)
+        return _logistic(_ANY_INTERCEPT + _ANY_FOUND * bounded) * doubt
+    question = evidence.query.text
+    best = candidates[0].worth
+    rival = candidates[min(_RIVAL, len(candidates) - 1)].worth
+    right = _logistic(
+        model.intercept
+        + model.relevance * max((v for hit in evidence.hits for _, v in hit.sentences), default=0.0)
+        + model.margin * ((best - rival) / best if best > 0 else 0.0)
+        + model.han * (detect_language(question) in _HAN_LANGUAGES)
+        + model.log_terms * math.log1p(len(set(content_terms(question))))
+    )
+    return right * doubt
+
+
+def _logistic(value: float) -> float:
+    return 1.0 / (1.0 + math.exp(-value))

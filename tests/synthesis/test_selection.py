@@ -1,0 +1,122 @@
+"""Which sentences answer, and how sure the answer is."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Query, Span
+from knotwork.synthesis.confidence import MODELS, estimate_confidence
+from knotwork.synthesis.selection import rank_candidates, select_sentences
+from knotwork.text.sentences import split_sentences
+
+
+def make_hit(text, relevances, *, terms=(), name="c", score=1.0, scores=None, kind=FrameKind.TERM):
+    """Make a hit; ``terms`` are (term, text that it frames)."""
+    spans = tuple(split_sentences(text))
+    assert len(spans) == len(relevances)
+    frames = tuple(
+        Frame(kind, Span(text.index(inside), text.index(inside) + len(inside)), term)
+        for term, inside in terms
+    )
+    chunk = Chunk(name, name, "s", 0, Span(0, len(text)), text, spans, frames=frames)
+    ranked = sorted(zip(spans, relevances, strict=True), key=lambda item: -item[1])
+    return Hit(chunk, score, scores or {}, sentences=tuple(ranked))
+
+
+def evidence(question, *hits, confidence=1.0, embedder=""):
+    return Evidence(Query(question), "auto", hits, confidence, embedder=embedder)
+
+
+ENTRIES = (
+    "log_size\n\nThe largest size of a log file. Its default is ten megabytes.\n\n"
+    "log_age\n\nThe longest life of a log file. Its default is one day."
+)
+RELEVANCES = (0.2, 0.8, 0.3, 0.2, 0.4, 0.3)
+TERMS = (
+    ("log_size", "The largest size of a log file. Its default is ten megabytes."),
+    ("log_age", "The longest life of a log file. Its default is one day."),
+)
+
+
+def test_a_value_that_is_asked_for_is_worth_what_its_entry_is():
+    hit = make_hit(ENTRIES, RELEVANCES, terms=TERMS)
+    asked = evidence("What is the default size at which a log file is closed?", hit)
+    best = rank_candidates(asked)[0]
+    assert (best.text, best.term) == ("Its default is ten megabytes.", "log_size")
+    other = rank_candidates(evidence("Which file does the log go to?", hit))[0]
+    assert other.text == "The largest size of a log file."
+
+
+def test_a_paragraph_is_an_entry_where_nothing_is_defined():
+    text = "A log file has a largest size. Its default is 10 MB.\n\nColours vary. One is blue."
+    asked = evidence("What is the default size of a log?", make_hit(text, (0.8, 0.2, 0.3, 0.2)))
+    assert rank_candidates(asked)[0].text == "Its default is 10 MB."
+
+
+def test_titles_and_terms_alone_are_never_quoted():
+    hit = make_hit(ENTRIES, (1.0, *RELEVANCES[1:]), terms=TERMS)
+    assert "log_size" not in {item.text for item in rank_candidates(evidence("log size", hit))}
+
+
+def test_code_is_worth_less_than_what_is_said_of_it():
+    text = "The server is started with this.\n\npg_ctl start now and wait"
+    hit = make_hit(text, (0.5, 0.6), terms=[("", "pg_ctl start now and wait")], kind=FrameKind.CODE)
+    assert rank_candidates(evidence("How is it started?", hit))[0].text.startswith("The server")
+
+
+@pytest.mark.parametrize(("bridge", "first"), [(0.0, "near"), (0.9, "far")])
+def test_a_passage_over_a_bridge_is_measured_by_its_own_best_sentence(bridge, first):
+    near = make_hit("The near page says this. And a little more.", (0.8, 0.6), name="near")
+    far = make_hit(
+        "The far page says that. Nothing else at all.",
+        (0.5, 0.1),
+        name="far",
+        score=0.9,
+        scores={"bridge": bridge},
+    )
+    ranked = [item.chunk.id for item in rank_candidates(evidence("What does it say?", near, far))]
+    assert ranked[:2] == (["near", "far"] if first == "far" else ["near", "near"])
+
+
+@given(st.lists(st.floats(0, 1), min_size=6, max_size=6), st.integers(1, 6))
+def test_sentences_are_chosen_once_in_the_order_of_their_worth(relevances, most):
+    ranked = rank_candidates(evidence("What is kept?", make_hit(ENTRIES, relevances, terms=TERMS)))
+    worths = [item.worth for item in ranked]
+    assert worths == sorted(worths, reverse=True)
+    chosen = select_sentences(ranked, most=most)
+    assert len(chosen) <= most
+    assert len({item.span for item in chosen}) == len(chosen)
+
+
+FITTED = next(iter(MODELS))
+
+
+@pytest.mark.parametrize("embedder", ["", FITTED])
+@given(
+    st.lists(st.floats(0, 1), min_size=6, max_size=6),
+    st.sampled_from(["How large is it?", "多大？", "?"]),
+    st.floats(0, 1),
+)
+def test_confidence_is_a_probability_that_falls_with_what_was_found(
+    embedder, relevances, question, found
+):
+    asked = evidence(question, make_hit(ENTRIES, relevances), confidence=found, embedder=embedder)
+    ranked = rank_candidates(asked)
+    confidence = estimate_confidence(asked, ranked)
+    assert 0.0 <= confidence <= 1.0
+    doubted = dataclasses.replace(asked, confidence=found / 2)
+    assert estimate_confidence(doubted, ranked) <= confidence
+    nothing = dataclasses.replace(asked, confidence=0.0)
+    assert estimate_confidence(nothing, ranked) == 0.0
+
+
+def test_confidence_rises_with_the_best_sentence_and_its_lead():
+    def sure(*relevances):
+        asked = evidence("What is it?", make_hit(ENTRIES, relevances), embedder=FITTED)
+        return estimate_confidence(asked, rank_candidates(asked))
+
+    alone, lost = (0.0, 0.5, 0.0, 0.0, 0.0, 0.0), (0.5,) * 6
+    assert sure(0.0, 0.9, 0.0, 0.0, 0.0, 0.0) > sure(*alone) > sure(*lost)
+    assert estimate_confidence(evidence("What is it?"), []) == 0.0
