@@ -87,7 +87,7 @@ def test_no_answer_is_told_as_such_and_is_no_failure():
     outcome = knotwork("ask", DESIGNER, *NEVER)
     assert outcome.code == 0
     assert "Sources\n" not in outcome.out
-    assert "Nearest passages (they do not hold the answer)" in outcome.out
+    assert "Nearest passages" in outcome.out
     payload = knotwork("ask", DESIGNER, "--json", *NEVER).json
     assert payload["answered"] is False
     assert payload["reason"]

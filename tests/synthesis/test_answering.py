@@ -61,7 +61,7 @@ def test_it_says_when_there_is_no_answer(store):
     assert not answer.answered
     assert answer.reason == "low_confidence"
     assert "[1]" not in answer.text
-    assert "do not seem to hold an answer" in answer.text
+    assert "No passage was found that clearly answers" in answer.text
     assert "没有" in ask(store, "哪个议会批准了斑马条约？", AnswerSettings(abstain_below=1.0)).text
 
 

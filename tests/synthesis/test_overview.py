@@ -5,7 +5,7 @@ from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, 
 
 from knotwork.records import Finding, Query
 from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
-from knotwork.synthesis.messages import no_answer, no_match
+from knotwork.synthesis.messages import no_match, not_clear
 from knotwork.synthesis.overview import Theme, compose_overview, covered_share, report_evidence
 
 
@@ -54,7 +54,7 @@ def test_the_frame_is_in_the_language_of_the_question():
 def test_what_is_asked_for_beside_the_whole_must_be_there():
     answer, _ = overview("Which operas are discussed most?", [TRAVEL, TEAM])
     assert (answer.answered, answer.reason) == (False, LOW_CONFIDENCE)
-    assert answer.text == no_answer("en")
+    assert answer.text == not_clear("en")
     assert answer.citations
     answer, _ = overview("Which trips are discussed most?", [TRAVEL, TEAM])
     assert answer.answered

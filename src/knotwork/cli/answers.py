@@ -34,7 +34,7 @@ def print_answer(
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
     if answer.citations:
         terminal.say()
-        title = "Sources" if answer.answered else "Nearest passages (they do not hold the answer)"
+        title = "Sources" if answer.answered else "Nearest passages"
         terminal.say(title, style="bold")
     for citation in answer.citations:
         print_citation(terminal, citation)

@@ -7,7 +7,7 @@ from knotwork.records import Answer, Evidence, Usage
 from knotwork.stores.base import Store
 from knotwork.synthesis.citing import cite_sentences, join_sentences
 from knotwork.synthesis.confidence import estimate_confidence
-from knotwork.synthesis.messages import no_answer, no_match
+from knotwork.synthesis.messages import no_match, not_clear
 from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.path_answers import compose_path_answer, find_leading_path
 from knotwork.synthesis.selection import rank_candidates, select_sentences
@@ -47,7 +47,7 @@ def compose_answer(
     if answered:
         text, reason = join_sentences(chosen), ""
     elif chosen:
-        text, reason = no_answer(language), LOW_CONFIDENCE
+        text, reason = not_clear(language), LOW_CONFIDENCE
     else:
         text, reason = no_match(language), NO_EVIDENCE
     return Answer(

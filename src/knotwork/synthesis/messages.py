@@ -6,6 +6,10 @@ _NO_ANSWER = {
     "en": "The sources do not seem to hold an answer to this question.",
     "zh": "资料中似乎没有这个问题的答案。",
 }
+_NOT_CLEAR = {
+    "en": "No passage was found that clearly answers this question.",
+    "zh": "没有找到能明确回答这个问题的段落。",
+}
 _NO_MATCH = {
     "en": "Nothing in the sources matches this question.",
     "zh": "资料中没有与这个问题相符的内容。",
@@ -42,8 +46,13 @@ def also_reached(language: str, *, names: str, left: int) -> str:
     return texts.get(language, texts["en"]).format(names=names, left=left)
 
 
+def not_clear(language: str) -> str:
+    """Say that passages were found, but none that answers for sure."""
+    return _NOT_CLEAR.get(language, _NOT_CLEAR["en"])
+
+
 def no_answer(language: str) -> str:
-    """Say that passages were found, but none that answers."""
+    """Say what a language model says that has read the passages and found no answer."""
     return _NO_ANSWER.get(language, _NO_ANSWER["en"])
 
 

@@ -13,7 +13,7 @@ from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
 from knotwork.synthesis.citing import cite_sentences, gap_before_mark, gap_between, show_sentence
 from knotwork.synthesis.confidence import FOUND
 from knotwork.synthesis.contexts import rank_findings
-from knotwork.synthesis.messages import no_answer, no_match, tell_themes
+from knotwork.synthesis.messages import no_match, not_clear, tell_themes
 from knotwork.synthesis.packing import sentences_of
 from knotwork.synthesis.prose import weigh_prose
 from knotwork.synthesis.selection import Selected
@@ -108,7 +108,7 @@ def compose_overview(
         covered >= _LEAST_COVERED or evidence.confidence >= FOUND or settings.abstain_below == 0
     )
     if not answered:
-        text = no_answer(language) if sources else no_match(language)
+        text = not_clear(language) if sources else no_match(language)
     return Answer(
         question=question,
         text=text,
