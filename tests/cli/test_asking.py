@@ -27,6 +27,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         "answered",
         "reason",
         "confidence",
+        "strength",
         "retriever",
         "citations",
         "usage",

@@ -206,6 +206,12 @@ def test_html_leaves_out_what_leads_to_other_pages(furniture):
     assert document.text == "One\n\nText."
 
 
+def test_a_note_of_asciidoc_is_no_table():
+    page = """<div class="admonitionblock"><table><tr><td class="icon"><div class="title">Note</div>
+</td><td class="content">Take care.</td></tr></table></div><p>Text.</p>"""
+    assert load("a.html", page).text == "Take care.\n\nText."
+
+
 def test_html_that_ends_in_the_middle_keeps_its_frames():
     document = load("a.html", "<dl><dd>Alone.</dd><dt>Term<dd>Said of it.<dt>Last")
     assert frames(document) == [("term", "Term", "Said of it.")]

@@ -140,6 +140,17 @@ def test_a_chunk_has_the_frames_around_its_sentences_and_the_titles_of_its_parts
     assert told["Three."] == ["C"]
 
 
+def test_a_chunk_that_begins_inside_a_frame_knows_its_label():
+    text = "port\n\nThe number of a port. It is often five digits long. Its default is 5432."
+    frame = Frame(FrameKind.TERM, Span(text.index("The"), len(text)), "port (integer)")
+    document = Document(uri="a.txt", text=text, title="Settings", frames=(frame,))
+    _, chunks = make_splitter("structure", chunk_tokens=8).split(document)
+    assert len(chunks) > 2
+    contexts = [chunk.context for chunk in chunks]
+    assert contexts[0] == "Settings"
+    assert contexts[-1] == "Settings. port (integer)"
+
+
 SPANS = st.tuples(st.integers(0, 60), st.integers(0, 20))
 
 

@@ -130,9 +130,13 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """The titles above this chunk, outermost first: what a reader knows before reading it."""
-        titles = (self.document_title, *self.headings)
-        return ". ".join(dict.fromkeys(title for title in titles if title))
+        """What a reader knows before reading this chunk, outermost first.
+
+        The titles above it, and the labels of frames that begin before it.
+        """
+        opened = (frame.label for frame in self.frames if frame.span.start < self.span.start)
+        above = (self.document_title, *self.headings, *opened)
+        return ". ".join(dict.fromkeys(label for label in above if label))
 
     def sentence_text(self, index: int) -> str:
         start, end = self.sentences[index]

@@ -44,7 +44,7 @@ _HEADING_MARKS = "#=*_ \t\n"
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A sentence chosen for the answer; ``term`` is the term that it says something of, if any."""
+    """A sentence chosen for the answer; ``term`` is the defined term, if any, that it tells of."""
 
     chunk: Chunk
     span: Span
@@ -152,8 +152,8 @@ class _Quotable:
 
     @property
     def term(self) -> str:
-        """The innermost term around the sentence."""
-        return next((f.label for f in reversed(self.frames) if f.kind is FrameKind.TERM), "")
+        """The terms around the sentence, outermost first."""
+        return " > ".join(f.label for f in self.frames if f.kind is FrameKind.TERM)
 
     @property
     def entry(self) -> object:

@@ -34,7 +34,8 @@ _FURNITURE = _names(
 """Classes and ids with which generators of documentation mark what leads to other pages."""
 _FURNITURE_IDS = _FURNITURE | _names("banner footer navigation table-of-contents")
 _BOXES = _names(
-    "sidebar example table figure equation note tip warning caution important admonition"
+    "sidebar example table figure equation note tip warning caution important admonition "
+    "admonitionblock"
 )
 """Classes of the boxes of DocBook and Sphinx, which may have titles."""
 _BOX_TITLES = _names("title admonition-title caption-text")
@@ -284,7 +285,10 @@ def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
 
 
 def _is_layout(table: Any) -> bool:  # noqa: ANN401
-    """Tell whether a table only arranges the page: it holds tables or headings."""
+    """Tell whether a table only arranges the page: it holds tables or headings, or is a note."""
+    parent = table.getparent()
+    if parent is not None and "admonitionblock" in _classes(parent):
+        return True
     inside = (_name_of(element) for element in table.iterdescendants())
     return any(name in ("table", "h1", "h2", "h3", "h4", "ul", "ol", "pre") for name in inside)
 
