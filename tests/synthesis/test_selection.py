@@ -112,6 +112,15 @@ def test_confidence_is_a_probability_that_falls_with_what_was_found(
     assert estimate_confidence(nothing, ranked) == 0.0
 
 
+def test_an_answer_in_another_script_is_as_sure_as_what_was_found():
+    hit = make_hit("住宿费每晚不超过四百五十元。", (0.1,))
+    asked = evidence("What may a hotel cost?", hit, confidence=0.9, embedder=FITTED)
+    sure = estimate_confidence(asked, rank_candidates(asked))
+    doubted = dataclasses.replace(asked, confidence=0.4)
+    assert 0.2 < sure < 0.5
+    assert estimate_confidence(doubted, rank_candidates(doubted)) < 0.2
+
+
 def test_confidence_rises_with_the_best_sentence_and_its_lead():
     def sure(*relevances):
         asked = evidence("What is it?", make_hit(ENTRIES, relevances), embedder=FITTED)
