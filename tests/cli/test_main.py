@@ -145,8 +145,10 @@ def test_debug_shows_the_traceback():
     assert debug.err.endswith(plain.err)
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_output_that_cannot_be_written_is_told_in_one_line(options):
+def test_output_that_cannot_be_written_is_told_in_one_line(options, unbuffered, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no device that is always full")

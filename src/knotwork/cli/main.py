@@ -77,13 +77,13 @@ def _explain(error: BaseException) -> Failure:
 def _tell(failure: Failure, *, as_json: bool) -> int:
     """Tell a failure to the user, as an object on standard output with --json."""
     terminal = Terminal(json=as_json)
-    if as_json:
-        code, message, fix, _ = failure
-        try:
+    code, message, fix, _ = failure
+    try:
+        if as_json:
             terminal.emit({"error": {"code": code, "message": message, "fix": fix}})
-            sys.stdout.flush()
-        except OSError:
-            _discard_output()
+        sys.stdout.flush()  # what could not be written is still there to fail again
+    except OSError:
+        _discard_output()
     terminal.fail(join_lines(failure.message), join_lines(failure.fix))
     return failure.exit_code
 
