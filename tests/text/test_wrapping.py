@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from knotwork.text.sentences import split_sentences
+from knotwork.text.sentences import LONGEST_SENTENCE, split_sentences
 from knotwork.text.wrapping import wrapping_width
 
 WRAPPED_AT_72 = (
@@ -146,6 +146,8 @@ SENTENCE = st.tuples(NAME, st.lists(WORD, min_size=12, max_size=40, unique=True)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SENTENCE, min_size=1, max_size=3), st.integers(55, 100))
 def test_wrapping_a_paragraph_changes_no_sentence(parts, width):
+    # What is too long for one sentence is cut at the ends of lines.
+    assume(all(len(part) <= LONGEST_SENTENCE for part in parts))
     text = " ".join(parts)
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     assume(len("\n".join(lines)) == len(text))
