@@ -255,7 +255,7 @@ class AnswerSettings:
     max_sentences: int = _setting(3, "sentences in an answer, at most", minimum=1, maximum=50)
     abstain_below: float = _setting(
         0.2,
-        "the confidence below which an answer says that the sources hold none; 0 always answers",
+        "the confidence below which no answer is given; 0 always answers",
         minimum=0,
         maximum=1,
     )

@@ -85,14 +85,14 @@ def estimate_confidence(
     if across is None:
         return _within_script(question, [features[i] for i in read], store)
     chunks = store.documents.chunks(read)
-    asks_in_han = _is_in_han(question.text)
-    same = [i for i in read if i not in chunks or _is_in_han(chunks[i].text) == asks_in_han]
+    asks_in_han = is_in_han(question.text)
+    same = [i for i in read if i not in chunks or is_in_han(chunks[i].text) == asks_in_han]
     other = [features[i] for i in read if i not in same]
     needed = across.from_han if asks_in_han else across.from_alphabet
     return max(
         _within_script(question, [features[i] for i in same], store) if same else 0.0,
         max(
-            (_logistic(across.steepness * (_best_sentence(item) - needed)) for item in other),
+            (logistic(across.steepness * (_best_sentence(item) - needed)) for item in other),
             default=0.0,
         ),
     )
@@ -101,7 +101,7 @@ def estimate_confidence(
 def _within_script(question: Question, found: Sequence[Features], store: Store) -> float:
     model = _choose_model(question, found)
     unknown = (1.0 - question.known) * _vocabulary(store.documents.chunk_count())
-    return _logistic(
+    return logistic(
         model.intercept
         + model.cosine * max(item.cosine for item in found)
         + model.coverage * max(item.coverage for item in found)
@@ -114,11 +114,13 @@ def _best_sentence(features: Features) -> float:
     return float(features.sentences.max()) if features.sentences.size else features.cosine
 
 
-def _is_in_han(text: str) -> bool:
+def is_in_han(text: str) -> bool:
+    """Return True for text in Chinese, Japanese or Korean."""
     return detect_language(text) in BIGRAM_LANGUAGES
 
 
-def _logistic(value: float) -> float:
+def logistic(value: float) -> float:
+    """Return 1 / (1 + exp(-value)), for values of any size."""
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
 
 
@@ -128,7 +130,7 @@ def _vocabulary(chunk_count: int) -> float:
 
 
 def _choose_model(question: Question, found: Sequence[Features]) -> ConfidenceModel:
-    in_han = _is_in_han(question.text)
+    in_han = is_in_han(question.text)
     fitted = WITH_VECTORS.get(question.embedder)
     if fitted is not None and any(item.cosine for item in found):
         return BIGRAMS_WITH_VECTORS.get(question.embedder, fitted) if in_han else fitted

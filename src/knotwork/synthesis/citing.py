@@ -38,7 +38,7 @@ def show_sentence(text: str) -> str:
 
 
 def introduce_sentence(item: Selected, *, after: str = "") -> str:
-    """Return a sentence as prose, behind the term that it tells of but does not name.
+    """Return a sentence as prose, behind the term that it is about but does not name.
 
     The term is left out where the sentence before was about it too (``after``).
     """

@@ -14,19 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Evidence
+from knotwork.retrieval.confidence import is_in_han, logistic
 from knotwork.synthesis.selection import Selected
-from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 FOUND = 0.5
 """The confidence of retrievers from which passages are thought to hold an answer."""
 DOUBT_POWER = 3
 """How fast the probability falls where retrievers have less confidence than that. They know which
-words of a question the index has never heard of, which no likeness tells."""
+words of a question the index has never seen, which similarity does not show."""
 _RIVAL = 5
 """The place of the sentence that the best one is compared with, counted from 0."""
 _LARGEST_LOGIT = 4.0
-_HAN_LANGUAGES = frozenset({"zh", "ja", "ko"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +64,14 @@ def estimate_confidence(evidence: Evidence, candidates: Sequence[Selected]) -> f
         found = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
         logit = math.log(found / (1 - found))
         bounded = max(min(logit, _LARGEST_LOGIT), -_LARGEST_LOGIT)
-        return _logistic(_ANY_INTERCEPT + _ANY_FOUND * bounded) * doubt
+        return logistic(_ANY_INTERCEPT + _ANY_FOUND * bounded) * doubt
     question = evidence.query.text
-    asks_in_han = _is_in_han(question)
-    if _is_in_han(candidates[0].text) != asks_in_han:
+    asks_in_han = is_in_han(question)
+    if is_in_han(candidates[0].text) != asks_in_han:
         return RIGHT_ACROSS_SCRIPTS * evidence.confidence
     best = candidates[0].worth
     rival = candidates[min(_RIVAL, len(candidates) - 1)].worth
-    right = _logistic(
+    right = logistic(
         model.intercept
         + model.relevance * max((v for hit in evidence.hits for _, v in hit.sentences), default=0.0)
         + model.margin * ((best - rival) / best if best > 0 else 0.0)
@@ -80,11 +79,3 @@ def estimate_confidence(evidence: Evidence, candidates: Sequence[Selected]) -> f
         + model.log_terms * math.log1p(len(set(content_terms(question))))
     )
     return right * doubt
-
-
-def _is_in_han(text: str) -> bool:
-    return detect_language(text) in _HAN_LANGUAGES
-
-
-def _logistic(value: float) -> float:
-    return 1.0 / (1.0 + math.exp(-value))

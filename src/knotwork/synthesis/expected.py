@@ -1,8 +1,7 @@
 """What kind of answer a question expects, and which sentences hold one: amounts, defaults, dates.
 
 By the words of English and Chinese questions. Other kinds (a person, a place, the name of a
-command, a reason, a definition) were tried and told no better than relevance alone which sentence
-answers.
+command, a reason, a definition) were tried and chose no better sentences than relevance alone.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ FULL, PARTIAL = 1.0, 0.5
 
 
 class AnswerKind(StrEnum):
-    """A kind of answer that can be told by the form of a sentence."""
+    """A kind of answer that the form of a sentence shows."""
 
     AMOUNT = "amount"
     DEFAULT = "default"

@@ -44,7 +44,7 @@ _HEADING_MARKS = "#=*_ \t\n"
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A sentence chosen for the answer; ``term`` is the defined term, if any, that it tells of."""
+    """A sentence chosen for the answer; ``term`` is the defined term, if any, that it is about."""
 
     chunk: Chunk
     span: Span
@@ -67,8 +67,10 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         for span, relevance in hit.sentences
     ]
     entries: dict[object, float] = {}
+    own_bests: dict[int, float] = {}
     for item in quotable:
         entries[item.entry] = max(entries.get(item.entry, 0.0), item.relevance)
+        own_bests[item.rank] = max(own_bests.get(item.rank, 0.0), item.relevance)
     found: dict[tuple[str, Span], Selected] = {}
     for item in quotable:
         if item.is_title:
@@ -77,7 +79,7 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         value = item.relevance
         if met:
             value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
-        value = _lift(value, hit, best) * (1 + KIND_GAIN * met) * item.prose
+        value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met) * item.prose
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
@@ -114,13 +116,12 @@ def select_sentences(candidates: Sequence[Selected], *, most: int) -> list[Selec
     return chosen
 
 
-def _lift(value: float, hit: Hit, best: float) -> float:
+def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
     """Return a worth in a hit reached over a bridge, measured by the best sentence of this hit.
 
     Such a passage resembles the question less than the one that names its words. What counts is the
     share of the bridge in the hit's score.
     """
-    own_best = max(value for _, value in hit.sentences)
     share = min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
     return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
 
@@ -145,7 +146,7 @@ class _Quotable:
 
     @property
     def is_title(self) -> bool:
-        """Tell whether the sentence only repeats what stands above it."""
+        """True if the sentence only repeats what stands above it."""
         text = self.text.strip()
         labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
         return any(text in label for label in labels) or is_title(text, self.hit.chunk)
@@ -172,7 +173,7 @@ class _Quotable:
 
 
 def is_title(text: str, chunk: Chunk) -> bool:
-    """Tell whether a text only repeats a title above it."""
+    """Return True if a text only repeats a title above it."""
     bare = text.strip(_HEADING_MARKS)
     return bare in {
         title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)

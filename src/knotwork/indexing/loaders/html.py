@@ -111,24 +111,25 @@ class _Walk:
         from lxml import etree
 
         events = etree.iterwalk(root, events=("start", "end"))
+        skipped = None
         for event, element in events:
             tag = element.tag if isinstance(element.tag, str) else ""
             name = tag.rpartition("}")[2].lower()
             if event == "start":
                 if element is not root and _is_left_out(element, name):
-                    events.skip_subtree()
+                    skipped = element
                 elif name == "table" and not _is_layout(element):
                     self._flush()
                     self._add_table(element)
-                    events.skip_subtree()
+                    skipped = element
                 elif _is_generic_title(element):
-                    events.skip_subtree()
+                    skipped = element
                 else:
                     self._begin(element, name)
+                if element is skipped:
+                    events.skip_subtree()
             else:
-                if not _is_left_out(element, name) and not (
-                    (name == "table" and not _is_layout(element)) or _is_generic_title(element)
-                ):
+                if element is not skipped:
                     self._finish(element, name)
                 if element is not root and element.tail:
                     self._running.append(self._space(element.tail))
