@@ -95,3 +95,40 @@ def test_relations_that_only_rules_found_state_no_fact():
     chunk_id = read_by_a_model(store, (MARTA, FILM_ID, ""))
     assert stated_entities([chunk_id], store) == {}
     assert bridges(store, 0.5) == bridges(store, 1.0)
+
+
+RELATED = {
+    "Terms": "A restartpoint is a checkpoint made during recovery. Marta Ilves introduced it.",
+    "Marta Ilves": "Marta Ilves was an Estonian artist. She grew up in Tartu and died in 1988.",
+    "Tartu": "Tartu is a city in Estonia. It lies on the river Emajogi.",
+}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "restartpoint",
+        "What is a restartpoint?",
+        "a checkpoint made during recovery",
+        "river emajogi",
+    ],
+)
+def test_what_stands_in_one_phrase_is_not_hidden_by_what_is_related(embedder, question):
+    store = build_index(open_store("memory:", create=True), embedder, RELATED)
+    hits = build_retriever("graph", store=store, embedder=embedder).retrieve(Query(question)).hits
+    assert hits[0].chunk.document_title == ("Tartu" if "river" in question else "Terms")
+    assert not any(hit.scores["bridge"] for hit in hits)
+
+
+def test_question_words_of_chinese_belong_to_no_phrase():
+    passages = {
+        "长江": "长江是中国最长的河流。",
+        "数据": "数据治理由李明提出。",
+        "李明": "李明住在北京。",
+    }
+    store = build_index(open_store("memory:", create=True), None, passages)
+    graph = build_retriever("graph", store=store, embedder=None)
+    for question in ("什么是数据治理？", "数据治理是什么"):
+        hits = graph.retrieve(Query(question)).hits
+        assert hits[0].chunk.document_title == "数据"
+        assert not any(hit.scores["bridge"] for hit in hits)

@@ -84,5 +84,4 @@ def ask_agent_events(
                 continue
             evidence = event.evidence
             answer = compose_answer(evidence, store=store, settings=settings.answer)
-            told = replace(answer, mode="agent", notes=(*answer.notes, *evidence.notes))
-            yield AgentReply(answer=told, evidence=evidence)
+            yield AgentReply(answer=replace(answer, mode="agent"), evidence=evidence)

@@ -26,6 +26,7 @@ from knotwork.retrieval.question import Question
 from knotwork.retrieval.sentences import sentence_coverage
 from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import Scored, Store
+from knotwork.text.terms import STOP_WORDS, content_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def build_bridges(
     """Find the bridges that start at the best of ``seeds`` (chunk id to score)."""
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
+    if names_one_thing(question, sources, features):
+        return Bridges({}, {}, sources)
     activations, entities = _activate(question, seeds, sources, features, store, weights)
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
     strongest = strongest[: weights.bridge.entities]
@@ -104,6 +107,40 @@ def build_bridges(
                 gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
+
+
+def names_one_thing(
+    question: Question, chunks: Mapping[str, Chunk], features: ChunkFeatures
+) -> bool:
+    """Return whether all that a question says stands in a sentence of a chunk, in one phrase.
+
+    "What is a restartpoint?" leaves nothing that another passage could add: what is related to the
+    passage that says "restartpoint" would only hide it.
+    """
+    terms = list(question.terms)
+    first, end = _without_question_words(terms)
+    return first < end and any(
+        features[identifier].covered[first:end].all()
+        and any(
+            _holds_run(content_terms(chunk.sentence_text(number)), terms[first:end])
+            for number in range(len(chunk.sentences))
+        )
+        for identifier, chunk in chunks.items()
+    )
+
+
+def _without_question_words(terms: Sequence[str]) -> tuple[int, int]:
+    """Return the range of the terms without Chinese pairs at its ends that belong to "是什么"."""
+    first, end = 0, len(terms)
+    while first < end and not terms[first].isascii() and terms[first][0] in STOP_WORDS:
+        first += 1
+    while first < end and not terms[end - 1].isascii() and terms[end - 1][-1] in STOP_WORDS:
+        end -= 1
+    return first, end
+
+
+def _holds_run(terms: Sequence[str], run: Sequence[str]) -> bool:
+    return any(terms[start : start + len(run)] == run for start in range(len(terms) - len(run) + 1))
 
 
 class _Relevance:

@@ -10,6 +10,8 @@ from knotwork.retrieval.features import ChunkFeatures, Features
 from knotwork.retrieval.sentences import rank_sentences
 from knotwork.stores.base import Scored, Store
 
+CORRECTED = "No document has “{written}”: searched for “{meant}”."
+
 
 def parts_of_base(features: Features) -> dict[str, float]:
     """Return the parts of a base score that a person can read."""
@@ -51,4 +53,8 @@ def make_evidence(
         if item.id in chunks
     )
     confidence = estimate_confidence(question, ids, features, store)
-    return Evidence(query, retriever, hits, confidence, embedder=question.embedder)
+    notes = tuple(
+        CORRECTED.format(written=written, meant=meant)
+        for written, meant in question.corrections.items()
+    )
+    return Evidence(query, retriever, hits, confidence, notes, embedder=question.embedder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from knotwork.inference.base import Embedder
 from knotwork.records import Entity, Span
+from knotwork.retrieval.spelling import correct_spelling
 from knotwork.retrieval.things import chunks_about
 from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import FloatMatrix, Scored, Store
@@ -46,7 +47,8 @@ class Question:
     to 1), ``known`` the sum of the weights of those that the index holds. ``links`` are the longest
     names it holds, ``named`` the ids of all entities it names. ``vector`` and ``rest`` (the
     question without the names of ``links``) are None, and ``embedder`` (the name of the model they
-    come from) is empty, when it cannot be embedded.
+    come from) is empty, when it cannot be embedded. ``text`` is as it was meant: ``corrections``
+    are the words that were misspelt, with what stands in their place.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Question:
     links: tuple[Link, ...] = ()
     named: frozenset[str] = field(default_factory=frozenset)
     chunk_count: int = 0
+    corrections: Mapping[str, str] = field(default_factory=dict)
 
     def rarity(self, chunk_count: int) -> float:
         """Return the inverse document frequency of an entity, from 0 to 1."""
@@ -81,6 +84,7 @@ def read_question(
     text: str, *, store: Store, embedder: Embedder | None, weights: Weights, link: bool = True
 ) -> Question:
     """Analyse a question against an index; ``link`` looks for the entities it names."""
+    text, corrections = correct_spelling(text, store)
     terms = tuple(dict.fromkeys(content_terms(text)))
     chunk_count = store.documents.chunk_count()
     shares, known = _term_weights(terms, store)
@@ -104,6 +108,7 @@ def read_question(
         links=links,
         named=named,
         chunk_count=chunk_count,
+        corrections=corrections,
     )
 
 

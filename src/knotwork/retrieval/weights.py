@@ -28,7 +28,7 @@ class TextWeights:
     candidate covers: nothing if these sum up to ``foreign``, in full from ``familiar`` on."""
     trust_candidates: int = 20
     """Text candidates among which the one that covers most is sought."""
-    bm25_alone: float = 0.6
+    bm25_alone: float = 0.8
     """Weight of BM25 when the question cannot be embedded; coverage then weighs the rest."""
     dense_candidates: int = 100
     text_candidates: int = 200

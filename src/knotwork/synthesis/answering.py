@@ -59,4 +59,5 @@ def compose_answer(
         confidence=confidence,
         retriever=evidence.retriever,
         usage=usage or Usage(),
+        notes=evidence.notes,
     )

@@ -66,6 +66,7 @@ def compose_path_answer(
         confidence=probability,
         retriever=evidence.retriever,
         usage=usage or Usage(),
+        notes=evidence.notes,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from knotwork.records import Evidence, GraphPath, Query
 from knotwork.retrieval.basic import rank
+from knotwork.retrieval.candidates import text_candidates
 from knotwork.retrieval.entity.activation import Origin
 from knotwork.retrieval.entity.grounding import (
     DEFAULT_GROUNDING,
@@ -50,7 +51,7 @@ class TrailReader:
         """
         if features is None:
             k = self.weights.text.text_candidates
-            bm25 = self.store.texts("chunk").search(query.text, k=k)
+            bm25 = text_candidates(question, self.store, k=k)
             features = ChunkFeatures(question, self.store, self.weights, bm25)
         trail = weigh_edges(trail, features, self.settings)
         grounds = ground_passages(

@@ -118,7 +118,7 @@ class CommunityReportRetriever:
                 worth = self._settings.report * item.score * (1 - self._settings.place * place)
                 if worth > worths.get(chunk_id, (0.0, ""))[0]:
                     worths[chunk_id] = worth, reports[item.id].title
-        text = self._store.texts("chunk").search(query.text, k=len(worths), where=list(worths))
+        text = self._store.texts("chunk").search(question.text, k=len(worths), where=list(worths))
         features = ChunkFeatures(question, self._store, self._weights, text)
         features.fetch(list(worths))
         parts = {

@@ -108,7 +108,7 @@ class DrillDownRetriever:
         known = held.communities([item.id for item in chosen])
         inside = self._passages(chosen, known)
         text = self._store.texts("chunk").search(
-            query.text, k=self._settings.passages, where=inside
+            question.text, k=self._settings.passages, where=inside
         )
         pool = [item.id for item in text]
         if question.vector is not None:
