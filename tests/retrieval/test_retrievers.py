@@ -119,3 +119,16 @@ def test_an_unknown_retriever_is_refused_with_the_valid_names(index):
 def test_dense_without_an_embedder_says_what_to_do(index):
     with pytest.raises(RetrievalError, match="local"):
         build_retriever("dense", store=index, embedder=None)
+
+
+def test_without_vectors_the_text_of_a_long_question_counts_as_in_bm25():
+    words = [f"word{number}" for number in range(40)]
+    passages = {f"{n}": " ".join(words[n : n + 12 + n] * (n + 1)) + "." for n in range(8)}
+    store = build_index(open_store("memory:", create=True), None, passages)
+    question = Query(f"which {' '.join(words[4:24])}?", k=8)
+    bm25, graph = (
+        build_retriever(name, store=store, embedder=None).retrieve(question).hits
+        for name in ("bm25", "graph")
+    )
+    by_text = sorted(graph, key=lambda hit: -hit.scores["text"])
+    assert [hit.chunk.id for hit in by_text] == [hit.chunk.id for hit in bm25]

@@ -155,7 +155,8 @@ class ChunkFeatures:
         text = self._weights.text
         dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
         with_vector = dense + self._coverage_weight * coverage + self._bm25_weight * bm25
-        without = text.bm25_alone * bm25 + (1 - text.bm25_alone) * coverage
+        alone = min(text.bm25_alone * _growth(len(self.question.terms), self._weights), 1.0)
+        without = alone * bm25 + (1 - alone) * coverage
         return np.where(cosines.known, with_vector, without)
 
     def _cosines(self, matrices: Sequence[FloatMatrix]) -> Numbers:
@@ -177,6 +178,10 @@ class ChunkFeatures:
 
 def text_weight(term_count: int, weights: Weights) -> float:
     """Return the weight of BM25 for a question of so many content terms."""
+    return min(weights.text.bm25 * _growth(term_count, weights), weights.text.bm25_most)
+
+
+def _growth(term_count: int, weights: Weights) -> float:
+    """Return how many times as much BM25 weighs for a question of so many content terms."""
     text = weights.text
-    growth = max(1.0, term_count / text.long_question) ** text.bm25_growth
-    return float(min(text.bm25 * growth, text.bm25_most))
+    return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)

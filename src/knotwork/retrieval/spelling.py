@@ -23,16 +23,18 @@ LANGUAGES = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
 _WORD = re.compile(r"(?<![^\W_])(?<!['’])[^\W\d_]+(?![^\W_])(?!['’]\w)")
 
 
-def correct_spelling(text: str, store: Store) -> tuple[str, dict[str, str]]:
+def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[str, dict[str, str]]:
     """Return the text with misspelt words put right, and which: {word as written: word meant}.
 
     A word that neither the index nor the dictionary of the language has is taken for the commonest
     word of the index that is one slip away (a letter left out, added, changed, or two neighbours
-    swapped: Damerau, CACM 1964), if there is one. Capitals mark names, which are left as they are:
-    an unknown name is more often a stranger than a slip.
+    swapped: Damerau, CACM 1964), if there is one. Words with capitals are left as they are unless
+    ``names`` is True: an unknown name is more often a stranger than a slip.
     """
     index = store.texts("chunk")
-    words = [word for word in dict.fromkeys(_plain_words(text)) if len(word) >= FEWEST_LETTERS]
+    words = [
+        word for word in dict.fromkeys(_words(text, names=names)) if len(word) >= FEWEST_LETTERS
+    ]
     term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
     held = index.document_frequencies(set(term_of.values()))
     unknown = [word for word, term in term_of.items() if term not in held]
@@ -48,10 +50,10 @@ def correct_spelling(text: str, store: Store) -> tuple[str, dict[str, str]]:
     return _WORD.sub(lambda found: corrections.get(found[0], found[0]), text), corrections
 
 
-def _plain_words(text: str) -> Iterator[str]:
-    """Yield the words without capitals, but for that of the first."""
+def _words(text: str, *, names: bool) -> Iterator[str]:
+    """Yield the words; without ``names`` only those without capitals, but for that of the first."""
     for found in _WORD.finditer(text):
-        if found[0][found.start() == 0 :].islower():
+        if names or found[0][found.start() == 0 :].islower():
             yield found[0]
 
 

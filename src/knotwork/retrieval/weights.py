@@ -28,8 +28,9 @@ class TextWeights:
     candidate covers: nothing if these sum up to ``foreign``, in full from ``familiar`` on."""
     trust_candidates: int = 20
     """Text candidates among which the one that covers most is sought."""
-    bm25_alone: float = 0.8
-    """Weight of BM25 when the question cannot be embedded; coverage then weighs the rest."""
+    bm25_alone: float = 0.6
+    """Weight of BM25 when the question cannot be embedded; coverage then weighs the rest. It grows
+    with the question in the same way, up to 1."""
     dense_candidates: int = 100
     text_candidates: int = 200
     text_pool: int = 50

@@ -10,7 +10,7 @@ from knotwork.retrieval.registry import build_retriever
 from knotwork.retrieval.steps.diversify import similarities
 from knotwork.retrieval.steps.registry import STEPS
 from knotwork.retrieval.steps.rerank import Rerank
-from knotwork.retrieval.steps.rewrite import one_letter_apart, without_politeness
+from knotwork.retrieval.steps.rewrite import without_politeness
 from knotwork.stores.registry import open_store
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
@@ -142,12 +142,6 @@ def test_a_misspelt_word_becomes_that_of_the_index(index, embedder):
     assert titles(evidence)[0] == "Copper Kettle"
     known = ask(index, None, "rewrite > bm25", "Whose film was directed in 1961?")
     assert known.trace == ()
-
-
-def test_one_letter_apart_is_what_it_says():
-    words = set(one_letter_apart("pier"))
-    assert {"pie", "peir", "piers", "pies", "prier"} <= words
-    assert all(abs(len(word) - 4) <= 1 and word[0] == "p" for word in words)
 
 
 def test_diversity_moves_copies_back(embedder):
