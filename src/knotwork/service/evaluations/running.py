@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from knotwork.errors import BudgetExceeded
 from knotwork.evaluation.answers import contains_answer, is_verdict
 from knotwork.evaluation.datasets import Case, Dataset
+from knotwork.evaluation.purse import Purse
 from knotwork.evaluation.runner import Asked, EvaluationRun, evaluate
 from knotwork.indexing.embedding import EMBEDDER_META
-from knotwork.inference.budget import Ceiling, parse_ceiling
 from knotwork.inference.model_run import open_budget
 from knotwork.inference.prices import PriceTable
 from knotwork.inference.role_models import RoleModels, calls_path
@@ -76,7 +76,7 @@ class _Run:
         self._base = workspace.base
         self._plan = evaluation.plan
         self._uris = {entry.document_id: entry.uri for entry in self._base.documents()}
-        self._purse = _Purse(evaluation.plan.budget)
+        self._purse = Purse(evaluation.plan.budget)
         for result in evaluation.results():
             self.asked.add((result.retriever, result.position))
             money = None if result.money is None else Decimal(result.money)
@@ -172,32 +172,6 @@ class _Run:
                 )
             )
         return described
-
-
-class _Purse:
-    """What may still be spent of a budget; without one, anything."""
-
-    def __init__(self, budget: str) -> None:
-        self._ceiling: Ceiling | None = parse_ceiling(budget) if budget else None
-        self._spent = Decimal(0)
-
-    def take(self, tokens: int, money: Decimal | None) -> None:
-        """Count what was spent."""
-        if self._ceiling is not None:
-            # Nothing without a price is asked under a ceiling of money.
-            part = Decimal(tokens) if self._ceiling.unit == "tokens" else money or Decimal(0)
-            self._spent += part
-
-    def left(self) -> str:
-        """Return what is left, as `parse_ceiling` reads it; empty without a budget."""
-        if self._ceiling is None:
-            return ""
-        return f"{max(self._ceiling.amount - self._spent, Decimal(0)):f} {self._ceiling.unit}"
-
-    def check(self) -> None:
-        """Raise BudgetExceeded when something was spent and nothing is left."""
-        if self._ceiling is not None and self._spent and self._spent >= self._ceiling.amount:
-            raise BudgetExceeded(f"The budget of {self._ceiling} is reached.")
 
 
 def _spending(answer: Answer) -> tuple[int, Decimal | None]:
