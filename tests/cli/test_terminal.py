@@ -71,6 +71,11 @@ def test_a_table_fits_a_terminal_and_lines_up(capsys, monkeypatch):
     assert "…" in lines[1]
 
 
+def test_numbers_line_up_at_the_right_around_missing_ones(capsys):
+    Terminal().table([("a", "9.5", ""), ("b", "", "x"), ("c", "100.0", "yes")])
+    assert capsys.readouterr().out.splitlines() == ["a    9.5", "b         x", "c  100.0  yes"]
+
+
 def test_wide_columns_share_the_room_and_keep_their_ends(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")

@@ -30,7 +30,7 @@ COMMANDS = {
     "memory": ("memory", "Show and delete what was told in conversations."),
     "documents": ("documents", "List what is in the index, and what was skipped."),
     "delete": ("delete", "Remove documents from the index."),
-    "eval": ("evaluate", "Measure retrievers on questions with known passages."),
+    "eval": ("evaluate", "Measure answers, or retrievers, on known questions."),
     "serve": ("serve", "Answer people and programs over HTTP."),
     "keys": ("keys", "Say who may ask a server, and for what."),
     "train": ("train", "Train a ranker of paths on questions."),

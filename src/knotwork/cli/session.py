@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -65,27 +65,71 @@ class Session:
     @cached_property
     def loaded(self) -> Loaded:
         """The settings with their origins."""
-        from knotwork.config import load_settings
-
-        overrides = parse_assignments(self.common.assignments)
-        if self.common.store is not None:
-            overrides["store.path"] = self.common.store
-        return load_settings(file=self.common.config, overrides=overrides)
+        return self._load(())
 
     @property
     def settings(self) -> Settings:
         return self.loaded.settings
 
+    def settings_with(self, assignments: Sequence[str]) -> Settings:
+        """Return the settings with more of them set, as by `--set KEY=VALUE`.
+
+        Raises as `parse_assignments`.
+        """
+        return self._load(assignments).settings
+
+    def _load(self, assignments: Sequence[str]) -> Loaded:
+        from knotwork.config import load_settings
+
+        overrides = parse_assignments(self.common.assignments)
+        if self.common.store is not None:
+            overrides["store.path"] = self.common.store
+        overrides |= parse_assignments(assignments)
+        return load_settings(file=self.common.config, overrides=overrides)
+
     def open(self, *, read_only: bool = True) -> KnowledgeBase:
         """Open the index; it is closed with the session."""
         return self.open_at(self.settings.store.path, read_only=read_only)
 
-    def open_at(self, path: str | Path, *, read_only: bool) -> KnowledgeBase:
+    def open_to_ask(
+        self,
+        questions: Iterable[str],
+        *,
+        mode: str = "auto",
+        use_llm: bool = True,
+        settings: Settings | None = None,
+    ) -> KnowledgeBase:
+        """Open the index; to write, if a question needs reports that may have to be made first.
+
+        ``settings`` replace those in force. Where the index cannot be written to, it is opened to
+        read.
+        """
+        from knotwork.errors import StoreError
+        from knotwork.inference.chat_registry import NO_CHAT_MODEL
+        from knotwork.synthesis.asking import needs_reports
+
+        used = settings or self.settings
+        path = used.store.path
+        opened = self.open_at(path, read_only=True, settings=used)
+        if not any(needs_reports(question, mode) for question in questions):
+            return opened
+        has_model = used.llm.model != NO_CHAT_MODEL and use_llm
+        if opened.has_communities and not has_model:
+            return opened
+        try:
+            return self.open_at(path, read_only=False, settings=used)
+        except StoreError:
+            return opened
+
+    def open_at(
+        self, path: str | Path, *, read_only: bool, settings: Settings | None = None
+    ) -> KnowledgeBase:
         """Open the index at a path; it is closed with the session."""
         from knotwork import knowledge_base
 
         is_new = not os.path.lexists(path)
-        opened = knowledge_base.open(str(path), settings=self.settings, read_only=read_only)
+        used = settings or self.settings
+        opened = knowledge_base.open(str(path), settings=used, read_only=read_only)
         self._opened.append(opened)
         if is_new and Path(path).is_file():
             self._created.append((Path(path), opened))

@@ -22,7 +22,8 @@ _UNLIMITED = 1_000_000
 _GAP = 2
 _NARROWEST = 8
 
-_NUMBER = re.compile(r"[-+]?[\d.,]+")
+_NUMBER = re.compile(r"(?:[-+]?[\d.,]+)?")
+"""A cell of a column of numbers; one that has no number is empty."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -81,8 +81,8 @@ def read_cases(lines: Iterable[str], *, name: str) -> list[Case]:
     fit the format.
     """
     cases = []
-    for where, record in _read_lines(lines, name):
-        made = _case(record, where)
+    for number, record in read_objects(lines, name=name, fix=_ONE_A_LINE):
+        made = _case(record, place_of(name, number))
         cases.append(made if "qid" in record else replace(made, id=content_id(made.question)))
     return cases
 
@@ -94,21 +94,34 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             fix=f"A data set is a folder with `{CORPUS}` and `{QUESTIONS}`.",
         )
     with path.open(encoding="utf-8") as lines:
-        yield from _read_lines(lines, str(path))
+        for number, record in read_objects(lines, name=str(path), fix=_ONE_A_LINE):
+            yield place_of(path, number), record
 
 
-def _read_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def place_of(name: str | Path, number: int) -> str:
+    """Return how messages name a line of a file."""
+    return f"{name}, line {number}"
+
+
+def read_objects(
+    lines: Iterable[str], *, name: str, fix: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the JSON object of each line with the number of the line, from 1; skip blank lines.
+
+    Raises ConfigError with ``fix`` for a line that does not contain an object.
+    """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        where = f"{name}, line {number}"
+        where = place_of(name, number)
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"{where} is not JSON: {error.msg}.", fix=_ONE_A_LINE) from error
+        except (ValueError, RecursionError) as error:  # of wrong, huge or deep values
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else error
+            raise ConfigError(f"{where} is not JSON: {reason}.", fix=fix) from error
         if not isinstance(record, dict):
-            raise ConfigError(f"{where} is not an object.", fix=_ONE_A_LINE)
-        yield where, record
+            raise ConfigError(f"{where} is not an object.", fix=fix)
+        yield number, record
 
 
 def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document:

@@ -51,7 +51,9 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
 
     if not arguments["question"].strip():
         raise ConfigError("The question is empty.", fix='Ask in words: knotwork ask "Who …?"')
-    knowledge_base = _open(session, arguments)
+    knowledge_base = session.open_to_ask(
+        [arguments["question"]], mode=arguments["mode"], use_llm=not arguments["no_llm"]
+    )
     answer, found, is_shown = _ask(session, knowledge_base, arguments)
     evidence = found if arguments["explain"] else None
     documents = find_documents(knowledge_base, evidence) if evidence else {}
@@ -68,24 +70,6 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_emptiness(session.terminal, knowledge_base)
     print_usage(session.terminal, answer)
-
-
-def _open(session: Session, arguments: dict[str, Any]) -> KnowledgeBase:
-    """Open the index; to write, where reports are needed that may yet have to be made."""
-    from knotwork.errors import StoreError
-    from knotwork.inference.chat_registry import NO_CHAT_MODEL
-    from knotwork.synthesis.asking import needs_reports
-
-    opened = session.open()
-    if not needs_reports(arguments["question"], arguments["mode"]):
-        return opened
-    has_model = session.settings.llm.model != NO_CHAT_MODEL and not arguments["no_llm"]
-    if opened.has_communities and not has_model:
-        return opened
-    try:
-        return session.open(read_only=False)
-    except StoreError:
-        return opened
 
 
 def _ask(

@@ -1,16 +1,19 @@
-"""`knotwork eval`: how well retrievers find the passages that answer known questions."""
+"""`knotwork eval`: answers on a file of questions, or retrievers on a data set."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
-from knotwork.cli.session import Session
+from knotwork.cli.options import complete_from, with_session
+from knotwork.cli.session import Session, check_choice
 from knotwork.cli.terminal import count_of
+from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork.evaluation.datasets import Dataset
@@ -20,56 +23,119 @@ DRAWN_METRIC = "recall@5"
 BASELINE = "hybrid"
 """What every retriever is compared with when all are measured."""
 
+SHOWN = ("wrong", "changed", "all")
+"""Which questions of a file may be printed with their answers."""
+
+_OF_FILES = {
+    "compare": "Name retrievers to compare with --retrievers.",
+    "budget": "",
+    "show": "",
+}
+"""Options of a file, with what to do instead for a folder."""
+
+_OF_FOLDERS = {
+    "retrievers": "Compare answers with: --compare retrieval.retriever=NAME",
+    "every": "Compare answers with: --compare retrieval.retriever=NAME",
+    "hide_titles": "",
+    "plot": "",
+}
+"""Options of a folder, with what to do instead for a file."""
+
 
 @click.command(
     "eval",
     epilog=show_examples(
+        "knotwork eval questions.jsonl --show wrong",
+        "knotwork eval questions.csv --compare retrieval.retriever=bm25",
         "knotwork eval data/hotpot --retrievers auto,bm25 --json",
-        "knotwork eval data/hotpot --all --limit 50",
-        "knotwork eval data/hotpot --hide-titles --plot recall.png",
     ),
 )
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--compare",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="FILE: ask with other settings too; several: separated by semicolons.",
+)
+@click.option(
+    "--show",
+    metavar="WHICH",
+    shell_complete=complete_from(SHOWN),
+    help="FILE: print wrong, changed or all questions with their answers.",
+)
+@click.option(
+    "--budget",
+    metavar="AMOUNT",
+    default="",
+    help='FILE: the most to spend on a model, as 90k or "2 EUR"; once for each --compare.',
+)
 @click.option(
     "--retrievers",
     metavar="NAMES",
     default="auto,hybrid,dense,bm25",
     show_default=True,
-    help="Separated by commas.",
+    help="DIR: the retrievers, separated by commas.",
 )
-@click.option("--all", "every", is_flag=True, help=f"All retrievers, compared with {BASELINE}.")
-@click.option("--hide-titles", is_flag=True, help="Leave the titles of passages out.")
+@click.option("--all", "every", is_flag=True, help=f"DIR: all retrievers, against {BASELINE}.")
+@click.option("--hide-titles", is_flag=True, help="DIR: leave the titles of passages out.")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N questions."
 )
-@click.option("--plot", metavar="FILE", type=Path, help="Draw the means into an image.")
-@with_session(hides_store=True)
-def command(
-    session: Session,
-    *,
-    folder: Path,
-    retrievers: str,
-    every: bool,
-    hide_titles: bool,
-    limit: int | None,
-    plot: Path | None,
-) -> None:
-    """Measure retrievers on a data set, with a paired test of each against the first.
+@click.option("--plot", metavar="FILE", type=Path, help="DIR: draw the means into an image.")
+@with_session()
+def command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
+    """Measure answers on a file of questions, or retrievers on a data set.
 
-    The index is kept in the user's cache folder, so that the next run only asks. --all takes every
-    retriever that works on it; those that need a language model where one is set.
+    FILE has questions with the strings that a right answer contains, as JSON lines or CSV. The
+    index is asked each as by `knotwork ask`: how often is the answer right, short, cited and
+    honest? --compare asks again with other settings, and tests the difference.
+
+    DIR is a data set with passages of its own. Its index is kept in the user's cache folder, so
+    that the next run only asks. --all takes every retriever that works on it; those that need a
+    language model where one is set.
     """
+    if path.is_dir():
+        _refuse_options(path, "a folder", _OF_FILES)
+        _evaluate_retrievers(session, path, options)
+        return
+    _refuse_options(path, "a file of questions", _OF_FOLDERS)
+    from knotwork.cli.answer_evaluation import evaluate_file
+
+    shown = options["show"]
+    if shown is not None:
+        check_choice("value of --show", shown, SHOWN)
+    evaluate_file(
+        session,
+        path,
+        compared=options["compare"],
+        shown=shown or "",
+        limit=options["limit"],
+        budget=options["budget"],
+    )
+
+
+def _refuse_options(path: Path, kind: str, others: Mapping[str, str]) -> None:
+    """Raise ConfigError for an option that was given and does not apply to this kind of path."""
+    context = click.get_current_context()
+    for name, fix in others.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(item.opts[0] for item in context.command.params if item.name == name)
+            raise ConfigError(f"`{option}` does not apply to `{path}`, which is {kind}.", fix=fix)
+
+
+def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]) -> None:
     from knotwork.evaluation.datasets import load_dataset
     from knotwork.evaluation.report import as_json
     from knotwork.evaluation.retrievers import read_retrievers
 
-    names = _all_names(session) if every else read_retrievers(retrievers)
-    dataset = load_dataset(folder, hide_titles=hide_titles, limit=limit)
+    every = options["every"]
+    names = _all_names(session) if every else read_retrievers(options["retrievers"])
+    dataset = load_dataset(folder, hide_titles=options["hide_titles"], limit=options["limit"])
     run = run_evaluation(session, dataset, names, skipping=every)
-    if plot is not None:
+    if options["plot"] is not None:
         from knotwork.cli.plots import draw_means
 
-        draw_means(run, plot)
+        draw_means(run, options["plot"])
     if session.common.json:
         session.terminal.emit(as_json(run))
     else:

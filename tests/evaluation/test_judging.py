@@ -1,0 +1,115 @@
+"""Printed answers are judged: right, right first, cited, short, without noise."""
+
+from dataclasses import replace
+
+import pytest
+
+from knotwork.evaluation.answer_questions import AnswerQuestion
+from knotwork.evaluation.judging import count_words, is_named, judge, printed_sentences
+from knotwork.records import Answer, Citation, Span
+
+QUESTION = AnswerQuestion(
+    "What is the default of deadlock_timeout?",
+    answers=(("one second", "1s"),),
+    documents=("manual/locks.html",),
+    quotes=("Waiting is cheap on a machine that has little else to do.",),
+)
+
+
+def citation(number, document="docs/manual/locks.html"):
+    return Citation(number, document, "", "", "", Span(0, 1), "x", "c", 1.0)
+
+
+def answer(text, *, citations=2, **changes):
+    cited = tuple(citation(number) for number in range(1, citations + 1))
+    return replace(Answer("q", text, answered=True, citations=cited), **changes)
+
+
+def test_a_right_answer_in_the_first_sentence():
+    found = judge(QUESTION, answer("The default is 1s. [1] Locks are fine. [2]"))
+    assert found.answered
+    assert found.right
+    assert found.right_first
+    assert found.cites_gold
+    assert found.noise == (False, True)
+    assert found.words == 9  # the marks are printed, too
+
+
+def test_the_term_in_front_of_a_quoted_sentence_is_printed():
+    question = replace(QUESTION, answers=(("deadlock_timeout",), ("one second",)))
+    assert judge(question, answer("deadlock_timeout: It is one second. [1]")).right_first
+
+
+def test_an_answer_further_down_is_right_but_not_first():
+    found = judge(QUESTION, answer("Locks are fine. [1] The default is one second. [2]"))
+    assert (found.right, found.right_first, found.noise) == (True, False, (True, False))
+
+
+def test_parts_may_be_spread_over_sentences():
+    question = replace(QUESTION, answers=(("red",), ("blue",)))
+    found = judge(question, answer("One is red. [1] Another is blue. [2]"))
+    assert (found.right, found.right_first, found.noise) == (True, False, (False, False))
+
+
+def test_a_sentence_that_overlaps_a_gold_quote_is_no_noise():
+    # 7 of its 10 words are in the quote; the quote has 12.
+    near = "Waiting is cheap on a machine that nobody uses today."
+    far = "Waiting is cheap, they say, when others pay the bill."
+    found = judge(QUESTION, answer(f"{near} [1] {far} [2]"))
+    assert found.noise == (False, True)
+
+
+def test_a_refusal_prints_nothing_that_counts():
+    refused = answer("They do not seem to say. 1s", answered=False)
+    found = judge(QUESTION, refused, ["… the default is 1s …"])
+    assert (found.answered, found.right, found.right_first) == (False, False, False)
+    assert (found.cites_gold, found.noise, found.words) == (False, (), 0.0)
+    assert found.found
+
+
+def test_passages_that_hold_the_answer_are_told_from_others():
+    wrong = answer("Locks are fine. [1]", citations=1)
+    assert judge(QUESTION, wrong, ["nothing here", "one second"]).found
+    assert not judge(QUESTION, wrong, ["nothing here"]).found
+    assert not judge(QUESTION, wrong).found
+
+
+def test_of_a_question_without_an_answer_only_the_refusal_counts():
+    question = replace(QUESTION, answers=())
+    assert judge(question, answer("Locks are fine. [1]")).answered
+    assert not judge(question, answer("", answered=False)).answered
+    assert judge(question, answer("Locks are fine. [1]")).noise == ()
+
+
+def test_without_gold_documents_no_citation_is_judged():
+    assert judge(replace(QUESTION, documents=()), answer("1s [1]")).cites_gold is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "name", "named"),
+    [
+        ("docs/manual/locks.html", "locks.html", True),
+        ("docs/manual/locks.html", "manual/locks.html", True),
+        ("docs/manual/locks.html", "docs/manual/locks.html", True),
+        ("docs/manual/locks.html", "ocks.html", False),
+        ("docs/manual/locks.html", "other/locks.html", False),
+    ],
+)
+def test_a_document_is_named_by_the_end_of_its_uri(uri, name, named):
+    assert is_named(uri, name) is named
+
+
+def test_quoted_sentences_end_with_their_marks():
+    text = "argv[0] is the name. It ends here. [1] 第二句。[2][3] - a [4]"
+    expected = ["argv[0] is the name. It ends here.", "第二句。", "- a"]
+    assert printed_sentences(answer(text, citations=4)) == expected
+
+
+def test_what_a_model_wrote_is_split_into_its_sentences():
+    written = answer("It is 1s [1]. Do not\nchange it. [2]", model="openai:x")
+    assert printed_sentences(written) == ["It is 1s.", "Do not\nchange it."]
+
+
+def test_a_wide_character_counts_half_a_word():
+    assert count_words("The default is 1s.") == 4
+    assert count_words("默认值 1s") == 2.5
