@@ -98,12 +98,25 @@ def test_titles_can_be_hidden(folder):
         ("corpus.jsonl", '{"pid": "a"}', "no text under `text`"),
         ("corpus.jsonl", "", "holds no passage"),
         ("questions.jsonl", '{"qid": "1"}', "no text under `question`"),
+        (
+            "questions.jsonl",
+            '{"question": "Who?", "answers": [["Ada"], ["Grace"]]}',
+            "several required parts",
+        ),
     ],
 )
 def test_a_record_that_does_not_fit_is_named(folder, file, line, message):
     (folder / file).write_text(line, "utf-8")
     with pytest.raises(ConfigError, match=message):
         load_dataset(folder)
+
+
+def test_answers_are_alternatives_also_as_one_part(folder):
+    lines = (
+        '{"question": "Who?", "answers": ["a", 1]}\n{"question": "How?", "answers": [["b", "c"]]}'
+    )
+    (folder / "questions.jsonl").write_text(lines, "utf-8")
+    assert [case.answers for case in load_dataset(folder).cases] == [("a", "1"), ("b", "c")]
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -138,7 +138,7 @@ def _case(record: dict[str, Any], where: str) -> Case:
         question=_field(record, "question", where),
         gold=tuple(map(frozenset, groups)),
         type=str(record.get("type", "")),
-        answers=tuple(map(str, _listed(record, "answers", where))),
+        answers=_alternatives(record, where),
         record=record,
     )
 
@@ -148,6 +148,19 @@ def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise ConfigError(f"{where} has no list under `{name}`.")
     return value
+
+
+def _alternatives(record: dict[str, Any], where: str) -> tuple[str, ...]:
+    """Return the answers, any one of which will do; also from a list of one required part."""
+    given = _listed(record, "answers", where)
+    if len(given) == 1 and isinstance(given[0], list):
+        given = given[0]
+    if any(isinstance(item, list) for item in given):
+        raise ConfigError(
+            f"{where} has several required parts under `answers`, where each counts alone.",
+            fix='Write alternatives, as ["a", "b"]; `knotwork eval FILE` reads required parts.',
+        )
+    return tuple(map(str, given))
 
 
 def _names(group: object, where: str) -> list[str]:
