@@ -17,6 +17,7 @@
     ├── IndexingError          a document cannot be indexed
     │   └── LoadError          a file cannot be read; its reason is the message
     ├── RetrievalError         a retriever cannot work on this index
+    │   ├── FilterError        a filter cannot be read
     │   ├── QuerySyntaxError   a statement of a query language cannot be parsed
     │   ├── QueryRefused       a statement is not supported, or could do more than read
     │   └── QueryTimeout       a statement took longer than it was given
@@ -254,6 +255,14 @@ class RetrievalError(KnotworkError):
 
     code = "retrieval_error"
     http_status = 409
+
+
+class FilterError(RetrievalError):
+    """A filter is not formed as it must be."""
+
+    code = "filter_error"
+    exit_code = 2
+    http_status = 400
 
 
 class QuerySyntaxError(RetrievalError):

@@ -11,6 +11,7 @@ from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.testing.community_contract import CommunityStoreContract
 from knotwork.testing.cypher_contract import CypherContract
+from knotwork.testing.field_contract import FieldStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.homonym_contract import HomonymStoreContract
 from knotwork.testing.property_graph_contract import PropertyGraphContract
@@ -60,6 +61,10 @@ class TestCommunities(CommunityStoreContract):
 
 
 class TestReadings(ReadingStoreContract):
+    pass
+
+
+class TestFields(FieldStoreContract):
     pass
 
 

@@ -391,7 +391,7 @@ def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, qu
     base = sample.open(None)
     source = RecordingReports(base.store)
     model = ScriptedChatModel(with_replies())
-    sources = Sources(base.search, lambda: source, lambda model: source, lambda: None)
+    sources = Sources(base.store, base.search, lambda: source, lambda model: source, lambda: None)
     asker = Asker(base.store, base.settings, model=model)
     *_, last = asker.answer(question, sources, {"mode": mode})
     asker.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from knotwork.indexing.embedding import (
     EMBEDDER_META,
@@ -16,14 +16,17 @@ from knotwork.indexing.embedding import (
 )
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.reranking import Reranker
-from knotwork.records import Answer, Direction, Evidence, GraphPath, Query, Subgraph
+from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE, Part, Parts, fields_of
+from knotwork.records import Answer, Direction, Evidence, Filter, GraphPath, Query, Subgraph
 from knotwork.retrieval.base import Retriever
 
 if TYPE_CHECKING:
     from knotwork.config import Settings
     from knotwork.inference.base import Embedder
     from knotwork.inference.role_models import RoleModels
+    from knotwork.retrieval.filters import FilterSpec
     from knotwork.stores.base import Store
+    from knotwork.stores.fields import FieldInfo
     from knotwork.synthesis.asking import Asker, AskOptions
     from knotwork.synthesis.events import AskEvent
 
@@ -46,7 +49,8 @@ class Asking:
     _asker: Asker | None
     _search_models: RoleModels | None
     _reranker: Reranker | None
-    _retrievers: dict[tuple[str, str, str], Retriever]
+    _whole: Part
+    _parts: Parts
 
     if TYPE_CHECKING:
 
@@ -64,19 +68,34 @@ class Asking:
             return self._reranker
 
     def search(
-        self, question: str, *, retriever: str | None = None, k: int | None = None
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question, best first, each with its reasons.
 
-        ``retriever`` and ``k`` default to the settings. Raises UnknownName for an unknown
-        retriever, RetrievalError when it cannot work on this index, SchemaMismatch when the index
-        holds vectors of another embedder.
+        ``retriever`` and ``k`` default to the settings. ``filters`` restrict the search to
+        documents and pages, as ``"author = 'Ann' and date >= 2023"`` or ``{"author": "Ann"}``;
+        `fields` returns what can be compared. Passages that score less than ``min_score``, on the
+        scale of the retriever, are left out.
+
+        Raises UnknownName for an unknown retriever or field, FilterError for a filter that cannot
+        be read, RetrievalError when the retriever cannot work on this index, SchemaMismatch when
+        the index holds vectors of another embedder.
         """
-        wanted = self.settings.retrieval
-        query = Query(question, wanted.k if k is None else k)
-        chosen, notes = self._retriever(retriever or wanted.retriever)
-        evidence = chosen.retrieve(query)
-        return _with_notes(evidence, notes)
+        scope = self._scope(filters)
+        return self._search(question, scope, retriever=retriever, k=k, min_score=min_score)
+
+    def fields(self) -> list[FieldInfo]:
+        """Return the fields that filters can compare, by name, with their most frequent values.
+
+        Raises RetrievalError if the store cannot filter.
+        """
+        return fields_of(self.store).fields()
 
     def ask(
         self,
@@ -84,15 +103,20 @@ class Asking:
         *,
         retriever: str | None = None,
         k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
         **options: Unpack[AskOptions],
     ) -> Answer:
         """Answer a question from the documents, each statement with its citation.
 
         Without a language model for answers in the settings the answer consists of sentences of
         the documents. When they hold no answer, ``answered`` is False and ``reason`` says why. See
-        `AskOptions` for what a model may do, and `ask_events` for errors.
+        `search` for ``filters`` and ``min_score``, `AskOptions` for what a model may do, and
+        `ask_events` for errors.
         """
-        *_, last = self.ask_events(question, retriever=retriever, k=k, **options)
+        *_, last = self.ask_events(
+            question, retriever=retriever, k=k, filters=filters, min_score=min_score, **options
+        )
         assert last.answer is not None, "the last event has the answer"
         return last.answer
 
@@ -102,6 +126,8 @@ class Asking:
         *,
         retriever: str | None = None,
         k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
         **options: Unpack[AskOptions],
     ) -> Iterator[AskEvent]:
         """Do what `ask` does, and yield every step, the model's words as they come.
@@ -116,13 +142,17 @@ class Asking:
         with self._lock:
             if self._asker is None:
                 self._asker = Asker(self.store, self.settings, model=self._chat_model)
+        scope = self._scope(filters)
         sources = index_sources(
             self.store,
-            search=lambda text: self.search(text, retriever=retriever, k=k),
+            part=scope.part.store if scope.filter else None,
+            search=lambda text: self._search(
+                text, scope, retriever=retriever, k=k, min_score=min_score
+            ),
             embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
             concurrency=self.settings.llm.concurrency,
         )
-        return self._asker.answer(question, sources, options)
+        return _with_notes(self._asker.answer(question, sources, options), scope.notes)
 
     def explore(
         self,
@@ -157,8 +187,42 @@ class Asking:
         ends = (resolve_names(self.store, [name]) for name in (one, other))
         return connect(self.store, *ends, limit=limit)
 
-    def _retriever(self, name: str) -> tuple[Retriever, tuple[str, ...]]:
-        """Return the retriever of this name, with notes on what it lacks."""
+    def _scope(self, filters: FilterSpec | None) -> _Scope:
+        """Return the part of the index that a question is asked of."""
+        from knotwork.retrieval.filters import read_filter
+
+        wanted = read_filter(filters)
+        if wanted is None:
+            return _Scope(self._whole)
+        part = self._parts.get(wanted)
+        nothing = part.store.documents.document_count() == 0
+        notes = (NOTHING_LEFT_NOTE.format(filter=wanted),) if nothing else ()
+        return _Scope(part, wanted, notes)
+
+    def _search(
+        self,
+        text: str,
+        scope: _Scope,
+        *,
+        retriever: str | None,
+        k: int | None,
+        min_score: float | None,
+    ) -> Evidence:
+        wanted = self.settings.retrieval
+        query = Query(text, wanted.k if k is None else k, scope.filter, min_score)
+        chosen, notes = self._retriever(retriever or wanted.retriever, scope.part)
+        found = chosen.retrieve(query)
+        hits = found.hits
+        if min_score is not None:
+            hits = tuple(hit for hit in hits if hit.score >= min_score)
+        notes = (*scope.notes, *found.notes, *notes)
+        return replace(found, query=query, hits=hits, notes=notes)
+
+    def _retriever(self, name: str, part: Part) -> tuple[Retriever, tuple[str, ...]]:
+        """Return the retriever of this name over a part of the index, with notes on what it lacks.
+
+        Retrievers over the whole index are kept, those over a part as long as it is.
+        """
         from knotwork.retrieval.registry import (
             AUTO,
             build_retriever,
@@ -180,19 +244,20 @@ class Asking:
         if into:
             means = "its old vectors" if embedder is not None else "full text and the graph"
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
-        key = (name, resolve_auto(AUTO, self.store), embedder.name if embedder else "")
+        kept = part.retrievers
+        key = (name, resolve_auto(AUTO, part.store), embedder.name if embedder else "")
         with self._lock:
-            if key not in self._retrievers:
-                if len(self._retrievers) >= MOST_RETRIEVERS:
-                    self._retrievers.clear()
-                self._retrievers[key] = build_retriever(
+            if key not in kept:
+                if len(kept) >= MOST_RETRIEVERS:
+                    kept.clear()
+                kept[key] = build_retriever(
                     name,
-                    store=self.store,
+                    store=part.store,
                     embedder=embedder,
                     model=self._keyword_model() if may_ask_model(name) else None,
                     reranker=self.reranker if may_rerank(name) else None,
                 )
-            return self._retrievers[key], notes
+            return kept[key], notes
 
     def _keyword_model(self) -> ChatModel | None:
         """Return the model that retrievers ask, with the calls of this index; None without one."""
@@ -205,5 +270,19 @@ class Asking:
         return self._search_models.open("keyword")
 
 
-def _with_notes(evidence: Evidence, notes: tuple[str, ...]) -> Evidence:
-    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+def _with_notes(events: Iterator[AskEvent], notes: tuple[str, ...]) -> Iterator[AskEvent]:
+    """Yield the steps to an answer, with these notes first among its own."""
+    for event in events:
+        if event.answer is None:
+            yield event
+        else:
+            answer = replace(event.answer, notes=(*notes, *event.answer.notes))
+            yield replace(event, answer=answer)
+
+
+class _Scope(NamedTuple):
+    """What a question is asked of: a part of the index, by which filter, and notes on it."""
+
+    part: Part
+    filter: Filter | None = None
+    notes: tuple[str, ...] = ()

@@ -18,12 +18,12 @@ from knotwork.inference.chat import ChatModel
 from knotwork.inference.registry import AUTO, NO_EMBEDDER, open_embedder
 from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.asking import Asking
+from knotwork.knowledge_base.filtering import Part, Parts
 from knotwork.knowledge_base.graph_import import GraphImporting
 from knotwork.knowledge_base.merging import Merging
 from knotwork.knowledge_base.querying import Querying
 from knotwork.knowledge_base.statistics import Statistics, read_statistics
 from knotwork.records import Document
-from knotwork.retrieval.base import Retriever
 from knotwork.stores.base import LedgerEntry, Store
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         self._reranker = reranker
         self._asker: Asker | None = None
         self._search_models: RoleModels | None = None
-        self._retrievers: dict[tuple[str, str, str], Retriever] = {}
+        self._whole = Part(store)
+        self._parts = Parts(store)
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -170,7 +171,8 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         with self._lock:
             self._embedder, self._has_embedder = embedder, True
             self._embedder_of = embedder.name
-            self._retrievers.clear()
+            self._whole.retrievers.clear()
+            self._parts = Parts(self.store)
 
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]

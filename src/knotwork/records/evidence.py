@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from knotwork.records.documents import Chunk, Span
+from knotwork.records.filters import Filter
 from knotwork.records.paths import GraphPath
 from knotwork.records.queries import QueryResult
 
@@ -16,10 +17,16 @@ LIKELY_RIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question; ``k`` is how many chunks are wanted."""
+    """A question; ``k`` is how many chunks are wanted.
+
+    ``filter`` is what they had to fulfil, and ``min_score`` the score they had to reach. Retrievers
+    need not look at either: they search an index that is filtered already.
+    """
 
     text: str
     k: int = 10
+    filter: Filter | None = None
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

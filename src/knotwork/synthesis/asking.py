@@ -89,8 +89,9 @@ class Asker:
         wanted = read_mode(options.get("mode", AskMode.AUTO))
         models = self._open(options) if options.get("use_llm", True) else None
         notes: list[str] = []
-        asked, question, said = question, *self._understand(question, models, options)
-        mode = self._settle_mode(question, wanted, models, options, notes)
+        store = sources.store
+        asked, question, said = question, *_understand(question, store, models, options)
+        mode = _settle_mode(question, wanted, store, models, options, notes)
         evidence = sources.search(question)
         if options.get("expand", False) and models is not None:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
@@ -109,56 +110,6 @@ class Asker:
         with self._lock:
             if self._models is not None:
                 self._models.close()
-
-    def _understand(
-        self, question: str, models: _Models | None, options: AskOptions
-    ) -> tuple[str, tuple[str, ...]]:
-        """Return a question that stands alone, and notes on what became of it."""
-        if not options.get("turns"):
-            return question, ()
-        from knotwork.synthesis.conversation import index_names, leans, read_turns, understand
-
-        names = index_names(self._store)
-        if not leans(question, names):
-            return question, ()  # and the turns before it need not be read
-        turns = read_turns(options["turns"], names)
-        understood = understand(question, turns, names, model=models.keyword if models else None)
-        notes = [understood.note] if understood.note else []
-        if understood.text != question:
-            notes.append(f"Understood as: {understood.text}")
-        return understood.text, tuple(notes)
-
-    def _settle_mode(
-        self,
-        question: str,
-        wanted: AskMode,
-        models: _Models | None,
-        options: AskOptions,
-        notes: list[str],
-    ) -> AskMode:
-        """Return the mode to answer in; where it is left open, by rules or as the model says.
-
-        Rules choose local only where descriptions by a model give it more than passages have.
-        """
-        if wanted is not AskMode.AUTO:
-            return wanted
-        if options.get("classify", False) and models is not None:
-            from knotwork.synthesis.keywords import classify_question
-
-            try:
-                return classify_question(question, models.keyword)
-            except (ModelError, StoreError) as error:
-                if not options.get("fallback", True):
-                    raise
-                notes.append(f"The mode was chosen by rules: {error}")
-        mode = choose_mode(question)
-        is_richer = (
-            models is not None
-            and mode is AskMode.LOCAL
-            and isinstance(self._store, StoresReadings)
-            and bool(self._store.readings.described())
-        )
-        return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
 
     def _expand(
         self,
@@ -179,7 +130,7 @@ class Asker:
                 raise
             notes.append(f"The search was not expanded: {error}")
             return evidence
-        forms = known_forms(keywords, self._store)
+        forms = known_forms(keywords, sources.store)
         if not forms:
             return evidence
         return add_found(evidence, sources.search(" ".join(forms)), keywords=forms)
@@ -202,13 +153,13 @@ class Asker:
             kept = self._models.notes if self._models else ()
             writer = AnswerWriter(
                 models.answer,
-                store=self._store,
+                store=sources.store,
                 settings=settings,
                 notes=kept,
                 fallback=fallback,
             )
         if mode is AskMode.BASIC:
-            yield from _answer_basically(self._store, settings, evidence, writer, notes)
+            yield from _answer_basically(sources.store, settings, evidence, writer, notes)
             return
         if mode in _FROM_REPORTS:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
@@ -218,7 +169,7 @@ class Asker:
         inquiry = Inquiry(
             question=evidence.query.text,
             mode=mode,
-            store=self._store,
+            store=sources.store,
             settings=settings,
             sources=sources,
             reports=reports,
@@ -270,6 +221,58 @@ def read_mode(name: str) -> AskMode:
     if name not in ASK_MODES:
         raise UnknownName("mode", name, ASK_MODES)
     return AskMode(name)
+
+
+def _understand(
+    question: str, store: Store, models: _Models | None, options: AskOptions
+) -> tuple[str, tuple[str, ...]]:
+    """Return a question that stands alone, and notes on what became of it."""
+    if not options.get("turns"):
+        return question, ()
+    from knotwork.synthesis.conversation import index_names, leans, read_turns, understand
+
+    names = index_names(store)
+    if not leans(question, names):
+        return question, ()  # and the turns before it need not be read
+    turns = read_turns(options["turns"], names)
+    understood = understand(question, turns, names, model=models.keyword if models else None)
+    notes = [understood.note] if understood.note else []
+    if understood.text != question:
+        notes.append(f"Understood as: {understood.text}")
+    return understood.text, tuple(notes)
+
+
+def _settle_mode(
+    question: str,
+    wanted: AskMode,
+    store: Store,
+    models: _Models | None,
+    options: AskOptions,
+    notes: list[str],
+) -> AskMode:
+    """Return the mode to answer in; where it is left open, by rules or as the model says.
+
+    Rules choose local only where descriptions by a model give it more than passages have.
+    """
+    if wanted is not AskMode.AUTO:
+        return wanted
+    if options.get("classify", False) and models is not None:
+        from knotwork.synthesis.keywords import classify_question
+
+        try:
+            return classify_question(question, models.keyword)
+        except (ModelError, StoreError) as error:
+            if not options.get("fallback", True):
+                raise
+            notes.append(f"The mode was chosen by rules: {error}")
+    mode = choose_mode(question)
+    is_richer = (
+        models is not None
+        and mode is AskMode.LOCAL
+        and isinstance(store, StoresReadings)
+        and bool(store.readings.described())
+    )
+    return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
 
 
 def _answer_basically(

@@ -31,12 +31,13 @@ _LEAST_MATERIAL_TOKENS = 200
 class Sources:
     """Where the material of answers comes from.
 
-    ``search`` returns the passages for a text. ``find_reports`` gives the reports as they are;
-    ``write_reports`` brings communities up to date first, and takes the model that may write
-    missing reports, or None; what it spends is counted with the question. ``embedder`` is the
-    index's own.
+    ``store`` is the index, or what a filter leaves of it. ``search`` returns the passages for a
+    text. ``find_reports`` gives the reports as they are; ``write_reports`` brings communities up to
+    date first, and takes the model that may write missing reports, or None; what it spends is
+    counted with the question. ``embedder`` is the index's own.
     """
 
+    store: Store
     search: Callable[[str], Evidence]
     find_reports: Callable[[], ReportSource]
     write_reports: Callable[[CachedChatModel | None], ReportSource]

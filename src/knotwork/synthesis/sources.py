@@ -18,16 +18,25 @@ if TYPE_CHECKING:
 def index_sources(
     store: Store,
     *,
+    part: Store | None = None,
     search: Callable[[str], Evidence],
     embedder: Callable[[], Embedder | None],
     concurrency: int,
 ) -> Sources:
-    """Return the sources of answers from an index; nothing is read or written yet."""
+    """Return the sources of answers from an index; nothing is read or written yet.
+
+    ``part`` is what a filter leaves of it. The reports of a part are those that are there: a model
+    writes none, as a community is of the whole index.
+    """
 
     def write_reports(model: CachedChatModel | None) -> ReportSource:
         # What finds and writes communities is imported only when a question is about the whole.
         from knotwork.synthesis.lazy_reports import open_reports
 
-        return open_reports(store, model, embedder=embedder, concurrency=concurrency)
+        if part is None:
+            return open_reports(store, model, embedder=embedder, concurrency=concurrency)
+        whole = open_reports(store, None, embedder=embedder, concurrency=concurrency)
+        return StoredReports(part, notes=whole.notes)
 
-    return Sources(search, lambda: StoredReports(store), write_reports, embedder)
+    read = store if part is None else part
+    return Sources(read, search, lambda: StoredReports(read), write_reports, embedder)

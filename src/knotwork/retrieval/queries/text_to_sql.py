@@ -16,6 +16,7 @@ from knotwork.retrieval.queries.sql_tables import SqlTables
 from knotwork.retrieval.queries.statements import QueryTarget, Translator
 from knotwork.retrieval.queries.text_translation import ModelTranslator
 from knotwork.stores.base import Store
+from knotwork.stores.filtered import FilteredStore
 from knotwork.stores.tables import TableFile, tables_path
 
 
@@ -48,7 +49,9 @@ class TextToSqlRetriever(StatementRetriever):
         self._rules = RuleTranslator(self._tables, embedder) if self._tables else None
 
     def target(self) -> QueryTarget:
-        """Return the tables. Raises StoreNotFound where there can be none."""
+        """Return the tables. Raises StoreNotFound where there can be none, or under a filter."""
+        if isinstance(self._store, FilteredStore):
+            raise StoreNotFound("Rows of tables cannot be filtered, so no table was queried.")
         if self._tables is None:
             raise StoreNotFound("An index in memory has no tables beside it.")
         return self._tables

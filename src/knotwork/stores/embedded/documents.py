@@ -8,6 +8,7 @@ from typing import Any
 
 from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_id
 from knotwork.stores.embedded.database import Database
+from knotwork.stores.embedded.field_rows import PUT_FIELD, PUT_PAGE, field_rows, page_rows
 from knotwork.stores.embedded.packing import (
     keys_of,
     pack_frames,
@@ -52,6 +53,8 @@ class EmbeddedDocuments:
             self._database.write(_PUT_DOCUMENT, _document_row(key, document))
             self._database.write_many(_PUT_SECTION, map(_section_row, sections))
             self._database.write_many(_PUT_CHUNK, map(_chunk_row, chunks))
+            self._database.write_many(PUT_FIELD, field_rows(key, document.metadata))
+            self._database.write_many(PUT_PAGE, page_rows(key, document))
 
     def remove(self, document_ids: Collection[str]) -> None:
         """Remove documents, sections and chunks."""
@@ -113,8 +116,9 @@ class EmbeddedDocuments:
         return int(count)
 
     def _remove(self, key: int) -> None:
-        for table, column in (("document", "id"), ("section", "document"), ("chunk", "document")):
-            self._database.write(f"DELETE FROM {table} WHERE {column} = ?", (key,))  # noqa: S608
+        self._database.write("DELETE FROM document WHERE id = ?", (key,))
+        for table in ("section", "chunk", "document_field", "document_page"):
+            self._database.write(f"DELETE FROM {table} WHERE document = ?", (key,))  # noqa: S608
 
 
 def section(

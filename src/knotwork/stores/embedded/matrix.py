@@ -17,6 +17,8 @@ _BLOCK_ROWS = 4_096
 _SPARE_SHARE = 0.1
 _SPARE_ROWS = 256
 _DEAD_SHARE = 0.25
+_FEW_SHARE = 0.1
+"""Of the rows, what is faster copied and multiplied than multiplied with all others."""
 
 _Rows = Iterable[tuple[int, bytes]]
 
@@ -70,7 +72,7 @@ class Matrix:
         return Matrix(self.version, self.keys, self.alive & _among(self.keys, keys), self.buffer)
 
     def search(
-        self, query: FloatMatrix, *, k: int, where: Sequence[int] | None
+        self, query: FloatMatrix, *, k: int, where: NDArray[np.int64] | None
     ) -> list[tuple[int, float]]:
         """Return the ``k`` best (key, dot product) pairs, exactly, ties by key.
 
@@ -80,8 +82,10 @@ class Matrix:
         used = len(self.keys)
         keys, alive, rows = self.keys, self.alive, self.buffer[:used]
         if where is not None:
-            chosen = np.flatnonzero(alive & _among(keys, np.array(where, dtype=np.int64)))
-            keys, alive, rows = keys[chosen], alive[chosen], rows[chosen]
+            alive = alive & _among(keys, where)
+            chosen = np.flatnonzero(alive)
+            if len(chosen) < _FEW_SHARE * used:
+                keys, alive, rows = keys[chosen], alive[chosen], rows[chosen]
         count = int(np.count_nonzero(alive))
         if k <= 0 or not count:
             return []

@@ -9,7 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from knotwork.records import Document, Frame, FrameKind, Heading, Page, Span, id_to_int
+from knotwork.stores.id_sets import IdSet
 
 _ID_DIGITS = 16
 _LARGEST_KEY = (1 << 63) - 1
@@ -26,6 +30,13 @@ def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
                 continue
             if 0 <= key <= _LARGEST_KEY:
                 yield identifier, key
+
+
+def key_array(ids: Collection[str]) -> NDArray[np.int64]:
+    """Return the keys of ids as an array; those of an `IdSet` are not copied."""
+    if isinstance(ids, IdSet):
+        return ids.keys
+    return np.fromiter((key for _, key in keys_of(ids)), np.int64)
 
 
 def pack_keys(keys: Iterable[object]) -> str:

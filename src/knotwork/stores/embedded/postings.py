@@ -44,13 +44,20 @@ class Postings:
         self._terms: dict[str, _Term] = {}
         self._held = 0
 
-    def search(self, weights: Weights, k: int) -> list[tuple[int, float]]:
-        """Return the ``k`` best items with their scores, ties by key; use inside `reading`."""
+    def search(
+        self, weights: Weights, k: int, *, among: NDArray[np.int64] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best items with their scores, ties by key; use inside `reading`.
+
+        With ``among`` only items with these keys are ranked.
+        """
         scores = np.zeros(len(self._keys))
         shares = weights.shares(self._lengths)
         for term, idf in zip(weights.terms, weights.idfs, strict=True):
             places, times = self._postings(term)
             scores[places] += gain(idf, times, shares[places])
+        if among is not None:
+            scores[~np.isin(self._keys, among)] = 0.0
         matching = np.count_nonzero(scores)
         least = np.partition(scores, -k)[-k] if matching > k else 0.0
         near = np.flatnonzero((scores >= least) & (scores > 0))

@@ -9,22 +9,27 @@ half a surrogate pair, which SQLite's text may not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import apsw
 
 from knotwork.errors import SchemaMismatch
+from knotwork.stores.embedded.field_rows import fill_fields
 
 APPLICATION_ID = 0x4B4E4F54
 """``KNOT``: marks a SQLite file as an index of Knotwork."""
 
 
 class Migration(NamedTuple):
-    """A named step to the schema of today; never changed once released."""
+    """A named step to the schema of today; never changed once released.
+
+    ``fill`` writes what SQL alone cannot derive from the rows that are there.
+    """
 
     name: str
     statements: str
+    fill: Callable[[apsw.Connection], None] | None = None
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -198,6 +203,22 @@ MIGRATIONS: tuple[Migration, ...] = (
         "0008-frames",
         "ALTER TABLE chunk ADD COLUMN frames BLOB NOT NULL DEFAULT x'';",
     ),
+    Migration(
+        "0009-fields",
+        """
+        CREATE TABLE document_field (
+            name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
+            PRIMARY KEY (name, text, document)
+        ) WITHOUT ROWID;
+        CREATE INDEX document_field_by_document ON document_field (document);
+        CREATE TABLE document_page (
+            label TEXT NOT NULL, document INTEGER NOT NULL, start INTEGER NOT NULL,
+            "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
+        ) WITHOUT ROWID;
+        CREATE INDEX document_page_by_document ON document_page (document);
+        """,
+        fill_fields,
+    ),
 )
 
 
@@ -212,6 +233,8 @@ def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
             )
             if migration.name not in _recorded(connection):
                 connection.execute(migration.statements)
+                if migration.fill is not None:
+                    migration.fill(connection)
                 connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
                 connection.pragma("application_id", APPLICATION_ID)
                 applied.append(migration.name)

@@ -14,6 +14,7 @@ from knotwork.stores.base import Capability
 from knotwork.stores.embedded.communities import EmbeddedCommunities
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.documents import EmbeddedDocuments
+from knotwork.stores.embedded.fields import EmbeddedFields
 from knotwork.stores.embedded.graph import EmbeddedGraph
 from knotwork.stores.embedded.homonyms import EmbeddedHomonyms
 from knotwork.stores.embedded.integrity import find_faults
@@ -54,6 +55,7 @@ class EmbeddedStore:
         self.resolutions = EmbeddedResolutions(database)
         self.homonyms = EmbeddedHomonyms(database)
         self.property_graphs = EmbeddedPropertyGraphs(database)
+        self.fields = EmbeddedFields(database)
 
     @classmethod
     def open(

@@ -19,7 +19,7 @@ from knotwork.records import id_to_int, int_to_id
 from knotwork.stores.base import IntMatrix, Scored
 from knotwork.stores.embedded.bm25 import Weights
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.packing import keys_of, pack_keys
+from knotwork.stores.embedded.packing import key_array, keys_of, pack_keys
 from knotwork.stores.embedded.postings import Postings
 from knotwork.stores.embedded.term_counts import count_terms, pack_terms
 from knotwork.stores.scoring import best
@@ -102,11 +102,15 @@ class EmbeddedTexts:
             if totals is None or not frequencies:
                 return []
             weights = Weights.of(frequencies, items=totals.items, tokens=totals.tokens)
-            if where is None:
-                postings = self._shared_postings()
-                found = postings.search(weights, k) if postings else self._search_rarest(weights, k)
+            among = None if where is None else key_array(where)
+            if among is not None and len(among) <= _MOST_SCORED_AMONG:
+                found = self._score(weights, among.tolist(), k)
+            elif postings := self._shared_postings():
+                found = postings.search(weights, k, among=among)
+            elif among is None:
+                found = self._search_rarest(weights, k)
             else:
-                found = self._search_among(weights, k, [key for _, key in keys_of(where)])
+                found = self._match(weights.terms, k, among=among.tolist())
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
@@ -164,13 +168,6 @@ class EmbeddedTexts:
                 return self._score(weights, near, k)
             number = weights.enough(least, at_least=number + 1, most_near=_MOST_SCORED)
         return self._match(weights.terms, k)
-
-    def _search_among(
-        self, weights: Weights, k: int, keys: Sequence[int]
-    ) -> list[tuple[int, float]]:
-        if len(keys) <= _MOST_SCORED_AMONG:
-            return self._score(weights, keys, k)
-        return self._match(weights.terms, k, among=keys)
 
     def _match(
         self, asked: Sequence[str], k: int, *, among: Sequence[int] | None = None

@@ -13,7 +13,7 @@ from knotwork.records import id_to_int, int_to_id
 from knotwork.stores.base import FloatMatrix, Scored
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.matrix import Matrix, Places
-from knotwork.stores.embedded.packing import keys_of, pack_keys
+from knotwork.stores.embedded.packing import key_array, keys_of, pack_keys
 from knotwork.stores.embedded.texts import check_name
 from knotwork.stores.scoring import as_query, as_rows, refuse_matrices, stored_type
 
@@ -170,7 +170,7 @@ class EmbeddedVectors:
             if table.matrices:
                 raise refuse_matrices(self._name)
             query = as_query(vector, table.dimension)
-            among = None if where is None else [key for _, key in keys_of(where)]
+            among = None if where is None else key_array(where)
             if self._database.writing:
                 with self._following:  # what is not committed yet stays out of the shared matrix
                     found = self._follow(table).search(query, k=k, where=among)

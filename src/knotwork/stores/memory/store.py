@@ -11,6 +11,7 @@ from knotwork.stores.base import Capability
 from knotwork.stores.memory.communities import MemoryCommunities
 from knotwork.stores.memory.cypher import MemoryCypher
 from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
+from knotwork.stores.memory.fields import MemoryFields
 from knotwork.stores.memory.graph import MemoryGraph
 from knotwork.stores.memory.homonyms import MemoryHomonyms
 from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
@@ -45,6 +46,7 @@ class MemoryStore:
         self.resolutions = MemoryResolutions(access)
         self.homonyms = MemoryHomonyms(access)
         self.property_graphs = MemoryPropertyGraphs(access)
+        self.fields = MemoryFields(access)
         self.cypher = MemoryCypher(self).run
 
     def texts(self, name: str) -> MemoryTexts:

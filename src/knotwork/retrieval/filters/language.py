@@ -1,0 +1,203 @@
+"""The filter language of the command line, as in ``author = 'Ann' and date >= 2023``.
+
+    filter     = all { "or" all }
+    all        = one { "and" one }
+    one        = "not" one | "(" filter ")" | condition
+    condition  = field comparison value
+               | field ["not"] "in" "(" value { "," value } ")"
+               | field ["not"] "contains" value
+               | field "is" ["not"] ("set" | "null")
+    comparison = "=" | "==" | ":" | "!=" | "<>" | "<" | "<=" | ">" | ">="
+
+Words of the language may be in any case. A field or a value is a word, or a text in single or
+double quotes, in which a quote is written twice; words that follow each other are one value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from knotwork.errors import FilterError
+from knotwork.records import AllOf, AnyOf, Comparison, Condition, Filter, Not
+
+EXAMPLE = "author = 'Ann' and date >= 2023"
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    |(?P<sign>==|!=|<>|<=|>=|[=<>:]|≤|≥|≠|＝|：)
+    |(?P<mark>[(),])
+    |(?P<word>[^\s=<>!(),'":≤≥≠＝：](?:[^\s=<>!(),"≤≥≠＝：]|!(?!=))*)
+    )""",
+    re.VERBOSE,
+)
+_SIGNS = {
+    "=": Comparison.EQUAL,
+    "==": Comparison.EQUAL,
+    ":": Comparison.EQUAL,
+    "＝": Comparison.EQUAL,
+    "：": Comparison.EQUAL,
+    "<": Comparison.LESS,
+    "<=": Comparison.AT_MOST,
+    "≤": Comparison.AT_MOST,
+    ">": Comparison.MORE,
+    ">=": Comparison.AT_LEAST,
+    "≥": Comparison.AT_LEAST,
+}
+_UNEQUAL = frozenset({"!=", "<>", "≠"})
+_JOINING = frozenset({"and", "or"})
+_MOST_CHARACTERS = 10_000
+_DEEPEST = 50
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+def parse_filter(text: str) -> Filter:
+    """Return the filter that a text writes. Raises FilterError with the place of a mistake."""
+    if len(text) > _MOST_CHARACTERS:
+        raise FilterError(
+            f"The filter has {len(text):,} characters.", fix="Write at most 10,000 characters."
+        )
+    parser = _Parser(text)
+    found = parser.filter(0)
+    if parser.rest is not None:
+        raise parser.expected("`and`, `or` or the end")
+    return found
+
+
+class _Parser:
+    """Reads the tokens of one filter from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._split())
+        self._place = 0
+
+    @property
+    def rest(self) -> _Token | None:
+        """The next token; None at the end."""
+        return self._tokens[self._place] if self._place < len(self._tokens) else None
+
+    def expected(self, what: str) -> FilterError:
+        """Return the error that something else stands at this place."""
+        token = self.rest
+        found = f"`{token.text}` at character {token.start + 1}" if token else "the end"
+        return self._error(f"expected {what}, found {found}")
+
+    def filter(self, depth: int) -> Filter:
+        parts = [self._all(depth)]
+        while self._take("or"):
+            parts.append(self._all(depth))
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+    def _all(self, depth: int) -> Filter:
+        parts = [self._one(depth)]
+        while self._take("and"):
+            parts.append(self._one(depth))
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+    def _one(self, depth: int) -> Filter:
+        if depth > _DEEPEST:
+            raise self._error(f"it is nested more than {_DEEPEST} deep")
+        if self._take("not"):
+            return Not(self._one(depth + 1))
+        if self._take("("):
+            found = self.filter(depth + 1)
+            if not self._take(")"):
+                raise self.expected("`)`")
+            return found
+        return self._condition()
+
+    def _condition(self) -> Filter:
+        name = self.rest
+        if name is None or name.kind not in {"word", "quoted"}:
+            raise self.expected("the name of a field")
+        self._place += 1
+        field = _unquote(name)
+        if self._take("is"):
+            return self._presence(field)
+        is_negated = self._take("not")
+        if self._take("in"):
+            found: Filter = Condition(field, Comparison.EQUAL, self._list())
+        elif self._take("contains"):
+            found = Condition(field, Comparison.CONTAINS, (self._value(),))
+        else:
+            sign = self.rest
+            if is_negated or sign is None or sign.kind != "sign":
+                raise self.expected("`=`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `contains` or `is`")
+            self._place += 1
+            is_negated = sign.text in _UNEQUAL
+            comparison = _SIGNS.get(sign.text, Comparison.EQUAL)
+            found = Condition(field, comparison, (self._value(),))
+        return Not(found) if is_negated else found
+
+    def _presence(self, field: str) -> Filter:
+        is_negated = self._take("not")
+        if self._take("null"):
+            is_negated = not is_negated
+        elif not self._take("set"):
+            raise self.expected("`set`, `not set`, `null` or `not null`")
+        found = Condition(field, Comparison.PRESENT)
+        return Not(found) if is_negated else found
+
+    def _list(self) -> tuple[str, ...]:
+        if not self._take("("):
+            raise self.expected("`(` and a list of values")
+        values = [self._value()]
+        while self._take(","):
+            values.append(self._value())
+        if not self._take(")"):
+            raise self.expected("`,` or `)`")
+        return tuple(values)
+
+    def _value(self) -> str:
+        token = self.rest
+        if token is None or token.kind not in {"word", "quoted"}:
+            raise self.expected("a value")
+        self._place += 1
+        if token.kind == "quoted":
+            return _unquote(token)
+        end = token.start + len(token.text)
+        while (word := self.rest) and word.kind == "word" and word.text.casefold() not in _JOINING:
+            self._place += 1
+            end = word.start + len(word.text)
+        return self._text[token.start : end]
+
+    def _take(self, word: str) -> bool:
+        token = self.rest
+        if token is None or token.kind == "quoted" or token.text.casefold() != word:
+            return False
+        self._place += 1
+        return True
+
+    def _split(self) -> Iterator[_Token]:
+        end = len(self._text.rstrip())
+        place = 0
+        while place < end:
+            match = _TOKEN.match(self._text, place)
+            if match is None:
+                place += len(self._text[place:]) - len(self._text[place:].lstrip())
+                raise self._error(f"unexpected `{self._text[place]}` at character {place + 1}")
+            kind = match.lastgroup or ""
+            yield _Token(kind, match[kind], match.start(kind))
+            place = match.end()
+
+    def _error(self, reason: str) -> FilterError:
+        shown = self._text if len(self._text) <= 200 else self._text[:200] + "…"
+        return FilterError(
+            f"The filter `{shown}` cannot be read: {reason}.",
+            fix=f"Write it as in: {EXAMPLE}",
+        )
+
+
+def _unquote(token: _Token) -> str:
+    if token.kind != "quoted":
+        return token.text
+    quote = token.text[0]
+    return token.text[1:-1].replace(quote * 2, quote)

@@ -1,0 +1,257 @@
+"""The knowledge graph as the passages that a filter leaves state it.
+
+An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Names,
+types, weights and counts are those of the whole index.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TypeVar
+
+from knotwork.records import (
+    Direction,
+    Edge,
+    EdgeType,
+    Entity,
+    GraphSchema,
+    Label,
+    Mention,
+    Node,
+    Relation,
+    Subgraph,
+)
+from knotwork.stores.base import GraphStore, Scored
+from knotwork.stores.fields import Selection
+from knotwork.stores.filtered.documents import refuse_to_write
+from knotwork.stores.id_sets import IdSet
+from knotwork.stores.relations import LinksRelations, ReadsRelations
+from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
+
+T = TypeVar("T")
+_EdgeKey = tuple[str, str, str, str]
+
+_GROWTH = 4
+_SCANNED_EDGES = 10_000
+_ALL_CHUNKS = (1 << 63) - 1
+
+
+class FilteredGraph:
+    """The `GraphStore` of a filtered index, which also reads relations by chunk."""
+
+    upsert = refuse_to_write
+    remove_chunks = refuse_to_write
+
+    def __init__(
+        self, graph: GraphStore, selection: Selection, *, mentioned: Callable[[], IdSet]
+    ) -> None:
+        self._graph = graph
+        self._selection = selection
+        self._find_mentioned = mentioned
+
+    @cached_property
+    def allowed_entities(self) -> IdSet:
+        """The ids of the entities that an allowed chunk mentions."""
+        return self._find_mentioned()
+
+    def entities(self, ids: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these ids."""
+        return self._graph.entities([i for i in ids if i in self.allowed_entities])
+
+    def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
+        """Return the entities with these normal forms, by normal form."""
+        found = self._graph.lookup(normal_forms)
+        return {form: e for form, e in found.items() if e.id in self.allowed_entities}
+
+    def entity_count(self) -> int:
+        """Return the number of entities."""
+        return len(self.allowed_entities)
+
+    def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
+        """Return each allowed chunk's mentions, ordered by entity id."""
+        return self._graph.mentions(self._allowed(chunk_ids))
+
+    def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
+        """Return each allowed chunk's relations; none if the store cannot read them."""
+        if not isinstance(self._graph, ReadsRelations):
+            return {}
+        return self._graph.relations(self._allowed(chunk_ids))
+
+    def about(
+        self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
+    ) -> dict[str, list[Scored]]:
+        """Return, for each entity, the ``fan`` allowed chunks most about it."""
+        return _read_until_enough(
+            entity_ids,
+            lambda ids, asked: self._graph.about(ids, fan=asked, minimum=minimum),
+            keep=lambda found: [item for item in found if item.id in self._selection.chunks],
+            end=lambda _, item: item.id,
+            most=fan,
+        )
+
+    def nodes(self, ids: Collection[str]) -> dict[str, Node]:
+        """Return nodes of any label."""
+        return {key: n for key, n in self._graph.nodes(ids).items() if self._has(n)}
+
+    def find(
+        self, *, label: str | None = None, name: str | None = None, limit: int = 100
+    ) -> list[Node]:
+        """Return nodes by label and/or exact name, ordered by id."""
+        asked = limit
+        while True:
+            found = self._graph.find(label=label, name=name, limit=asked)
+            kept = [node for node in found if self._has(node)]
+            if len(kept) >= limit or len(found) < asked:
+                return kept[: max(limit, 0)]
+            asked *= _GROWTH
+
+    def neighbours(
+        self,
+        ids: Collection[str],
+        *,
+        direction: Direction = "both",
+        types: Collection[str] | None = None,
+        fan: int | None = None,
+    ) -> dict[str, list[Edge]]:
+        """Return each node's edges that an allowed chunk states, strongest first."""
+
+        def read(asked_of: Collection[str], asked: int | None) -> dict[str, list[Edge]]:
+            return self._graph.neighbours(asked_of, direction=direction, types=types, fan=asked)
+
+        if fan is None:
+            found = {key: self._stated(edges) for key, edges in read(ids, None).items()}
+            return {key: edges for key, edges in found.items() if edges}
+        return _read_until_enough(ids, read, keep=self._stated, end=_other_end, most=fan)
+
+    def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
+        """Scan all edges that an allowed chunk states, with these chunks."""
+        scanned = iter(self._graph.edges(types=types))
+        while batch := list(islice(scanned, _SCANNED_EDGES)):
+            yield from self._stated(batch, shown=sys.maxsize)
+
+    def explore(
+        self,
+        seeds: Sequence[str],
+        *,
+        direction: Direction = "both",
+        depth: int = 2,
+        fan: int = 8,
+        limit: int = 50,
+        types: Collection[str] | None = None,
+    ) -> Subgraph:
+        """Walk breadth first from ``seeds`` over edges that an allowed chunk states."""
+        followed = EXPLORED_TYPES if types is None else types
+        edges: dict[tuple[str, str, str, str], Edge] = {}
+
+        def adjacent(keys: Sequence[str]) -> Iterator[list[Link[str]]]:
+            found = self.neighbours(keys, direction=direction, types=followed, fan=fan)
+            for key in keys:
+                edges.update({_key(edge): edge for edge in found.get(key, ())})
+                yield [_as_link(key, edge) for edge in found.get(key, ())]
+
+        known = self.nodes(seeds)
+        reached = walk(adjacent, [s for s in seeds if s in known], depth=depth, limit=limit)
+        known |= self.nodes([key for key in reached.nodes if key not in known])
+        return Subgraph(
+            tuple(known[key] for key in reached.nodes),
+            tuple(
+                edges[link.source, link.target, link.type, link.relation] for link in reached.links
+            ),
+        )
+
+    def schema(self) -> GraphSchema:
+        """Return the labels, types and relations of the whole index, with its counts."""
+        return self._graph.schema()
+
+    def _allowed(self, chunk_ids: Collection[str]) -> list[str]:
+        return [i for i in chunk_ids if i in self._selection.chunks]
+
+    def _has(self, node: Node) -> bool:
+        if node.label == Label.ENTITY:
+            return node.id in self.allowed_entities
+        if node.label == Label.CHUNK:
+            return node.id in self._selection.chunks
+        document = node.id if node.label == Label.DOCUMENT else node.properties["document"]
+        return document in self._selection.documents
+
+    def _stated(self, edges: Sequence[Edge], *, shown: int = EDGE_CHUNKS) -> list[Edge]:
+        """Return the edges that an allowed chunk states, or whose ends it leaves, in order."""
+        chunks = self._selection.chunks
+        above = self.nodes([e.source for e in edges if e.type == EdgeType.HAS_SECTION])
+        unseen = [e for e in edges if e.type == EdgeType.RELATES and not self._allowed(e.chunks)]
+        cut = [edge for edge in unseen if len(edge.chunks) >= EDGE_CHUNKS]
+        support = dict(zip(map(_key, cut), self._read_support(cut), strict=True)) if cut else {}
+        kept: list[Edge] = []
+        for edge in edges:
+            if edge.type == EdgeType.HAS_SECTION:
+                exists = edge.source in above
+            elif edge.type == EdgeType.HAS_CHUNK:
+                exists = edge.target in chunks
+            elif edge.type in (EdgeType.NEXT, EdgeType.HAS_CHILD):
+                exists = edge.source in chunks and edge.target in chunks
+            else:
+                stated = self._allowed(support.get(_key(edge), edge.chunks))
+                exists = bool(stated)
+                edge = replace(edge, chunks=tuple(stated[:shown]))  # noqa: PLW2901
+            if exists:
+                kept.append(edge)
+        return kept
+
+    def _read_support(self, edges: Sequence[Edge]) -> list[tuple[str, ...]]:
+        """Return all chunks that state each relation."""
+        if isinstance(self._graph, LinksRelations):
+            keys = [(edge.source, edge.relation, edge.target) for edge in edges]
+            return self._graph.relation_chunks(keys, limit=_ALL_CHUNKS)
+        return [self._support.get(_key(edge), ()) for edge in edges]
+
+    @cached_property
+    def _support(self) -> dict[_EdgeKey, tuple[str, ...]]:
+        scanned = self._graph.edges(types=[EdgeType.RELATES])
+        return {_key(edge): edge.chunks for edge in scanned if len(edge.chunks) > EDGE_CHUNKS}
+
+
+def _key(edge: Edge) -> _EdgeKey:
+    return edge.source, edge.target, edge.type, edge.relation
+
+
+def _other_end(of: str, edge: Edge) -> str:
+    return edge.target if edge.source == of else edge.source
+
+
+def _as_link(seen_from: str, edge: Edge) -> Link[str]:
+    other = _other_end(seen_from, edge)
+    return Link(-edge.weight, other, edge.type, edge.relation, edge.source, edge.target)
+
+
+def _read_until_enough(
+    ids: Collection[str],
+    read: Callable[[Collection[str], int], Mapping[str, Sequence[T]]],
+    *,
+    keep: Callable[[Sequence[T]], list[T]],
+    end: Callable[[str, T], str],
+    most: int,
+) -> dict[str, list[T]]:
+    """Return the items of each id to its first ``most`` ends, of those that ``keep`` leaves.
+
+    ``read`` returns the items to so many ends; it is asked for more as long as too few are kept.
+    """
+    result: dict[str, list[T]] = {}
+    waiting, asked = list(dict.fromkeys(ids)), most
+    while waiting and most > 0:
+        found = read(waiting, asked)
+        short = []
+        for key in waiting:
+            items = found.get(key, ())
+            kept = keep(items)
+            ends = dict.fromkeys(end(key, item) for item in kept)
+            if len(ends) < most and len({end(key, item) for item in items}) >= asked:
+                short.append(key)
+            elif kept:
+                chosen = set(list(ends)[:most])
+                result[key] = [item for item in kept if end(key, item) in chosen]
+        waiting, asked = short, asked * _GROWTH
+    return {key: result[key] for key in ids if key in result}

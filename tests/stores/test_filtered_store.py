@@ -1,0 +1,266 @@
+"""A filtered store holds what a fresh store of the allowed documents would hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knotwork.errors import StoreReadOnly
+from knotwork.records import (
+    AllOf,
+    AnyOf,
+    Description,
+    EntitySummary,
+    Not,
+    content_id,
+    entity_id,
+)
+from knotwork.stores.base import Store
+from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.filtered import FilteredStore
+from knotwork.stores.memory import MemoryStore
+from knotwork.testing.community_contract import sample_community, sample_report
+from knotwork.testing.field_contract import put_document, where
+from knotwork.testing.reading_contract import sample_reading
+from knotwork.testing.samples import sample_mention, sample_relation
+
+NAMES = ["Ada", "Bob", "Cy", "Dee", "Hub", "北京"]
+VALUES = ["x", "X y", "2", "10", "2021", "2021-05-03", "3 May 2021", "x, 10", "北京"]
+FIELDS = ["author", "tags", "date", "year", "title", "path", "page", "language"]
+
+values = st.sampled_from(VALUES)
+conditions = st.one_of(
+    st.builds(
+        where,
+        st.sampled_from(FIELDS),
+        st.sampled_from(["=", "<", "<=", ">", ">=", "contains"]),
+        values,
+    ),
+    st.builds(lambda field: where(field, "is set"), st.sampled_from(FIELDS)),
+    st.builds(
+        lambda field, many: where(field, "=", *many),
+        st.sampled_from(FIELDS),
+        st.lists(values, min_size=1, max_size=3),
+    ),
+)
+filters = st.recursive(
+    conditions,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: AllOf(tuple(parts))),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: AnyOf(tuple(parts))),
+    ),
+    max_leaves=5,
+)
+
+
+@st.composite
+def sources(draw):
+    """Return what is needed to put a document, and its mentions and relations by chunk."""
+    keys = st.sampled_from(["author", "tags", "date", "year", "tag", "Keywords"])
+    count = draw(st.integers(1, 3))
+    return {
+        "metadata": draw(st.dictionaries(keys, values, max_size=3)),
+        "title": draw(st.sampled_from(["", *VALUES])),
+        "pages": draw(st.sampled_from([(), ("1",), ("i", "2", "10")])),
+        "chunks": count,
+        "names": [
+            draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+            for _ in range(count)
+        ],
+    }
+
+
+def put(store, uri, source) -> None:
+    given = {key: value for key, value in source.items() if key != "names"}
+    chunks = put_document(store, uri, **given)
+    store.texts("chunk").add((chunk, "fox dog") for chunk in chunks)
+    for chunk, names in zip(chunks, source["names"], strict=False):
+        store.graph.upsert(
+            mentions=[
+                sample_mention(chunk, name, about=1 / (n + 1)) for n, name in enumerate(names)
+            ],
+            relations=[
+                sample_relation(chunk, one.lower(), "knows", other.lower())
+                for one, other in pairwise(names)
+            ],
+        )
+
+
+def always_there(store) -> None:
+    """Put a document that has every field, so that any filter may name it."""
+    metadata = dict.fromkeys(["author", "tags", "year"], "none") | {"date": "1999"}
+    put_document(store, "all/fields", metadata, title="none", pages=("none",))
+
+
+@contextmanager
+def opened(kind) -> Iterator[Store]:
+    if kind == "memory":
+        yield MemoryStore()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        store = EmbeddedStore.open(Path(folder) / "store.knot", create=True)
+        yield store
+        store.close()
+
+
+def shown(store) -> dict[str, object]:
+    """Return all that a store holds of documents and their graph, but for numbers."""
+    graph = store.graph
+    documents = store.documents.document_ids()
+    chunks = {i: store.documents.chunk_ids(i) for i in documents}
+    every = [i for ids in chunks.values() for i in ids]
+    entities = [entity_id(name.lower()) for name in NAMES]
+    around = graph.neighbours([*documents, *every, *entities])
+    return {
+        "documents": documents,
+        "chunks": chunks,
+        "entities": set(graph.entities(entities)),
+        "forms": set(graph.lookup([name.lower() for name in NAMES])),
+        "mentions": graph.mentions(every),
+        "relations": graph.relations(every),
+        "about": {fan: graph.about(entities, fan=fan) for fan in (1, 2, 50)},
+        "nodes": [node.id for node in graph.find(limit=1_000)],
+        "edges": [(e.type, e.source, e.target, e.relation, e.chunks) for e in graph.edges()],
+        "around": {
+            key: {(e.type, e.source, e.target, e.relation, e.chunks) for e in edges}
+            for key, edges in around.items()
+        },
+        "found": {item.id for item in store.texts("chunk").search("fox", k=1_000)},
+    }
+
+
+@pytest.mark.parametrize("kind", ["memory", "embedded"])
+@settings(deadline=None, max_examples=30)
+@given(given_sources=st.lists(sources(), max_size=5), wanted=filters)
+def test_it_equals_a_fresh_store_of_what_is_allowed(kind, given_sources, wanted) -> None:
+    by_uri = {f"f/{n}": source for n, source in enumerate(given_sources)}
+    oracle = MemoryStore()
+    always_there(oracle)
+    for uri, source in by_uri.items():
+        put(oracle, uri, source)
+    expected = oracle.fields.select(wanted)
+    with opened(kind) as store, opened(kind) as fresh:
+        always_there(store)
+        for uri, source in by_uri.items():
+            put(store, uri, source)
+        selection = store.fields.select(wanted)
+        assert (set(selection.documents), set(selection.chunks)) == (
+            set(expected.documents),
+            set(expected.chunks),
+        )
+        left = FilteredStore(store, store.fields, selection)
+        whole = {
+            d
+            for d in selection.documents
+            if len(left.documents.chunk_ids(d)) == len(store.documents.chunk_ids(d))
+        }
+        if whole != set(selection.documents):
+            return  # a fresh store cannot hold a part of a document
+        for uri in ("all/fields", *by_uri):
+            if content_id("document", uri) in selection.documents:
+                if uri in by_uri:
+                    put(fresh, uri, by_uri[uri])
+                else:
+                    always_there(fresh)
+        assert shown(left) == shown(fresh)
+
+
+@pytest.fixture(params=["memory", "embedded"])
+def store(request):
+    with opened(request.param) as made:
+        yield made
+
+
+def select(store, condition) -> FilteredStore:
+    return FilteredStore(store, store.fields, store.fields.select(condition))
+
+
+def test_a_relation_is_found_behind_many_excluded_ones(store) -> None:
+    excluded = put_document(store, "a", {"n": "1"}, chunks=40)
+    (allowed,) = put_document(store, "b", {"n": "2"})
+    for number, chunk in enumerate(excluded):
+        names = ["hub", f"other {number}", "end"]
+        store.graph.upsert(
+            mentions=[sample_mention(chunk, name, about=1.0) for name in names],
+            relations=[
+                sample_relation(chunk, "hub", "knows", f"other {number}", weight=9),
+                sample_relation(chunk, "hub", "meets", "end"),
+            ],
+        )
+    store.graph.upsert(
+        mentions=[sample_mention(allowed, name, about=0.1) for name in ("hub", "end")],
+        relations=[sample_relation(allowed, "hub", "meets", "end")],
+    )
+    left = select(store, where("n", "=", "2"))
+    (relates,) = left.graph.neighbours([entity_id("hub")], types=["RELATES"], fan=1)[
+        entity_id("hub")
+    ]
+    assert (relates.relation, relates.chunks) == ("meets", (allowed,))
+    assert [item.id for item in left.graph.about([entity_id("hub")], fan=3)[entity_id("hub")]] == [
+        allowed
+    ]
+    walked = left.graph.explore([entity_id("hub")])
+    assert {node.name for node in walked.nodes} == {"hub", "end"}
+
+
+def test_reports_and_summaries_of_excluded_passages_are_not_shown(store) -> None:
+    (a,), (b,), (c,) = (put_document(store, uri, {"n": uri}) for uri in "abc")
+    for chunk, names in ((a, ["ada", "bob"]), (b, ["bob", "cy"]), (c, ["cy"])):
+        store.graph.upsert(mentions=[sample_mention(chunk, name) for name in names])
+    mixed = sample_community("mixed", of="ada bob cy", chunks=(a, b, c))
+    alone = sample_community("alone", of="cy", chunks=(c,), level=1, parent="mixed")
+    store.communities.replace([mixed, alone])
+    store.communities.put_reports([sample_report(mixed, a, c), sample_report(alone, c)])
+    store.texts("report").add([(mixed.id, "fox"), (alone.id, "fox")])
+    store.readings.put(
+        [sample_reading(chunk) for chunk in (b, c)],
+        [
+            Description(b, "cy", "Cy, as b has it"),
+            Description(c, "cy", "Cy, as c has it"),
+        ],
+    )
+    store.readings.put_summaries([EntitySummary(entity_id("cy"), "Cy", "model", "key")])
+
+    left = select(store, where("n", "=", "c"))
+    held = left.communities
+    assert list(held.reports([mixed.id, alone.id])) == [alone.id]
+    assert [item.id for item in left.texts("report").search("fox", k=9)] == [alone.id]
+    assert held.communities([mixed.id])[mixed.id].chunk_ids == (c,)
+    assert held.communities([mixed.id])[mixed.id].entity_ids == (entity_id("cy"),)
+    assert held.levels() == [[mixed.id], [alone.id]]
+    told = left.readings.descriptions([entity_id("cy")])[entity_id("cy")]
+    assert [description.chunk_id for description in told] == [c]
+    assert left.readings.summaries([entity_id("cy")]) == {}
+    both = select(store, where("n", "=", "b", "c"))
+    assert list(both.readings.summaries([entity_id("cy")])) == [entity_id("cy")]
+    assert select(store, where("n", "=", "a")).communities.reports([mixed.id, alone.id]) == {}
+
+
+def test_its_own_graph_answers_statements(store) -> None:
+    for uri in "ab":
+        (chunk,) = put_document(store, uri, {"n": uri})
+        store.graph.upsert(mentions=[sample_mention(chunk, name) for name in (f"only {uri}", "x")])
+    left = select(store, where("n", "=", "b"))
+    rows = left.cypher("MATCH (e:Entity) RETURN e.name ORDER BY e.name").rows
+    assert rows == (("only b",), ("x",))
+    assert left.cypher("MATCH (d:Document) RETURN d.uri").rows == (("b",),)
+
+
+def test_it_cannot_be_written_to(store) -> None:
+    put_document(store, "a", {"n": "1"})
+    left = select(store, where("n", "=", "1"))
+    with pytest.raises(StoreReadOnly):
+        left.transaction()
+    with pytest.raises(StoreReadOnly):
+        left.remove_documents([])
+    with pytest.raises(StoreReadOnly):
+        left.texts("chunk").add([("a", "b")])
+    assert isinstance(left, Store)
