@@ -5,7 +5,7 @@ from haystack import Pipeline
 from haystack.components.builders import PromptBuilder
 
 from knotwork.adapters.haystack import KnotworkRetriever
-from knotwork.errors import StoreNotFound
+from knotwork.errors import FilterError, StoreNotFound
 
 QUESTION = "Who approves trips abroad?"
 TEMPLATE = "{% for d in documents %}{{ d.meta.document }}: {{ d.content }}\n{% endfor %}{{ query }}"
@@ -59,3 +59,30 @@ def test_it_opens_again_after_it_was_closed(component):
 def test_an_index_that_is_not_there_is_told(tmp_path):
     with pytest.raises(StoreNotFound):
         KnotworkRetriever(str(tmp_path / "none.knot")).run(QUESTION)
+
+
+def test_filters_of_haystack_and_our_own_are_kept(component):
+    own = component.run(QUESTION, top_k=30, filters={"path": "sample/en", "format": {"ne": "docx"}})
+    native = {
+        "operator": "AND",
+        "conditions": [
+            {"field": "meta.path", "operator": "==", "value": "sample/en"},
+            {
+                "operator": "NOT",
+                "conditions": [{"field": "meta.format", "operator": "in", "value": ["docx"]}],
+            },
+        ],
+    }
+    found = component.run(QUESTION, top_k=30, filters=native)
+    assert found["documents"] == own["documents"]
+    uris = {document.meta["document"] for document in found["documents"]}
+    assert uris
+    assert all(uri.startswith("sample/en/") and not uri.endswith(".docx") for uri in uris)
+    with pytest.raises(FilterError, match="like"):
+        component.run(QUESTION, filters={"field": "path", "operator": "like", "value": "x"})
+
+
+def test_a_saved_component_has_its_filters(index):
+    made = KnotworkRetriever(str(index), filters={"path": "sample/zh"}, min_score=0.1)
+    loaded = KnotworkRetriever.from_dict(made.to_dict())
+    assert (loaded.filters, loaded.min_score) == ({"path": "sample/zh"}, 0.1)

@@ -67,3 +67,16 @@ def test_no_answer_is_told_as_such(kb):
     answer = kb.ask(question)
     assert not answer.answered
     assert answer.reason in build_ask_tool(kb).invoke({"question": question})
+
+
+def test_a_filter_holds_for_the_retriever_or_for_one_question(kb):
+    retriever = KnotworkRetriever(knowledge_base=kb, k=30, filter={"path": "sample/en"})
+    assert {d.metadata["document"].split("/")[1] for d in retriever.invoke(QUESTION)} == {"en"}
+    other = retriever.invoke("出差需要谁批准？", filter="language = zh")
+    assert {d.metadata["document"].split("/")[1] for d in other} == {"zh"}
+    scored = retriever.invoke(QUESTION, min_score=0.3)
+    assert all(d.metadata["score"] >= 0.3 for d in scored)
+    tool = build_ask_tool(kb, filters="path = sample/zh")
+    call = ToolCall(name=tool.name, args={"question": QUESTION}, id="1", type="tool_call")
+    cited = tool.invoke(call).artifact.citations
+    assert all(citation.document.startswith("sample/zh/") for citation in cited)

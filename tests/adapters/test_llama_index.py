@@ -8,6 +8,12 @@ from llama_index.core.llms import CustomLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import MetadataMode, QueryBundle
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
 
 from knotwork.adapters.llama_index import KnotworkQueryEngine, KnotworkRetriever
 from knotwork.errors import UnknownName
@@ -85,3 +91,44 @@ def test_errors_are_those_of_the_knowledge_base(kb):
         KnotworkRetriever(kb, retriever="bm26").retrieve(QUESTION)
     with pytest.raises(UnknownName, match="local"):
         KnotworkQueryEngine(knowledge_base=kb, mode="loca").query(QUESTION)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        "path = sample/en and not format = docx",
+        MetadataFilters(
+            filters=[
+                MetadataFilter(key="path", value="sample/en"),
+                MetadataFilter(key="format", value="docx", operator=FilterOperator.NE),
+            ]
+        ),
+        MetadataFilters(
+            filters=[
+                MetadataFilter(key="path", value=["sample/en", "nowhere"], operator="in"),
+                MetadataFilters(
+                    filters=[MetadataFilter(key="format", value="docx")],
+                    condition=FilterCondition.NOT,
+                ),
+            ],
+            condition=FilterCondition.AND,
+        ),
+    ],
+    ids=["own", "native", "nested"],
+)
+def test_filters_of_both_kinds_are_kept(kb, filters):
+    nodes = KnotworkRetriever(kb, k=30, filters=filters).retrieve(QUESTION)
+    uris = {node.node.metadata["document"] for node in nodes}
+    assert uris
+    assert all(uri.startswith("sample/en/") and not uri.endswith(".docx") for uri in uris)
+    response = KnotworkQueryEngine(knowledge_base=kb, filters=filters).query(QUESTION)
+    assert {n.node.metadata["document"] for n in response.source_nodes} <= uris
+
+
+def test_all_values_and_the_least_score_are_kept_to(kb):
+    filters = MetadataFilters(
+        filters=[MetadataFilter(key="path", value="x", operator=FilterOperator.ALL)]
+    )
+    assert KnotworkRetriever(kb, filters=filters).retrieve(QUESTION) == []
+    scored = KnotworkRetriever(kb, retriever="bm25", k=30, min_score=1.0).retrieve(QUESTION)
+    assert all(node.score >= 1.0 for node in scored)

@@ -117,6 +117,7 @@ def test_the_object_of_a_search_has_the_promised_keys():
     payload = knotwork("search", DESIGNER, "-k", "3", "--json").json
     assert list(payload) == [
         "query",
+        "filter",
         "retriever",
         "confidence",
         "hits",
@@ -243,3 +244,36 @@ def test_doubt_is_told_in_the_language_of_the_question(sample_store):
     assert "需要达到 1.00（answer.abstain_below）" in chinese.out
     english = knotwork("ask", "Who approves travel?", "--store", sample_store, *NEVER)
     assert "1.00 is needed (answer.abstain_below)" in english.out
+
+
+def test_filters_are_kept_to_and_joined():
+    both = ("--where", "path = sample/en", "--where", "format!=docx")
+    found = knotwork("search", "who approves travel", "-k", 50, *both, "--json").json
+    assert found["filter"] == "path = 'sample/en' and not format = 'docx'"
+    assert found["hits"]
+    assert all(hit["document"].startswith("sample/en/") for hit in found["hits"])
+    assert not any(hit["document"].endswith(".docx") for hit in found["hits"])
+    answer = knotwork("ask", DESIGNER, "--where", "language = zh", "--json", *ALWAYS).json
+    assert all(citation["document"].startswith("sample/zh/") for citation in answer["citations"])
+    least = found["hits"][2]["score"]
+    kept = knotwork("search", "who approves travel", *both, "--min-score", least, "--json").json
+    assert [hit["chunk_id"] for hit in kept["hits"]] == [
+        hit["chunk_id"] for hit in found["hits"] if hit["score"] >= least
+    ][:10]
+
+
+def test_fields_are_listed_and_an_unknown_one_is_told():
+    names = [field["name"] for field in knotwork("fields", "--json").json["fields"]]
+    assert {"path", "format", "title", "language", "file_date"} <= set(names)
+    assert "sample/en/" in knotwork("fields").out
+    refused = knotwork("search", "x", "--where", "titel = x")
+    assert refused.code == 2
+    assert "Did you mean `title`?" in refused.err
+    broken = knotwork("ask", "who?", "--where", "title =")
+    assert broken.code == 2
+    assert "expected a value" in broken.err
+
+
+def test_a_filter_that_matches_nothing_is_told():
+    found = knotwork("search", "travel", "--where", "path = nowhere")
+    assert "No document matches the filter: path = 'nowhere'" in found.out + found.err

@@ -183,3 +183,18 @@ def test_two_names_are_connected_as_the_knowledge_base_does(sample_index, talk):
     assert "No path" in alone.content[0].text
     unknown = talk(call(sample_index, "connect", one="Oriane Keldd", other="Bram Ostrand"))
     assert (unknown.is_error, "Oriane Keld" in unknown.content[0].text) == (True, True)
+
+
+def test_tools_keep_to_a_filter_and_answer_an_unknown_field_with_the_known_ones(sample_index, talk):
+    found = talk(call(sample_index, "search", question=QUESTION, k=30, where="format != docx"))
+    assert found.structured_content["passages"]
+    for passage in found.structured_content["passages"]:
+        assert not passage["document"].endswith(".docx")
+    reply = talk(call(sample_index, "ask", question=QUESTION, where="format = docx"))
+    sources = {source["document"] for source in reply.structured_content["sources"]}
+    assert sources == {"sample/en/travel-policy.docx"}
+    refused = talk(call(sample_index, "paths", question=QUESTION, where="colour = red"))
+    assert refused.is_error
+    assert "`path`" in refused.content[0].text
+    scored = talk(call(sample_index, "search", question=QUESTION, k=30, min_score=1e9))
+    assert scored.structured_content["passages"] == []

@@ -363,3 +363,35 @@ def test_what_is_wrong_with_a_request_is_told_with_what_to_do(
     assert response.status_code == status
     assert told in f"{error['message']} {error['fix']}"
     assert error["fix"]
+
+
+def test_a_search_and_an_answer_keep_to_a_filter(client):
+    fields = {field["name"]: field for field in client.get(f"{OPEN}/fields").json()["data"]}
+    assert fields["path"]["documents"] == 22
+    assert "markdown" in fields["format"]["examples"]
+    for filters in ("path = en and format = docx", {"path": "en", "format": {"in": ["docx"]}}):
+        asked = {"question": QUESTION, "filters": filters, "k": 30}
+        found = client.post(f"{OPEN}/search", json=asked).json()["data"]
+        assert {hit["document"].rpartition("/")[2] for hit in found["hits"]} == {
+            "travel-policy.docx"
+        }
+        assert found["filter"] == "path = 'en' and format = 'docx'"
+        answer = client.post(f"{OPEN}/ask", json=asked).json()["data"]
+        assert {c["document"].rpartition("/")[2] for c in answer["citations"]} == {
+            "travel-policy.docx"
+        }
+    scored = client.post(f"{OPEN}/search", json={"question": QUESTION, "min_score": 1e9})
+    assert scored.json()["data"]["hits"] == []
+
+
+def test_a_wrong_filter_is_refused_with_what_is_right(client):
+    for filters, code, told in (
+        ("path =", "filter_error", "expected a value"),
+        ({"path": {"like": "x"}}, "filter_error", "Unknown operator"),
+        ("colour = red", "unknown_name", "`format`"),
+    ):
+        refused = client.post(f"{OPEN}/search", json={"question": QUESTION, "filters": filters})
+        assert refused.status_code == 400
+        error = refused.json()["error"]
+        assert error["code"] == code
+        assert told in error["message"] + error["fix"]

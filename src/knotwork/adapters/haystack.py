@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from knotwork.adapters.passages import place_hits
-from knotwork.errors import MissingExtra
+from knotwork.errors import FilterError, MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.knowledge_base import open as open_knowledge_base
 
@@ -21,13 +21,23 @@ class KnotworkRetriever:
 
     Their meta is a `Place`, and their id that of the chunk. ``index`` is an index file, which is
     opened for reading on first use, so that a pipeline can be saved and loaded. ``retriever`` and
-    ``top_k`` are as in `KnowledgeBase.search`, whose errors it raises.
+    ``top_k`` are as in `KnowledgeBase.search`, whose errors it raises; ``filters`` are Haystack's,
+    or as there, and ``min_score`` is too.
     """
 
-    def __init__(self, index: str, retriever: str | None = None, top_k: int | None = None) -> None:
+    def __init__(
+        self,
+        index: str,
+        retriever: str | None = None,
+        top_k: int | None = None,
+        filters: dict[str, Any] | None = None,
+        min_score: float | None = None,
+    ) -> None:
         self.index = index
         self.retriever = retriever
         self.top_k = top_k
+        self.filters = filters
+        self.min_score = min_score
         self._opened: KnowledgeBase | None = None
 
     def warm_up(self) -> None:
@@ -42,11 +52,22 @@ class KnotworkRetriever:
             self._opened = None
 
     @component.output_types(documents=list[Document], confidence=float)
-    def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:
-        """Return the passages that bear on a question, and how sure it is that they answer it."""
+    def run(
+        self, query: str, top_k: int | None = None, filters: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the passages that bear on a question, and how sure it is that they answer it.
+
+        ``filters`` replace those of the component.
+        """
         self.warm_up()
         assert self._opened is not None, "opened above"
-        found = self._opened.search(query, retriever=self.retriever, k=top_k or self.top_k)
+        found = self._opened.search(
+            query,
+            retriever=self.retriever,
+            k=top_k or self.top_k,
+            filters=_read_filters(self.filters if filters is None else filters),
+            min_score=self.min_score,
+        )
         documents = [
             Document(
                 id=hit.chunk.id, content=hit.chunk.text, meta=dict(place), score=place["score"]
@@ -57,10 +78,49 @@ class KnotworkRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a saved pipeline keeps of it."""
-        return default_to_dict(self, index=self.index, retriever=self.retriever, top_k=self.top_k)
+        return default_to_dict(
+            self,
+            index=self.index,
+            retriever=self.retriever,
+            top_k=self.top_k,
+            filters=self.filters,
+            min_score=self.min_score,
+        )
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KnotworkRetriever:
         """Return what a saved pipeline tells of."""
         made: KnotworkRetriever = default_from_dict(cls, data)
         return made
+
+
+_OPERATORS = {
+    "==": "eq",
+    "!=": "ne",
+    ">": "gt",
+    ">=": "gte",
+    "<": "lt",
+    "<=": "lte",
+    "in": "in",
+    "not in": "nin",
+}
+
+
+def _read_filters(filters: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return Haystack's filters as ours; those without an operator are ours already.
+
+    Raises FilterError for an operator that has no counterpart.
+    """
+    if not filters or "operator" not in filters:
+        return filters
+    operator = str(filters["operator"])
+    if operator in {"AND", "OR", "NOT"}:
+        parts = [_read_filters(part) for part in filters.get("conditions", ())]
+        return {"$not": {"$and": parts}} if operator == "NOT" else {f"${operator.lower()}": parts}
+    if operator not in _OPERATORS:
+        raise FilterError(
+            f"The operator `{operator}` of Haystack is not supported.",
+            fix=f"Use AND, OR, NOT, {', '.join(_OPERATORS)}.",
+        )
+    field = str(filters.get("field", "")).removeprefix("meta.")
+    return {field: {_OPERATORS[operator]: filters.get("value")}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Unpack
+from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from knotwork.adapters.passages import place_hits
 from knotwork.errors import MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer
+from knotwork.retrieval.filters import FilterSpec
 from knotwork.synthesis.asking import AskOptions
 
 try:
@@ -30,21 +31,32 @@ class KnotworkRetriever(BaseRetriever):
     """Passages of a knowledge base as LangChain documents, best first.
 
     Their metadata is a `Place`, and their id that of the chunk. ``retriever`` and ``k`` are as in
-    `KnowledgeBase.search`, whose errors it raises. It may be used from several threads, and its
-    asynchronous methods run it in one.
+    `KnowledgeBase.search`, whose errors it raises; ``filter`` and ``min_score`` are too, and may be
+    given for one question: ``invoke(question, filter={"author": "Ann"})``. It may be used from
+    several threads, and its asynchronous methods run it in one.
     """
 
     knowledge_base: KnowledgeBase
     retriever: str | None = None
     k: int | None = Field(default=None, ge=1)
+    filter: Any = None
+    min_score: float | None = None
 
     def _get_relevant_documents(
         self,
         query: str,
         *,
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - the shape asks for it
+        filter: FilterSpec | None = None,  # noqa: A002 - as LangChain calls it
+        min_score: float | None = None,
     ) -> list[Document]:
-        evidence = self.knowledge_base.search(query, retriever=self.retriever, k=self.k)
+        evidence = self.knowledge_base.search(
+            query,
+            retriever=self.retriever,
+            k=self.k,
+            filters=self.filter if filter is None else filter,
+            min_score=self.min_score if min_score is None else min_score,
+        )
         return [
             Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=dict(place))
             for hit, place in place_hits(evidence, self.knowledge_base)
@@ -57,10 +69,11 @@ def build_search_tool(
     name: str = "search_documents",
     retriever: str | None = None,
     k: int | None = None,
+    filters: FilterSpec | None = None,
 ) -> BaseTool:
     """Return a tool that finds passages; its artifact are the LangChain documents."""
     return create_retriever_tool(
-        KnotworkRetriever(knowledge_base=knowledge_base, retriever=retriever, k=k),
+        KnotworkRetriever(knowledge_base=knowledge_base, retriever=retriever, k=k, filter=filters),
         name,
         "Find passages of the user's documents that bear on a question. Each begins with the "
         "document and the section that it stands in.",
@@ -75,15 +88,16 @@ def build_ask_tool(
     name: str = "ask_documents",
     retriever: str | None = None,
     k: int | None = None,
+    filters: FilterSpec | None = None,
     **options: Unpack[AskOptions],
 ) -> BaseTool:
     """Return a tool that answers questions with citations; its artifact is the `Answer`.
 
-    ``retriever``, ``k`` and the options are as in `KnowledgeBase.ask`.
+    ``retriever``, ``k``, ``filters`` and the options are as in `KnowledgeBase.ask`.
     """
 
     def ask(question: Question) -> tuple[str, Answer]:
-        answer = knowledge_base.ask(question, retriever=retriever, k=k, **options)
+        answer = knowledge_base.ask(question, retriever=retriever, k=k, filters=filters, **options)
         return _word(answer), answer
 
     return StructuredTool.from_function(

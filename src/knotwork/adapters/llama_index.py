@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from knotwork.adapters.passages import Place, place_citation, place_hits
-from knotwork.errors import MissingExtra
+from knotwork.errors import FilterError, MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer
+from knotwork.retrieval.filters import FilterSpec
 
 try:
     from llama_index.core.base.response.schema import Response
     from llama_index.core.query_engine import CustomQueryEngine
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+    from llama_index.core.vector_stores.types import (
+        FilterCondition,
+        FilterOperator,
+        MetadataFilter,
+        MetadataFilters,
+    )
 except ImportError as error:
     raise MissingExtra("The adapter for LlamaIndex", "llama-index") from error
 
@@ -23,21 +31,34 @@ _NOT_FOR_MODELS = ["start", "end", "score", "chunk_id"]
 class KnotworkRetriever(BaseRetriever):
     """Passages of a knowledge base as LlamaIndex nodes, best first.
 
-    Their metadata is a `Place`, and their id that of the chunk. ``retriever`` and ``k`` are as in
-    `KnowledgeBase.search`, whose errors it raises.
+    Their metadata is a `Place`, and their id that of the chunk. ``retriever``, ``k`` and
+    ``min_score`` are as in `KnowledgeBase.search`, whose errors it raises; ``filters`` are too, or
+    LlamaIndex's own `MetadataFilters`.
     """
 
     def __init__(
-        self, knowledge_base: KnowledgeBase, *, retriever: str | None = None, k: int | None = None
+        self,
+        knowledge_base: KnowledgeBase,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: MetadataFilters | FilterSpec | None = None,
+        min_score: float | None = None,
     ) -> None:
         self.knowledge_base = knowledge_base
         self.retriever = retriever
         self.k = k
+        self.filters = filters
+        self.min_score = min_score
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self.knowledge_base.search(
-            query_bundle.query_str, retriever=self.retriever, k=self.k
+            query_bundle.query_str,
+            retriever=self.retriever,
+            k=self.k,
+            filters=_read_filters(self.filters),
+            min_score=self.min_score,
         )
         return [
             _node(hit.chunk.id, hit.chunk.text, place)
@@ -53,26 +74,76 @@ class KnotworkQueryEngine(CustomQueryEngine):
 
     The text marks its sources as [1], [2], …, in the order of the source nodes, each of which is a
     sentence with its `Place`. The metadata says whether it is an answer, why not, and how sure it
-    is. ``retriever``, ``mode`` and ``use_llm`` are as in `KnowledgeBase.ask`, whose errors it
-    raises.
+    is. ``retriever``, ``mode``, ``use_llm`` and ``min_score`` are as in `KnowledgeBase.ask`, whose
+    errors it raises; ``filters`` are too, or LlamaIndex's own `MetadataFilters`.
     """
 
     knowledge_base: KnowledgeBase
     retriever: str | None = None
     mode: str = "auto"
     use_llm: bool = True
+    filters: Any = None
+    min_score: float | None = None
 
     def custom_query(self, query_str: str) -> Response:
         """Answer a question."""
         return _respond(
             self.knowledge_base.ask(
-                query_str, retriever=self.retriever, mode=self.mode, use_llm=self.use_llm
+                query_str,
+                retriever=self.retriever,
+                mode=self.mode,
+                use_llm=self.use_llm,
+                filters=_read_filters(self.filters),
+                min_score=self.min_score,
             )
         )
 
     async def acustom_query(self, query_str: str) -> Response:
         """Answer a question, in a thread beside the event loop."""
         return await asyncio.to_thread(self.custom_query, query_str)
+
+
+_OPERATORS = {
+    FilterOperator.EQ: "eq",
+    FilterOperator.NE: "ne",
+    FilterOperator.GT: "gt",
+    FilterOperator.GTE: "gte",
+    FilterOperator.LT: "lt",
+    FilterOperator.LTE: "lte",
+    FilterOperator.IN: "in",
+    FilterOperator.NIN: "nin",
+    FilterOperator.ANY: "in",
+    FilterOperator.CONTAINS: "eq",  # of a list: it has the value
+    FilterOperator.TEXT_MATCH: "contains",
+    FilterOperator.TEXT_MATCH_INSENSITIVE: "contains",
+}
+
+
+def _read_filters(filters: MetadataFilters | FilterSpec | None) -> FilterSpec | None:
+    """Return filters as ours. Raises FilterError for an operator that has no counterpart."""
+    if not isinstance(filters, MetadataFilters):
+        return filters
+    parts = [_read_part(part) for part in filters.filters]
+    joined = filters.condition or FilterCondition.AND
+    if joined is FilterCondition.NOT:
+        return {"$not": {"$or": parts}} if parts else None
+    return {f"${joined.value}": parts} if parts else None
+
+
+def _read_part(part: MetadataFilter | MetadataFilters) -> FilterSpec:
+    if isinstance(part, MetadataFilters):
+        return _read_filters(part) or {}
+    if part.operator is FilterOperator.IS_EMPTY:
+        return {part.key: {"exists": False}}
+    if part.operator is FilterOperator.ALL:
+        values = part.value if isinstance(part.value, list) else [part.value]
+        return {"$and": [{part.key: value} for value in values]}
+    if part.operator not in _OPERATORS:
+        raise FilterError(
+            f"The operator `{part.operator.value}` of LlamaIndex is not supported.",
+            fix="Use ==, !=, <, <=, >, >=, in, nin, any, all, contains, text_match or is_empty.",
+        )
+    return {part.key: {_OPERATORS[part.operator]: part.value}}
 
 
 def _respond(answer: Answer) -> Response:

@@ -98,6 +98,7 @@ def describe_evidence(evidence: Evidence, documents: Titles) -> dict[str, Any]:
     """Return the object of `search --json`; ``documents`` are those of the hits, by id."""
     return {
         "query": evidence.query.text,
+        "filter": str(evidence.query.filter or ""),
         "retriever": evidence.retriever,
         "confidence": round(evidence.confidence, 4),
         "hits": [

@@ -54,6 +54,16 @@ RETRIEVER_OPTION = click.option(
     shell_complete=complete_retrievers,
     help="How passages are found, as auto, hybrid or bm25.",
 )
+WHERE_OPTION = click.option(
+    "--where",
+    "filters",
+    metavar="FILTER",
+    multiple=True,
+    help="""Only what fulfils it, as "author = 'Ann' and date >= 2023"; see `knotwork fields`.""",
+)
+MIN_SCORE_OPTION = click.option(
+    "--min-score", metavar="SCORE", type=float, help="Only passages that score at least this."
+)
 MODE_OPTION = click.option(
     "--mode",
     metavar="NAME",

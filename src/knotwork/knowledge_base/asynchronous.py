@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from knotwork.indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork.indexing.resolution.listing import SameNames
     from knotwork.indexing.runs import IndexOptions
+    from knotwork.retrieval.filters import FilterSpec
+    from knotwork.stores.fields import FieldInfo
     from knotwork.synthesis.asking import AskOptions
     from knotwork.synthesis.events import AskEvent
 
@@ -138,10 +140,27 @@ class AsyncKnowledgeBase:
         return await self.call(self.knowledge_base.delete, names)
 
     async def search(
-        self, question: str, *, retriever: str | None = None, k: int | None = None
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question: see `KnowledgeBase.search`."""
-        return await self.call(self.knowledge_base.search, question, retriever=retriever, k=k)
+        return await self.call(
+            self.knowledge_base.search,
+            question,
+            retriever=retriever,
+            k=k,
+            filters=filters,
+            min_score=min_score,
+        )
+
+    async def fields(self) -> list[FieldInfo]:
+        """Return the fields that filters can compare: see `KnowledgeBase.fields`."""
+        return await self.call(self.knowledge_base.fields)
 
     async def ask(
         self,
@@ -149,10 +168,14 @@ class AsyncKnowledgeBase:
         *,
         retriever: str | None = None,
         k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
         **options: Unpack[AskOptions],
     ) -> Answer:
         """Answer a question from the documents: see `KnowledgeBase.ask`."""
-        run = self.ask_events(question, retriever=retriever, k=k, **options)
+        run = self.ask_events(
+            question, retriever=retriever, k=k, filters=filters, min_score=min_score, **options
+        )
         async with aclosing(run) as events:
             answers = [event.answer async for event in events if event.answer is not None]
         return answers[-1]
@@ -163,11 +186,13 @@ class AsyncKnowledgeBase:
         *,
         retriever: str | None = None,
         k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[AskEvent]:
         """Do what `ask` does, and yield every step: see `KnowledgeBase.ask_events`."""
-        ask = self.knowledge_base.ask_events
-        return self._run(partial(ask, question, retriever=retriever, k=k, **options))
+        ask = partial(self.knowledge_base.ask_events, question, filters=filters, **options)
+        return self._run(partial(ask, retriever=retriever, k=k, min_score=min_score))
 
     async def explore(
         self,

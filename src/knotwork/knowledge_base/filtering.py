@@ -1,4 +1,4 @@
-"""What filters leave of an index, kept for the next question."""
+"""Cache of filtered indexes with their retrievers."""
 
 from __future__ import annotations
 

@@ -27,6 +27,15 @@ Question = Annotated[str, Field(min_length=1, max_length=4_000, description="In 
 Retriever = Annotated[
     str, Field(description="How passages are found, as auto, bm25 or graph; empty: by the settings")
 ]
+Where = Annotated[
+    str,
+    Field(
+        max_length=10_000,
+        description="Only documents and pages that fulfil it, as: author = 'Ann' and date >= 2023. "
+        "Fields: title, author, date, tags, language, format, path, page, file_date and those of "
+        "the documents' front matter; an unknown one is answered with those that there are",
+    ),
+]
 Count = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="Passages, at most")]
 
 
@@ -42,19 +51,27 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
         question: Question,
         k: Count = 8,
         retriever: Retriever = "",
+        where: Where = "",
+        min_score: Annotated[
+            float | None, Field(description="Only passages that score at least this")
+        ] = None,
     ) -> Annotated[CallToolResult, shapes.Passages]:
         """Find the passages of the documents that bear on a question, best first."""
-        evidence = await knowledge_base.search(question, retriever=retriever or None, k=k)
+        evidence = await knowledge_base.search(
+            question, retriever=retriever or None, k=k, filters=where, min_score=min_score
+        )
         found = await knowledge_base.call(describe, evidence)
         return result(found, wording.word_passages(found))
 
     @server.tool(title="Find paths", annotations=READS)
     @as_tool
-    async def paths(question: Question, k: Count = 8) -> Annotated[CallToolResult, shapes.Passages]:
+    async def paths(
+        question: Question, k: Count = 8, where: Where = ""
+    ) -> Annotated[CallToolResult, shapes.Passages]:
         """Find the paths in the knowledge graph that lead from what a question names to what it
         asks for, as between two names, each relation with the passage that states it.
         """
-        evidence = await knowledge_base.search(question, retriever="paths", k=k)
+        evidence = await knowledge_base.search(question, retriever="paths", k=k, filters=where)
         found = await knowledge_base.call(describe, evidence)
         return result(found, wording.word_passages(found))
 
@@ -67,6 +84,7 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
         mode: Annotated[
             str, Field(description="auto, basic, local, global, map-reduce, hybrid or drift")
         ] = "auto",
+        where: Where = "",
     ) -> Annotated[CallToolResult, shapes.Reply]:
         """Answer a question from the documents. The text marks its sources as [1], [2], …, and each
         source gives the exact characters of its document. It says so when the documents hold no
@@ -74,7 +92,9 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
         """
         options = AskOptions(mode=mode, use_llm=permissions.use_llm)
         answer = None
-        run = knowledge_base.ask_events(question, retriever=retriever or None, **options)
+        run = knowledge_base.ask_events(
+            question, retriever=retriever or None, filters=where, **options
+        )
         async with aclosing(run) as events:
             step = 0
             async for event in events:

@@ -10,6 +10,7 @@ from knotwork.records import Direction, Evidence, GraphPath, Subgraph
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
+    from knotwork.retrieval.filters import FilterSpec
     from knotwork.synthesis.asking import AskOptions
     from knotwork.synthesis.events import AskEvent
 
@@ -35,7 +36,13 @@ class Backing(Protocol):
         ...
 
     async def search(
-        self, question: str, *, retriever: str | None = None, k: int | None = None
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question."""
         ...
@@ -46,6 +53,8 @@ class Backing(Protocol):
         *,
         retriever: str | None = None,
         k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[AskEvent]:
         """Answer a question, and yield every step."""

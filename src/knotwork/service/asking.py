@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from knotwork.errors import NotPermitted, RequestTooLarge
 from knotwork.records import Answer, Document, Evidence
+from knotwork.retrieval.filters import FilterSpec
 from knotwork.service.keys import AccessKey, KeyRole
 from knotwork.service.serving import Service
 from knotwork.service.telemetry import trace
@@ -30,6 +31,8 @@ class Question:
     use_llm: bool = True
     budget: str = ""
     turns: tuple[tuple[str, str], ...] = ()
+    filters: FilterSpec | None = None
+    min_score: float | None = None
 
 
 def check_question(server: Service, key: AccessKey, question: Question) -> Question:
@@ -65,6 +68,8 @@ def ask_events(server: Service, workspace: Workspace, question: Question) -> Ite
             use_llm=question.use_llm,
             budget=question.budget,
             turns=question.turns,
+            filters=question.filters,
+            min_score=question.min_score,
         ):
             if event.answer is not None:
                 answer = event.answer
@@ -83,7 +88,13 @@ def ask(server: Service, workspace: Workspace, question: Question) -> Answer:
 def search(workspace: Workspace, question: Question) -> tuple[Evidence, dict[str, Document]]:
     """Return what is found for a question, and the documents of the hits by id."""
     with trace("retrieval", workspace.name, question.retriever) as span:
-        evidence = workspace.base.search(question.text, retriever=question.retriever, k=question.k)
+        evidence = workspace.base.search(
+            question.text,
+            retriever=question.retriever,
+            k=question.k,
+            filters=question.filters,
+            min_score=question.min_score,
+        )
         span.note_hits(len(evidence.hits))
     return evidence, documents_of(workspace, evidence)
 

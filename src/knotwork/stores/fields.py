@@ -193,7 +193,7 @@ def _values(value: str) -> tuple[str, ...]:
 def summarize_field(
     name: str, documents: int, counts: Iterable[tuple[str, int]], *, most: int = 5
 ) -> FieldInfo:
-    """Return what is known of a field, its most frequent values first, ties by value."""
+    """Return the summary of a field, its most frequent values first, ties by value."""
     ranked = sorted(counts, key=lambda item: (-item[1], item[0]))
     return FieldInfo(name, documents, tuple(value for value, _ in ranked[:most]))
 

@@ -1,4 +1,4 @@
-"""What every store that `StoresFields` does with fields, filters and searches among them."""
+"""The contract of stores with the power `StoresFields`: fields, filters, and searches among ids."""
 
 from __future__ import annotations
 

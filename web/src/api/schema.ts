@@ -463,6 +463,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workspaces/{workspace}/fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Fields
+         * @description List the fields of documents that filters can compare, with their most frequent values.
+         */
+        get: operations["list_fields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/graph": {
         parameters: {
             query?: never;
@@ -1103,10 +1123,22 @@ export interface components {
              */
             expand: boolean;
             /**
+             * Filters
+             * @description What documents and pages must fulfil: a text, as "author = 'Ann' and date >= 2023", or an object, as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
+             */
+            filters?: string | {
+                [key: string]: unknown;
+            } | null;
+            /**
              * K
              * @description Passages, at most.
              */
             k?: number | null;
+            /**
+             * Min Score
+             * @description Passages that score less, on the scale of the retriever, are left out.
+             */
+            min_score?: number | null;
             /**
              * Mode
              * @description auto, basic, local, global …
@@ -1972,6 +2004,13 @@ export interface components {
             /** Request Id */
             request_id: string;
         };
+        /** Envelope[list[FieldShape]] */
+        Envelope_list_FieldShape__: {
+            /** Data */
+            data: components["schemas"]["FieldShape"][];
+            /** Request Id */
+            request_id: string;
+        };
         /** Envelope[list[ImportedGraph]] */
         Envelope_list_ImportedGraph__: {
             /** Data */
@@ -2187,6 +2226,11 @@ export interface components {
         EvidenceShape: {
             /** Confidence */
             confidence: number;
+            /**
+             * Filter
+             * @description The filter that was applied, as a text; empty for none.
+             */
+            filter: string;
             /** Hits */
             hits: components["schemas"]["HitShape"][];
             /** Notes */
@@ -2252,6 +2296,24 @@ export interface components {
             total: number;
             /** Values */
             values: components["schemas"]["Facet"][];
+        };
+        /**
+         * FieldShape
+         * @description A field of documents that filters can compare.
+         */
+        FieldShape: {
+            /**
+             * Documents
+             * @description How many documents have it.
+             */
+            documents: number;
+            /**
+             * Examples
+             * @description Its most frequent values.
+             */
+            examples: string[];
+            /** Name */
+            name: string;
         };
         /**
          * FindingShape
@@ -2412,8 +2474,17 @@ export interface components {
          * @description What only this server understands, under the key `knotwork`.
          */
         KnotworkOptions: {
+            /**
+             * Filters
+             * @description What documents and pages must fulfil, as in /api/v1/…/ask.
+             */
+            filters?: string | {
+                [key: string]: unknown;
+            } | null;
             /** K */
             k?: number | null;
+            /** Min Score */
+            min_score?: number | null;
             /**
              * Mode
              * @default auto
@@ -2993,10 +3064,22 @@ export interface components {
          */
         SearchRequest: {
             /**
+             * Filters
+             * @description What documents and pages must fulfil: a text, as "author = 'Ann' and date >= 2023", or an object, as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
+             */
+            filters?: string | {
+                [key: string]: unknown;
+            } | null;
+            /**
              * K
              * @description Passages, at most.
              */
             k?: number | null;
+            /**
+             * Min Score
+             * @description Passages that score less, on the scale of the retriever, are left out.
+             */
+            min_score?: number | null;
             /** Question */
             question: string;
             /**
@@ -4299,6 +4382,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Envelope_SubgraphShape_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorEnvelope"];
+                };
+            };
+        };
+    };
+    list_fields: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope_list_FieldShape__"];
                 };
             };
             /** @description What went wrong. */

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import MODE_OPTION, RETRIEVER_OPTION, with_session
+from knotwork.cli.options import (
+    MIN_SCORE_OPTION,
+    MODE_OPTION,
+    RETRIEVER_OPTION,
+    WHERE_OPTION,
+    with_session,
+)
 from knotwork.cli.session import Session
 from knotwork.errors import ConfigError
 
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=show_examples(
         'knotwork ask "Who approves travel abroad?"',
+        'knotwork ask "Who approves travel?" --where "path = hr and date >= 2023"',
         'knotwork ask "What are the main themes?" --mode global',
         'knotwork ask "When was the mine closed?" --json | jq .citations',
     )
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
 @click.argument("question")
 @RETRIEVER_OPTION
 @MODE_OPTION
+@WHERE_OPTION
+@MIN_SCORE_OPTION
 @click.option("--expand", is_flag=True, help="Search by the model's keywords too.")
 @click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
 @click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
@@ -83,6 +92,8 @@ def _ask(
     events = knowledge_base.ask_events(
         arguments["question"],
         retriever=arguments["retriever"],
+        filters=arguments["filters"],
+        min_score=arguments["min_score"],
         mode=arguments["mode"],
         expand=arguments["expand"],
         use_llm=not arguments["no_llm"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import MODE_OPTION, RETRIEVER_OPTION, with_session
+from knotwork.cli.options import MODE_OPTION, RETRIEVER_OPTION, WHERE_OPTION, with_session
 from knotwork.cli.session import Session
 from knotwork.cli.terminal import Terminal, join_lines
 from knotwork.errors import KnotworkError, UnknownName
@@ -39,13 +39,20 @@ COMMANDS = {
 )
 @RETRIEVER_OPTION
 @MODE_OPTION
+@WHERE_OPTION
 @click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
 @click.option(
     "--budget", metavar="AMOUNT", default="", help="The most to spend on a question: as 3k."
 )
 @with_session()
 def command(
-    session: Session, *, retriever: str | None, mode: str, no_llm: bool, budget: str
+    session: Session,
+    *,
+    retriever: str | None,
+    mode: str,
+    filters: tuple[str, ...],
+    no_llm: bool,
+    budget: str,
 ) -> None:
     """Ask one question after another; "and when was it built?" is understood.
 
@@ -59,6 +66,7 @@ def command(
     knowledge_base = session.open()
     is_watched = sys.stdin.isatty() and not session.common.json
     options: dict[str, Any] = {"retriever": retriever, "mode": mode, "budget": budget}
+    options["filters"] = filters
     with Chat(knowledge_base, use_llm=not no_llm, **options) as chat:
         for note in chat.notes:
             session.terminal.note(note, style="yellow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import RETRIEVER_OPTION, with_session
+from knotwork.cli.options import MIN_SCORE_OPTION, RETRIEVER_OPTION, WHERE_OPTION, with_session
 from knotwork.cli.session import Session
 
 
@@ -13,16 +13,26 @@ from knotwork.cli.session import Session
     epilog=show_examples(
         'knotwork search "salt layer"',
         'knotwork search "Kestrel designer birthplace" -k 5 --explain',
+        'knotwork search "salt layer" --where tags=geology --where "date >= 2023"',
         'knotwork search "salt layer" --retriever bm25 --json',
     )
 )
 @click.argument("question")
 @RETRIEVER_OPTION
 @click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
+@WHERE_OPTION
+@MIN_SCORE_OPTION
 @click.option("--explain", is_flag=True, help="Show why each passage is there.")
 @with_session()
 def command(
-    session: Session, *, question: str, retriever: str | None, k: int | None, explain: bool
+    session: Session,
+    *,
+    question: str,
+    retriever: str | None,
+    k: int | None,
+    filters: tuple[str, ...],
+    min_score: float | None,
+    explain: bool,
 ) -> None:
     """Find the passages nearest to a question."""
     from knotwork.cli.answers import print_evidence
@@ -30,7 +40,9 @@ def command(
     from knotwork.cli.evidence import find_documents, note_emptiness
 
     knowledge_base = session.open()
-    evidence = knowledge_base.search(question, retriever=retriever, k=k)
+    evidence = knowledge_base.search(
+        question, retriever=retriever, k=k, filters=filters, min_score=min_score
+    )
     documents = find_documents(knowledge_base, evidence)
     if session.common.json:
         session.terminal.emit(describe_evidence(evidence, documents))

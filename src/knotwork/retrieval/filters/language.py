@@ -119,6 +119,8 @@ class _Parser:
         if name is None or name.kind not in {"word", "quoted"}:
             raise self.expected("the name of a field")
         self._place += 1
+        if name.kind == "word" and ":" in name.text and not self._begins_comparison():
+            return self._labelled(name)
         field = _unquote(name)
         if self._take("is"):
             return self._presence(field)
@@ -136,6 +138,21 @@ class _Parser:
             comparison = _SIGNS.get(sign.text, Comparison.EQUAL)
             found = Condition(field, comparison, (self._value(),))
         return Not(found) if is_negated else found
+
+    def _begins_comparison(self) -> bool:
+        token = self.rest
+        return token is not None and (
+            token.kind == "sign" or token.text.casefold() in {"is", "in", "not", "contains"}
+        )
+
+    def _labelled(self, token: _Token) -> Filter:
+        """Read ``field:value``, where a field may not have a colon in its name."""
+        field, _, value = token.text.partition(":")
+        if value:
+            self._place -= 1
+            start = token.start + len(field) + 1
+            self._tokens[self._place] = _Token("word", value, start)
+        return Condition(field, Comparison.EQUAL, (self._value(),))
 
     def _presence(self, field: str) -> Filter:
         is_negated = self._take("not")

@@ -2,7 +2,7 @@
 
 ``{"author": "Ann", "date": {"gte": "2023"}}`` means that all of it holds. Operators may begin with
 ``$``: eq, ne, gt, gte, lt, lte, in, nin, contains, exists, and between conditions and, or, not. A
-list in the place of a value is one of ``in``.
+list as a value means ``in``.
 """
 
 from __future__ import annotations

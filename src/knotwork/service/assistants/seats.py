@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 from knotwork.indexing.communities.survey import find_topics
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Direction, Evidence, GraphPath, Subgraph
+from knotwork.retrieval.filters import FilterSpec
 from knotwork.service.access import lease
 from knotwork.service.asking import Question, ask_events, check_question, search
 from knotwork.service.keys import AccessKey
@@ -70,11 +71,18 @@ class SeatedKnowledgeBase:
             return await here.server.threads.run(run)
 
     async def search(
-        self, question: str, *, retriever: str | None = None, k: int | None = None
+        self,
+        question: str,
+        *,
+        retriever: str | None = None,
+        k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question."""
         here = seat.get()
-        asked = check_question(here.server, here.key, Question(question, retriever, k))
+        wanted = Question(question, retriever, k, filters=filters, min_score=min_score)
+        asked = check_question(here.server, here.key, wanted)
 
         def find() -> Evidence:
             return search(_leased.get(), asked)[0]
@@ -87,6 +95,8 @@ class SeatedKnowledgeBase:
         *,
         retriever: str | None = None,
         k: int | None = None,
+        filters: FilterSpec | None = None,
+        min_score: float | None = None,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[AskEvent]:
         """Answer a question within the limits of the server, and yield every step."""
@@ -100,6 +110,8 @@ class SeatedKnowledgeBase:
                 k,
                 mode=options.get("mode", "auto"),
                 use_llm=options.get("use_llm", True),
+                filters=filters,
+                min_score=min_score,
             ),
         )
         with lease(here.server, here.workspace) as workspace:

@@ -107,7 +107,13 @@ async def complete_chat(
         )
     options = asked.knotwork
     question = Question(
-        text, retriever, options.k, options.mode, turns=tuple(earlier_turns(asked.messages))
+        text,
+        retriever,
+        options.k,
+        options.mode,
+        turns=tuple(earlier_turns(asked.messages)),
+        filters=options.filters,
+        min_score=options.min_score,
     )
     question = check_question(server, key, question)
     identifier = f"chatcmpl-{secrets.token_hex(12)}"

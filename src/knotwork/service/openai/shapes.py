@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from knotwork.service.shapes.answers import FilterText
+
 
 class OpenAIErrorBody(BaseModel):
     """What went wrong."""
@@ -61,6 +63,10 @@ class KnotworkOptions(BaseModel):
     )
     mode: str = Field(default="auto", max_length=40)
     k: int | None = Field(default=None, ge=1, le=200)
+    filters: FilterText | dict[str, Any] | None = Field(
+        default=None, description="What documents and pages must fulfil, as in /api/v1/…/ask."
+    )
+    min_score: float | None = None
 
 
 class ChatRequest(BaseModel):

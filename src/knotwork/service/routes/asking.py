@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -61,7 +62,7 @@ async def search_passages(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: SearchRequest
 ) -> Envelope[EvidenceShape]:
     """Find the passages that bear on a question, each with its reasons."""
-    question = check_question(server, key, Question(asked.question, asked.retriever, asked.k))
+    question = check_question(server, key, _search_question(asked))
     evidence, documents = await server.threads.run(search, workspace, question)
     return wrap(EvidenceShape.of(evidence, documents))
 
@@ -132,14 +133,22 @@ def _tell(event: AskEvent, evidence: EvidenceShape | None) -> Iterator[tuple[str
         yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
 
 
-def _question(asked: AskRequest) -> Question:
+def _search_question(asked: SearchRequest) -> Question:
     return Question(
         asked.question,
         asked.retriever,
         asked.k,
-        asked.mode,
-        asked.expand,
-        asked.use_llm,
-        asked.budget,
-        tuple((turn.question, turn.answer) for turn in asked.turns),
+        filters=asked.filters,
+        min_score=asked.min_score,
+    )
+
+
+def _question(asked: AskRequest) -> Question:
+    return replace(
+        _search_question(asked),
+        mode=asked.mode,
+        expand=asked.expand,
+        use_llm=asked.use_llm,
+        budget=asked.budget,
+        turns=tuple((turn.question, turn.answer) for turn in asked.turns),
     )

@@ -21,6 +21,7 @@ from knotwork.service.shapes.library import (
     DocumentDetails,
     DocumentList,
     DocumentShape,
+    FieldShape,
     JobShape,
     RefusedFile,
     ReindexRequest,
@@ -94,6 +95,13 @@ def _keep(
     if options is not None:
         job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
     return Upload(files=kept, refused=refused, job=job)
+
+
+@router.get("/workspaces/{workspace}/fields")
+async def list_fields(server: Server, workspace: ReadWorkspace) -> Envelope[list[FieldShape]]:
+    """List the fields of documents that filters can compare, with their most frequent values."""
+    fields = await server.threads.run(workspace.base.fields)
+    return wrap([FieldShape.of(field) for field in fields])
 
 
 @router.get("/workspaces/{workspace}/documents")

@@ -24,6 +24,7 @@ Titles = Mapping[str, Document]
 MOST_PASSAGES = 200
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+FilterText = Annotated[str, Field(max_length=10_000)]
 Number = Annotated[int, Field(ge=0)]
 Offsets = Annotated[
     list[int],
@@ -45,6 +46,15 @@ class SearchRequest(Asked):
         None, description="A name of GET /api/v1/retrievers, or several composed."
     )
     k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
+    filters: FilterText | dict[str, Any] | None = Field(
+        None,
+        description="What documents and pages must fulfil: a text, as \"author = 'Ann' and date >= "
+        '2023", or an object, as {"author": "Ann", "date": {"gte": 2023}}. '
+        "GET /api/v1/workspaces/{workspace}/fields lists the fields.",
+    )
+    min_score: float | None = Field(
+        None, description="Passages that score less, on the scale of the retriever, are left out."
+    )
 
 
 class TurnShape(Asked):
@@ -297,6 +307,7 @@ class EvidenceShape(BaseModel):
     """What a retriever found, best first."""
 
     question: str
+    filter: str = Field(description="The filter that was applied, as a text; empty for none.")
     retriever: str
     confidence: float
     hits: list[HitShape]
@@ -310,6 +321,7 @@ class EvidenceShape(BaseModel):
         """Return evidence as JSON; ``documents`` are those of the hits."""
         return cls(
             question=evidence.query.text,
+            filter=str(evidence.query.filter or ""),
             retriever=evidence.retriever,
             confidence=round(evidence.confidence, 4),
             hits=[HitShape.of(n, hit, documents) for n, hit in enumerate(evidence.hits, start=1)],

@@ -11,6 +11,7 @@ from knotwork.service.contents import Contents
 from knotwork.service.jobs.records import Job
 from knotwork.service.shapes.answers import Asked, Offsets
 from knotwork.stores.base import LedgerEntry
+from knotwork.stores.fields import FieldInfo
 
 Tier = Literal["none", "lean", "full"]
 Budget = Field("", max_length=40, description='The most to spend: tokens, as "200k", or money.')
@@ -133,6 +134,19 @@ class PageShape(BaseModel):
 
     label: str
     start: int
+
+
+class FieldShape(BaseModel):
+    """A field of documents that filters can compare."""
+
+    name: str
+    documents: int = Field(description="How many documents have it.")
+    examples: list[str] = Field(description="Its most frequent values.")
+
+    @classmethod
+    def of(cls, field: FieldInfo) -> Self:
+        """Return a field as JSON."""
+        return cls(name=field.name, documents=field.documents, examples=list(field.examples))
 
 
 class DocumentDetails(BaseModel):

@@ -100,7 +100,7 @@ class EmbeddedFields:
             return self._keys(_MENTIONED, chunks)
 
     def _is_of_documents(self, wanted: Filter) -> bool:
-        """Return whether no part of a filter tells the pages of one document apart."""
+        """Return whether a filter compares no pages, so that it keeps or drops whole documents."""
         if isinstance(wanted, Condition):
             return field_name(wanted.field) != PAGE
         parts = (wanted.part,) if isinstance(wanted, Not) else wanted.parts
