@@ -187,3 +187,54 @@ def test_a_filter_follows_the_documents(tmp_path) -> None:
         kb.index(docs)
         assert kb.search("fox", filters="author = Ann").hits == ()
         assert len(kb.search("fox", filters="author = Bo").hits) == 2
+
+
+def test_a_question_restricts_the_search_where_it_says_so_of_documents(kb) -> None:
+    asked = "What is the budget of Tartu, according to reports published since 2020?"
+    evidence = kb.search(asked, k=50)
+    assert str(evidence.query.filter) == "date >= '2020'"
+    assert {int(uri[-5:-3]) >= 8 for uri in uris_of(kb, evidence)} == {True}
+    (note,) = evidence.notes
+    assert note == (
+        "Only documents with date >= '2020' were searched, as the question says "
+        "“reports published since 2020”."
+    )
+    assert note in kb.ask(asked).notes
+    versions = kb.search("What is the budget since version 14?", k=50)
+    assert {uri[-5:-3] for uri in uris_of(kb, versions)} == {"14", "15"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was the budget of Tartu in 2020?",
+        "What is the budget of Tartu in reports from 1987?",
+    ],
+)
+def test_it_does_not_where_it_may_mean_something_else_or_nothing_is_left(kb, question) -> None:
+    evidence = kb.search(question, k=50)
+    assert evidence.query.filter is None
+    assert evidence.notes == ()
+
+
+def test_a_question_is_not_read_beside_a_filter_or_where_that_is_off(tmp_path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    write_documents(docs)
+    question = "What is the budget in reports from 2020?"
+    with knotwork.open("memory:", embedding_model="none", retrieval_read_filters=False) as kb:
+        kb.index(docs)
+        assert kb.search(question).query.filter is None
+        assert str(kb.search(question, filters="path = hr").query.filter) == "path = 'hr'"
+
+
+def test_documents_without_dates_are_never_left_out_by_a_question(tmp_path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(5):
+        (docs / f"{number}.md").write_text(f"The budget of report {number} is fine.\n", "utf-8")
+    (docs / "dated.md").write_text("---\ndate: 2020-01-01\n---\nThe budget is 12.\n", "utf-8")
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.index(docs)
+        evidence = kb.search("What is the budget in reports from 2020?", k=50)
+        assert (len(evidence.hits), evidence.query.filter) == (6, None)

@@ -220,6 +220,11 @@ class RetrievalSettings:
 
     retriever: str = _setting("auto", "the retrieval pattern", may_be_empty=False)
     k: int = _setting(10, "how many passages to return", minimum=1, maximum=1_000)
+    read_filters: bool = _setting(
+        True,
+        'whether a question restricts the search where it says so of documents, as in "reports\n'
+        'from 2023" or "since version 12"',
+    )
 
 
 @dataclass(frozen=True, slots=True)

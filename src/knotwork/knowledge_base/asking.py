@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from knotwork.indexing.embedding import (
@@ -19,6 +20,7 @@ from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE, Part, Parts, fields_of
 from knotwork.records import Answer, Direction, Evidence, Filter, GraphPath, Query, Subgraph
 from knotwork.retrieval.base import Retriever
+from knotwork.stores.fields import StoresFields
 
 if TYPE_CHECKING:
     from knotwork.config import Settings
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
 MOST_RETRIEVERS = 64
 """Kept for the next question, as anyone may compose new ones."""
 
+LEAST_SHARE = 0.5
+"""Of the documents, what must have a field for a question to restrict the search by it."""
+
+STATED_NOTE = (
+    "Only documents with {filter} were searched, as the question says \u201c{words}\u201d."
+)
 NO_VECTORS_NOTE = (
     "Searched by full text and the knowledge graph alone: the vectors of this index are of "
     "`{stored}`, which is not at hand."
@@ -87,8 +95,9 @@ class Asking:
         be read, RetrievalError when the retriever cannot work on this index, SchemaMismatch when
         the index holds vectors of another embedder.
         """
-        scope = self._scope(filters)
-        return self._search(question, scope, retriever=retriever, k=k, min_score=min_score)
+        scope = self._scope(question, filters)
+        found = self._search(scope.question, scope, retriever=retriever, k=k, min_score=min_score)
+        return replace(found, query=replace(found.query, text=question))
 
     def fields(self) -> list[FieldInfo]:
         """Return the fields that filters can compare, by name, with their most frequent values.
@@ -142,7 +151,7 @@ class Asking:
         with self._lock:
             if self._asker is None:
                 self._asker = Asker(self.store, self.settings, model=self._chat_model)
-        scope = self._scope(filters)
+        scope = self._scope(question, filters)
         sources = index_sources(
             self.store,
             part=scope.part.store if scope.filter else None,
@@ -152,7 +161,8 @@ class Asking:
             embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
             concurrency=self.settings.llm.concurrency,
         )
-        return _with_notes(self._asker.answer(question, sources, options), scope.notes)
+        events = self._asker.answer(scope.question, sources, options)
+        return _as_asked(events, question, scope.notes)
 
     def explore(
         self,
@@ -187,17 +197,39 @@ class Asking:
         ends = (resolve_names(self.store, [name]) for name in (one, other))
         return connect(self.store, *ends, limit=limit)
 
-    def _scope(self, filters: FilterSpec | None) -> _Scope:
+    def _scope(self, question: str, filters: FilterSpec | None) -> _Scope:
         """Return the part of the index that a question is asked of."""
         from knotwork.retrieval.filters import read_filter
 
         wanted = read_filter(filters)
         if wanted is None:
-            return _Scope(self._whole)
+            return self._stated_scope(question) or _Scope(self._whole, question)
         part = self._parts.get(wanted)
         nothing = part.store.documents.document_count() == 0
         notes = (NOTHING_LEFT_NOTE.format(filter=wanted),) if nothing else ()
-        return _Scope(part, wanted, notes)
+        return _Scope(part, question, wanted, notes)
+
+    def _stated_scope(self, question: str) -> _Scope | None:
+        """Return the part of the index that a question itself demands.
+
+        There is one if most documents have the fields that it compares, and some are left.
+        """
+        from knotwork.retrieval.filters.questions import find_stated
+
+        if not self.settings.retrieval.read_filters or not isinstance(self.store, StoresFields):
+            return None
+        stated = find_stated(question, today=datetime.now().astimezone().date())
+        if stated is None:
+            return None
+        counts = {field.name: field.documents for field in self.fields()}
+        least = max(LEAST_SHARE * self.store.documents.document_count(), 1)
+        if counts.get(stated.field, 0) < least:
+            return None
+        part = self._parts.get(stated.filter)
+        if part.store.documents.document_count() == 0:
+            return None
+        note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
+        return _Scope(part, stated.rest, stated.filter, (note,))
 
     def _search(
         self,
@@ -270,19 +302,26 @@ class Asking:
         return self._search_models.open("keyword")
 
 
-def _with_notes(events: Iterator[AskEvent], notes: tuple[str, ...]) -> Iterator[AskEvent]:
-    """Yield the steps to an answer, with these notes first among its own."""
+def _as_asked(
+    events: Iterator[AskEvent], question: str, notes: tuple[str, ...]
+) -> Iterator[AskEvent]:
+    """Yield the steps to an answer to ``question``, with these notes first among its own."""
     for event in events:
         if event.answer is None:
             yield event
         else:
-            answer = replace(event.answer, notes=(*notes, *event.answer.notes))
+            given = event.answer
+            answer = replace(given, question=question, notes=(*notes, *given.notes))
             yield replace(event, answer=answer)
 
 
 class _Scope(NamedTuple):
-    """What a question is asked of: a part of the index, by which filter, and notes on it."""
+    """What a question is asked of: a part of the index, by which filter, and notes on it.
+
+    ``question`` is what is asked of it: not again what the filter has from the question.
+    """
 
     part: Part
+    question: str
     filter: Filter | None = None
     notes: tuple[str, ...] = ()
