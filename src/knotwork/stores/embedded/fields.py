@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator
 from functools import reduce
 from operator import and_, or_
 
+import numpy as np
+
 from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, id_to_int
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.packing import pack_keys
@@ -34,13 +36,26 @@ from knotwork.stores.fields import (
 from knotwork.stores.id_sets import IdSet
 from knotwork.stores.matching import Matcher
 
+_KNOWN = (
+    "WITH RECURSIVE field (name) AS (SELECT min(name) FROM document_field UNION ALL"
+    " SELECT (SELECT min(f.name) FROM document_field f WHERE f.name > field.name) FROM field"
+    " WHERE field.name IS NOT NULL) SELECT name FROM field WHERE name IS NOT NULL"
+    f" UNION ALL SELECT '{PAGE}' WHERE EXISTS (SELECT 1 FROM document_page)"
+)
+"""The names of fields, one look into the index of the table for each."""
+
+_FEW_SHARE = 0.1
+"""Of the documents, what is read faster one by one than with all others."""
+
 _NAMES = "SELECT name, count(DISTINCT document) FROM document_field GROUP BY name"
 _PAGED = "SELECT count(DISTINCT document) FROM document_page"
 _EXAMPLES = (
     "SELECT text, count(*) FROM document_field WHERE name = ? GROUP BY text"
     " ORDER BY 2 DESC, 1 LIMIT 5"
 )
-_CHUNKS_OF = "SELECT c.id FROM json_each(?) j CROSS JOIN chunk c ON c.document = j.value"
+_CHUNKS_OF = (
+    "SELECT c.id, c.document FROM json_each(?) j CROSS JOIN chunk c ON c.document = j.value"
+)
 _CHUNKS_ON = (
     "SELECT c.id FROM json_each(?) j CROSS JOIN document_page p ON p.label = j.value"
     ' CROSS JOIN chunk c ON c.document = p.document AND c.start < p."end" AND p.start < c."end"'
@@ -84,15 +99,11 @@ class EmbeddedFields:
     def select(self, wanted: Filter) -> Selection:
         """Return what a filter leaves. Raises UnknownName for a field that the index lacks."""
         with self._database.reading():
-            names = [name for name, _ in self._database.fetch(_NAMES)]
-            ((paged,),) = self._database.fetch(_PAGED)
-            check_fields(wanted, [*names, PAGE] if paged else names)
+            check_fields(wanted, [name for (name,) in self._database.fetch(_KNOWN)])
             if self._is_of_documents(wanted):
-                chunks = self._chunks_of(self._documents(wanted))
-            else:
-                chunks = self._chunks(wanted)
-            documents = self._keys(_DOCUMENTS_OF, chunks)
-        return Selection(documents, chunks)
+                return self._passages_of(self._documents(wanted))
+            chunks = self._chunks(wanted)
+            return Selection(self._keys(_DOCUMENTS_OF, chunks), chunks)
 
     def mentioned(self, chunks: IdSet) -> IdSet:
         """Return the ids of the entities that any of these chunks mention."""
@@ -119,7 +130,7 @@ class EmbeddedFields:
 
     def _chunks(self, wanted: Filter) -> IdSet:
         if self._is_of_documents(wanted):
-            return self._chunks_of(self._documents(wanted))
+            return self._passages_of(self._documents(wanted)).chunks
         match wanted:
             case AllOf(parts):
                 return reduce(and_, map(self._chunks, parts))
@@ -132,10 +143,16 @@ class EmbeddedFields:
                 matches = Matcher(wanted).matches
                 return self._keys(_CHUNKS_ON, [label for (label,) in labels if matches(label)])
 
-    def _chunks_of(self, documents: IdSet) -> IdSet:
-        if documents == self._all("document"):
-            return self._all("chunk")
-        return self._keys(_CHUNKS_OF, documents)
+    def _passages_of(self, documents: IdSet) -> Selection:
+        """Return the chunks of documents, and those of the documents that have any."""
+        ((every,),) = self._database.fetch("SELECT count(*) FROM document")
+        if len(documents) < _FEW_SHARE * every:
+            rows = self._database.fetch(_CHUNKS_OF, (pack_keys(documents.keys.tolist()),))
+        else:
+            rows = self._database.fetch("SELECT id, document FROM chunk")
+        keys = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        keys = keys[np.isin(keys[:, 1], documents.keys)]
+        return Selection(IdSet(keys[:, 1]), IdSet(keys[:, 0]))
 
     def _matching(self, condition: Condition) -> IdSet:
         """Return the documents that fulfil a condition."""

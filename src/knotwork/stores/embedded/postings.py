@@ -57,11 +57,18 @@ class Postings:
             places, times = self._postings(term)
             scores[places] += gain(idf, times, shares[places])
         if among is not None:
-            scores[~np.isin(self._keys, among)] = 0.0
+            scores[~self._among(among)] = 0.0
         matching = np.count_nonzero(scores)
         least = np.partition(scores, -k)[-k] if matching > k else 0.0
         near = np.flatnonzero((scores >= least) & (scores > 0))
         return best(self._keys[near].tolist(), scores[near].tolist(), k)
+
+    def _among(self, wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each item whether its key is wanted."""
+        found = np.zeros(len(self._keys), dtype=np.bool_)
+        places = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
+        found[places[self._keys[places] == wanted]] = True
+        return found
 
     def _postings(self, term: str) -> _Term:
         found = self._terms.get(term)
