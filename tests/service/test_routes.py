@@ -395,3 +395,7 @@ def test_a_wrong_filter_is_refused_with_what_is_right(client):
         error = refused.json()["error"]
         assert error["code"] == code
         assert told in error["message"] + error["fix"]
+        streamed = client.post(
+            f"{OPEN}/ask/stream", json={"question": QUESTION, "filters": filters}
+        )
+        assert (streamed.status_code, streamed.json()["error"]["code"]) == (400, code)

@@ -40,7 +40,7 @@ _KNOWN = (
     "WITH RECURSIVE field (name) AS (SELECT min(name) FROM document_field UNION ALL"
     " SELECT (SELECT min(f.name) FROM document_field f WHERE f.name > field.name) FROM field"
     " WHERE field.name IS NOT NULL) SELECT name FROM field WHERE name IS NOT NULL"
-    f" UNION ALL SELECT '{PAGE}' WHERE EXISTS (SELECT 1 FROM document_page)"
+    " UNION ALL SELECT 'page' WHERE EXISTS (SELECT 1 FROM document_page)"
 )
 """The names of fields, one look into the index of the table for each."""
 
