@@ -263,9 +263,9 @@ def test_filters_are_kept_to_and_joined():
 
 
 def test_fields_are_listed_and_an_unknown_one_is_told():
-    names = [field["name"] for field in knotwork("fields", "--json").json["fields"]]
+    names = [field["name"] for field in knotwork("documents", "--fields", "--json").json["fields"]]
     assert {"path", "format", "title", "language", "file_date"} <= set(names)
-    assert "sample/en/" in knotwork("fields").out
+    assert "sample/en/" in knotwork("documents", "--fields").out
     refused = knotwork("search", "x", "--where", "titel = x")
     assert refused.code == 2
     assert "Did you mean `title`?" in refused.err

@@ -29,7 +29,6 @@ COMMANDS = {
     "tables": ("tables", "Keep tables beside the index, and ask them by SQL."),
     "memory": ("memory", "Show and delete what was told in conversations."),
     "documents": ("documents", "List what is in the index, and what was skipped."),
-    "fields": ("fields", "List the fields that --where can compare."),
     "delete": ("delete", "Remove documents from the index."),
     "eval": ("evaluate", "Measure answers, or retrievers, on known questions."),
     "serve": ("serve", "Answer people and programs over HTTP."),

@@ -59,7 +59,8 @@ WHERE_OPTION = click.option(
     "filters",
     metavar="FILTER",
     multiple=True,
-    help="""Only what fulfils it, as "author = 'Ann' and date >= 2023"; see `knotwork fields`.""",
+    help="""Only what fulfils it, as "author = 'Ann' and date >= 2023"; """
+    "fields: documents --fields.",
 )
 MIN_SCORE_OPTION = click.option(
     "--min-score", metavar="SCORE", type=float, help="Only passages that score at least this."

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 @click.command(
     epilog=show_examples(
         'knotwork ask "Who approves travel abroad?"',
-        'knotwork ask "Who approves travel?" --where "path = hr and date >= 2023"',
         'knotwork ask "What are the main themes?" --mode global',
-        'knotwork ask "When was the mine closed?" --json | jq .citations',
+        'knotwork ask "When was the mine closed?" --where "date >= 2023" --json',
     )
 )
 @click.argument("question")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -19,11 +20,15 @@ from knotwork.cli.terminal import count_of
         "knotwork documents --json | jq -r '.skipped[].uri'",
     )
 )
+@click.option("--fields", is_flag=True, help="List what --where can compare instead.")
 @with_session()
-def command(session: Session) -> None:
+def command(session: Session, *, fields: bool) -> None:
     """List the documents of the index, and the files that were skipped with the reason."""
     from knotwork.cli.progress import tell_failure
 
+    if fields:
+        _list_fields(session)
+        return
     store = session.open().store
     indexed: list[dict[str, Any]] = []
     skipped: list[dict[str, Any]] = []
@@ -49,3 +54,16 @@ def command(session: Session) -> None:
             session.terminal.say(tell_failure(item["uri"], item["message"]), indent=2)
     counts = f"{count_of(len(indexed), 'document')}, {len(skipped):,} skipped"
     session.terminal.note(counts, style="dim")
+
+
+def _list_fields(session: Session) -> None:
+    """List the fields of documents, how many have each, and its most frequent values."""
+    fields = session.open().fields()
+    if session.common.json:
+        listed = [{**asdict(field), "examples": list(field.examples)} for field in fields]
+        session.terminal.emit({"fields": listed})
+        return
+    session.terminal.table(
+        [(f.name, f"{f.documents:,}", ", ".join(f.examples)) for f in fields],
+        header=("field", "documents", "values"),
+    )

@@ -13,8 +13,7 @@ from knotwork.cli.session import Session
     epilog=show_examples(
         'knotwork search "salt layer"',
         'knotwork search "Kestrel designer birthplace" -k 5 --explain',
-        'knotwork search "salt layer" --where tags=geology --where "date >= 2023"',
-        'knotwork search "salt layer" --retriever bm25 --json',
+        'knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json',
     )
 )
 @click.argument("question")

@@ -1,6 +1,6 @@
 """Filters that a question states about the documents themselves, as in "reports from last year".
 
-"What happened in 2023?" asks for events, of which any document may tell; it restricts nothing. A
+"What happened in 2023?" asks for events that any document may describe; it restricts nothing. A
 time counts only where the question says that documents (in the plural) are of that time, and a
 version only after "since", "before" and the like. A form that may mean two things is left out, as
 "the 2023 report".
@@ -158,7 +158,7 @@ def _without_zh(match: re.Match[str]) -> str:
 
 
 def _as_date(words: str, today: date) -> str:
-    """Return a time as text that `read_day_range` reads; empty if it is none."""
+    """Return a time as text that `read_day_range` reads; empty if it is not a date."""
     text = " ".join(words.lower().split()).removeprefix("the ")
     last_month = today.replace(day=1) - timedelta(days=1)
     relative = {
