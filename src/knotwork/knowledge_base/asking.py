@@ -311,7 +311,8 @@ def _as_asked(
             yield event
         else:
             given = event.answer
-            answer = replace(given, question=question, notes=(*notes, *given.notes))
+            told = tuple(dict.fromkeys((*notes, *given.notes)))
+            answer = replace(given, question=question, notes=told)
             yield replace(event, answer=answer)
 
 
