@@ -150,6 +150,7 @@ def test_wrong_names_and_files_are_told(tmp_path):
         ("index.splitter", "strcture"),
         ("index.extractor", "rule"),
         ("retrieval.retriever", "outo"),
+        ("communities.algorithm", "liden"),
         ("index.dictionary", str(tmp_path / "none.txt")),
     ]:
         loaded = load_settings(environ={}, overrides={name: value})

@@ -1,9 +1,11 @@
 """Levels of communities, and what a change of the graph does to them."""
 
 import itertools
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -153,3 +155,15 @@ def test_nothing_matches_nothing():
     assert match_groups([["a"]], {"x": ["b"]}) == {}
     assert undirected_adjacency([], [], [], nodes=0).shape == (0, 0)
     assert divide(undirected_adjacency([], [], [], nodes=0), np.ones(0), SMALL) == []
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_there_are_no_more_levels_than_wanted(levels):
+    adjacency, _ = planted_graph(3, 30)
+    options = DivisionOptions(max_size=4.0)
+    every = divide(adjacency, ones(adjacency), options)
+    assert max(group.level for group in every) >= levels
+    found = divide(adjacency, ones(adjacency), replace(options, levels=levels))
+    assert {group.level for group in found} == set(range(levels))
+    upper = [group for group in every if group.level < levels]
+    assert shapes(found) == shapes(upper)

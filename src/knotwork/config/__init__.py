@@ -5,6 +5,7 @@ from knotwork.config.loading import CONFIG_FILE, Loaded, load_settings
 from knotwork.config.secrets import SecretRef
 from knotwork.config.settings import (
     AnswerSettings,
+    CommunitySettings,
     EmbeddingSettings,
     ExtractionSettings,
     IndexSettings,
@@ -20,6 +21,7 @@ from knotwork.config.writing import render_config, write_default_config
 __all__ = [
     "CONFIG_FILE",
     "AnswerSettings",
+    "CommunitySettings",
     "EmbeddingSettings",
     "ExtractionSettings",
     "IndexSettings",

@@ -215,6 +215,31 @@ class ExtractionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CommunitySettings:
+    """How communities of the graph are found."""
+
+    algorithm: str = _setting(
+        "leiden", '"leiden", "louvain" or "label_propagation"', may_be_empty=False
+    )
+    max_size: int = _setting(
+        0,
+        "entities in a community; larger ones are divided into communities of the next level.\n"
+        "0 is 50, and fewer in a small index, so that it has levels too",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    levels: int = _setting(
+        0, "levels of communities, at most; 0 is no limit", minimum=0, maximum=64
+    )
+    resolution: float = _setting(
+        1.0,
+        "how fine the topmost level is: 2 gives more and smaller communities, 0.5 fewer",
+        minimum=0.01,
+        maximum=100,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RetrievalSettings:
     """How passages are found."""
 
@@ -326,6 +351,7 @@ class Settings:
     llm: LlmSettings = field(default_factory=LlmSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
+    communities: CommunitySettings = field(default_factory=CommunitySettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     rerank: RerankSettings = field(default_factory=RerankSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -8,6 +8,7 @@ from pathlib import Path
 from knotwork.config import Loaded, SecretRef, Settings
 from knotwork.diagnosis.results import Check, failed
 from knotwork.errors import KnotworkError, UnknownName
+from knotwork.graph.communities import COMMUNITY_ALGORITHMS
 from knotwork.indexing.splitters.registry import make_splitter
 from knotwork.retrieval.registry import retriever_names
 from knotwork.transform.registry import make_extractor
@@ -25,7 +26,7 @@ def check_settings(loaded: Loaded) -> Check:
 
 
 def check_names(settings: Settings) -> Check:
-    """Check that splitter, extractor, its dictionary and the retriever are there."""
+    """Check that splitter, extractor, its dictionary, retriever and algorithm are there."""
     index = settings.index
     retriever = settings.retrieval.retriever
     dictionary = Path(index.dictionary) if index.dictionary else None
@@ -39,6 +40,9 @@ def check_names(settings: Settings) -> Check:
         extractor = make_extractor(index.extractor, dictionary=dictionary)
         if retriever not in retriever_names():
             raise UnknownName("retriever", retriever, retriever_names())
+        algorithm = settings.communities.algorithm
+        if algorithm not in COMMUNITY_ALGORITHMS:
+            raise UnknownName("community algorithm", algorithm, COMMUNITY_ALGORITHMS)
     except KnotworkError as error:
         return failed("Parts", error)
     detail = f"splitter {splitter.name}, extractor {extractor.name}, retriever {retriever}"

@@ -45,13 +45,17 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class DivisionOptions:
-    """How to divide: a community may weigh ``max_size``; ``tolerance`` is modularity given up."""
+    """How to divide: a community may weigh ``max_size``; ``tolerance`` is modularity given up.
+
+    There are at most ``levels`` levels, any number with 0.
+    """
 
     algorithm: str = "leiden"
     max_size: float = 50.0
     resolution: float = 1.0
     seed: int = 0
     tolerance: float = 0.01
+    levels: int = 0
 
 
 class Group(NamedTuple):
@@ -103,7 +107,9 @@ def divide(
         for members in members_of(labels):
             groups.append(Group(level, parent, nodes[members]))
             below = None if before is None else _below(before, level, members, found.moved)
-            if _is_divided(float(sizes[nodes[members]].sum()), options, level, below):
+            is_last = level + 1 == options.levels
+            size = float(sizes[nodes[members]].sum())
+            if not is_last and _is_divided(size, options, level, below):
                 pending.append((nodes[members], len(groups) - 1, level + 1, below))
     return groups
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from knotwork.indexing.communities import ReportChanges
+from knotwork.indexing.communities.refreshing import CommunityOptions
 from knotwork.indexing.communities.survey import is_current, update_in_steps
 from knotwork.indexing.communities.writing import ReportWriter
 from knotwork.indexing.describing import DescriptionChanges, describe_in_steps
@@ -66,8 +67,10 @@ class Enricher:
         embedding: Embedding,
         concurrency: int,
         retry: bool = False,
+        communities: CommunityOptions | None = None,
     ) -> None:
         self._store = store
+        self._communities = communities
         self._models = models
         self._tier = tier
         self._embedding = embedding
@@ -127,7 +130,9 @@ class Enricher:
             model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
         )
         embedding = self._embedding or None
-        return update_in_steps(self._store, writer=writer, embedding=embedding)
+        return update_in_steps(
+            self._store, options=self._communities, writer=writer, embedding=embedding
+        )
 
 
 def _has_touched_names(store: Store) -> bool:

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from knotwork.config import Settings
 from knotwork.errors import ModelError
+from knotwork.indexing.communities.refreshing import CommunityOptions
 from knotwork.indexing.composition import compose_stages
 from knotwork.indexing.enrichment import Enricher, Enrichment
 from knotwork.indexing.estimation import IndexEstimate, estimate_reading
@@ -52,6 +53,7 @@ class IndexingRun:
         self._retry = options.get("retry", False)
         self._concurrency = settings.llm.concurrency
         self._workers = settings.index.workers
+        self._communities = CommunityOptions.of(settings.communities)
         self.models = ModelRun(
             settings.llm,
             store_url=store.url,
@@ -94,6 +96,7 @@ class IndexingRun:
             embedding=self.stages.embedding,
             concurrency=self._concurrency,
             retry=self._retry,
+            communities=self._communities,
         )
         try:
             for step in enricher.run(text_tokens=self.tally.text_tokens):

@@ -159,7 +159,7 @@ class Asking:
                 text, scope, retriever=retriever, k=k, min_score=min_score
             ),
             embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
-            concurrency=self.settings.llm.concurrency,
+            settings=self.settings,
         )
         events = self._asker.answer(scope.question, sources, options)
         return _as_asked(events, question, scope.notes)

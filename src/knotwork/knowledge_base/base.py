@@ -232,10 +232,12 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
 
     @property
     def has_communities(self) -> bool:
-        """Whether communities and reports are there and up to date with the documents."""
+        """Whether communities and reports are there and up to date with documents and settings."""
+        from knotwork.indexing.communities import CommunityOptions
         from knotwork.indexing.communities.survey import is_current
 
-        return is_current(self.store)
+        options = CommunityOptions.of(self.settings.communities)
+        return is_current(self.store, options=options)
 
     def communities(
         self, about: str = "", *, level: int | None = None, limit: int = 20, rebuild: bool = False
@@ -246,10 +248,12 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         ``level`` 0 is the topmost. Raises StoreReadOnly when that is needed and the index was
         opened for reading only, ConfigError for a level that does not exist.
         """
+        from knotwork.indexing.communities import CommunityOptions
         from knotwork.indexing.communities.survey import bring_up_to_date, find_topics, is_current
 
-        if rebuild or not is_current(self.store):
-            bring_up_to_date(self.store, rebuild=rebuild)
+        options = CommunityOptions.of(self.settings.communities)
+        if rebuild or not is_current(self.store, options=options):
+            bring_up_to_date(self.store, options=options, rebuild=rebuild)
         return find_topics(self.store, about=about, level=level, limit=limit)
 
     def member_names(self, topics: Iterable[Topic], *, most: int = 8) -> dict[str, str]:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from knotwork.errors import ModelError, StoreError
+from knotwork.indexing.communities.refreshing import CommunityOptions
 from knotwork.indexing.communities.reporting import write_reports
 from knotwork.indexing.communities.survey import bring_up_to_date, is_current
 from knotwork.indexing.communities.writing import ReportWriter
@@ -33,17 +34,19 @@ def open_reports(
     model: CachedChatModel | None,
     *,
     embedder: Callable[[], Embedder | None],
+    options: CommunityOptions | None = None,
     concurrency: int = 4,
 ) -> ReportSource:
-    """Bring communities up to date with the documents, and return where their reports come from.
+    """Bring communities up to date, and return where their reports come from.
 
+    They are to be those of the documents as they are, found with ``options``.
     An index that cannot be written to now gives what it has, and a note says why.
     """
     try:
         # Tells at once whether the index may be written to, before a model is asked.
         with store.transaction():
-            if not is_current(store):
-                bring_up_to_date(store)
+            if not is_current(store, options=options):
+                bring_up_to_date(store, options=options)
     except StoreError as error:
         is_old = isinstance(store, StoresCommunities) and not is_current(store)
         return StoredReports(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from knotwork.config import Settings
 from knotwork.inference.base import Embedder
 from knotwork.records import Evidence
 from knotwork.retrieval.reports import ReportSource, StoredReports
@@ -21,7 +22,7 @@ def index_sources(
     part: Store | None = None,
     search: Callable[[str], Evidence],
     embedder: Callable[[], Embedder | None],
-    concurrency: int,
+    settings: Settings,
 ) -> Sources:
     """Return the sources of answers from an index; nothing is read or written yet.
 
@@ -31,12 +32,21 @@ def index_sources(
 
     def write_reports(model: CachedChatModel | None) -> ReportSource:
         # What finds and writes communities is imported only when a question is about the whole.
+        from knotwork.indexing.communities import CommunityOptions
         from knotwork.synthesis.lazy_reports import open_reports
 
+        def open_with(asked: CachedChatModel | None) -> ReportSource:
+            return open_reports(
+                store,
+                asked,
+                embedder=embedder,
+                options=CommunityOptions.of(settings.communities),
+                concurrency=settings.llm.concurrency,
+            )
+
         if part is None:
-            return open_reports(store, model, embedder=embedder, concurrency=concurrency)
-        whole = open_reports(store, None, embedder=embedder, concurrency=concurrency)
-        return StoredReports(part, notes=whole.notes)
+            return open_with(model)
+        return StoredReports(part, notes=open_with(None).notes)
 
     read = store if part is None else part
     return Sources(read, search, lambda: StoredReports(read), write_reports, embedder)

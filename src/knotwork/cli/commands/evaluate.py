@@ -162,6 +162,7 @@ def run_evaluation(
     from knotwork.cli.progress import choose_counter, choose_view
     from knotwork.evaluation.runner import EvaluationRun, index_dataset, index_path
     from knotwork.evaluation.runner import evaluate as ask_all
+    from knotwork.indexing.communities import CommunityOptions
     from knotwork.indexing.communities.survey import bring_up_to_date, is_current
     from knotwork.inference import open_embedder
     from knotwork.inference.reranker_registry import open_reranker
@@ -184,8 +185,9 @@ def run_evaluation(
                 dataset, store=store, embedder=embedder, extractor=extractor
             ):
                 view.show(event)
-        if skipping and not is_current(store):
-            bring_up_to_date(store)
+        options = CommunityOptions.of(settings.communities)
+        if skipping and not is_current(store, options=options):
+            bring_up_to_date(store, options=options)
         questions = ask_all(
             dataset, names, store=store, embedder=embedder, run=run, models=models,
             reranker=open_reranker(settings.rerank), skipping=skipping,

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from knotwork.indexing.communities.material import Material
 from knotwork.indexing.communities.phrases import key_phrases
+from knotwork.indexing.communities.titles import name_theme
 from knotwork.records import EXTRACTIVE_SOURCE, CommunityReport, Entity, Finding
 from knotwork.text.languages import detect_language
 
 _FINDINGS = 5
 _SUMMARY_SENTENCES = 2
-_TITLE_NAMES = 3
 _SUMMARY_NAMES = 8
 _VALUES = frozenset({"DATE", "NUMBER"})
 _FILE_NAME = re.compile(r"\w_\w|\.(?:txt|md|pdf|docx?|html?|csv|json)$")
@@ -37,7 +37,7 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
     told = [finding.text for finding in outline.findings[:_SUMMARY_SENTENCES]]
     return replace(
         outline,
-        title=report_title(material, language),
+        title=_title(material, names, phrases, language),
         summary=_summary(told, names[:_SUMMARY_NAMES], phrases, language),
         language=language,
         content_key=content_key or material.content_key,
@@ -59,8 +59,11 @@ def outline_report(material: Material) -> CommunityReport:
 
 
 def report_title(material: Material, language: str) -> str:
-    """Return the title that the names of a community make."""
-    return _listed(central_names(material.entities)[:_TITLE_NAMES], language)
+    """Return the title that names the theme of a community: see `name_theme`."""
+    names = central_names(material.entities)
+    texts = [sentence.text for sentence in material.sentences]
+    phrases = key_phrases(texts, language=language, names=names)
+    return _title(material, names, phrases, language)
 
 
 def central_names(entities: Sequence[Entity]) -> list[str]:
@@ -79,6 +82,10 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
         if not any(form in other or other in form for other in chosen):
             chosen[form] = entity.name
     return list(chosen.values())
+
+
+def _title(material: Material, names: Sequence[str], phrases: Sequence[str], language: str) -> str:
+    return _listed(name_theme(material.headings, material.read, names, phrases), language)
 
 
 def _summary(

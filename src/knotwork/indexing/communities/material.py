@@ -10,17 +10,19 @@ from itertools import islice
 
 from knotwork.indexing.communities.centrality import choose_sentences
 from knotwork.indexing.communities.sentences import Named, Sentence, prose_among, sentences_of
-from knotwork.records import Community, CommunityReport, Entity, content_id
+from knotwork.indexing.communities.titles import Heading, headings_above
+from knotwork.records import Chunk, Community, CommunityReport, Entity, content_id
 from knotwork.stores.base import Store
 from knotwork.text.languages import detect_language
 
-VERSION = "extractive-1"
+VERSION = "extractive-2"
 """Changes whenever the same material would make another report."""
 
 MOST_NAMES = 40
 _MOST_CHUNKS = 40
 _CHUNKS_OF_MEMBER = 4
 _MOST_SENTENCES = 150
+_MOST_HEADINGS = 40
 MOST_CENTRAL = 12
 """Sentences that are chosen of a material for what is written from it."""
 
@@ -29,14 +31,17 @@ MOST_CENTRAL = 12
 class Material:
     """Everything a report is written from; equal material makes an equal report.
 
-    ``entities`` come by importance. ``extent`` is the number of members and of chunks. What follows
-    from it is worked out once, for the report and the brief that are written from it.
+    ``entities`` come by importance. ``extent`` is the number of members and of chunks. ``headings``
+    are those above the ``read`` chunks that the sentences come from. What follows from it is worked
+    out once, for the report and the brief that are written from it.
     """
 
     community_id: str
     entities: tuple[Entity, ...]
     sentences: tuple[Sentence, ...]
     extent: tuple[int, int]
+    headings: tuple[Heading, ...] = ()
+    read: int = 0
 
     @cached_property
     def content_key(self) -> str:
@@ -46,7 +51,10 @@ class Material:
             f"{s.support.chunk_id} {s.support.span} {s.coverage:.6f} {s.text}"
             for s in self.sentences
         )
-        return content_id(VERSION, *self.extent, *names, "sentences", *told)
+        above = (f"{heading.title} {heading.chunks}" for heading in self.headings)
+        return content_id(
+            VERSION, *self.extent, self.read, *names, "sentences", *told, "headings", *above
+        )
 
     @cached_property
     def central(self) -> tuple[Sentence, ...]:
@@ -72,10 +80,13 @@ def read_material(
     entities = entities[:MOST_NAMES]
     importance = dict(community.members)
     found: Sequence[Sentence]
+    chunks: Mapping[str, Chunk]
     if below:
+        chunks = store.documents.chunks({key for report in below for key in report.chunk_ids})
         found = _sentences_below(store, below, importance)
     else:
-        found = _sentences_of_chunks(store, community, importance)
+        chunks = _central_chunks(store, community, importance)
+        found = _sentences_of_chunks(store, chunks, importance)
     ranked = sorted(found, key=lambda s: (-s.coverage, s.support.chunk_id, s.support.span))
     distinct = {sentence.text: sentence for sentence in reversed(ranked)}
     kept = [sentence for sentence in ranked if distinct[sentence.text] is sentence]
@@ -84,12 +95,15 @@ def read_material(
         entities,
         tuple(kept[:_MOST_SENTENCES]),
         (community.size, len(community.chunk_ids)),
+        headings_above(chunks.values())[:_MOST_HEADINGS],
+        len(chunks),
     )
 
 
-def _sentences_of_chunks(
+def _central_chunks(
     store: Store, community: Community, importance: Mapping[str, float]
-) -> Sequence[Sentence]:
+) -> Mapping[str, Chunk]:
+    """Return the chunks of a community that name most of what is important, in this order."""
     held = community.chunk_ids or _chunks_about(store, community)
     mentions = store.graph.mentions(held)
     weights = {
@@ -98,10 +112,16 @@ def _sentences_of_chunks(
     }
     central = sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:_MOST_CHUNKS]
     chunks = store.documents.chunks(central)
+    return {key: chunks[key] for key in central if key in chunks}
+
+
+def _sentences_of_chunks(
+    store: Store, chunks: Mapping[str, Chunk], importance: Mapping[str, float]
+) -> Sequence[Sentence]:
+    mentions = store.graph.mentions(chunks.keys())
     found: list[Sentence] = []
-    for key in central:
-        if key in chunks:
-            found += sentences_of(chunks[key], Named(mentions.get(key, ()), importance))
+    for key, chunk in chunks.items():
+        found += sentences_of(chunk, Named(mentions.get(key, ()), importance))
     return prose_among(found)
 
 

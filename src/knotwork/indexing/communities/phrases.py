@@ -17,6 +17,11 @@ Phrase: TypeAlias = tuple[str, ...]
 _LEAST_SENTENCES = 2
 _WORD_OR_BREAK = re.compile(r"([^\W\d_]+(?:[-’'][^\W\d_]+)*)|[^\w\s’'-]+")
 _QUOTE = re.compile("[’']s?")
+_REFERRING = frozenset(
+    {"see", "section", "chapter", "figure", "table", "appendix", "page", "et", "al", "etc"}
+    | {"example", "examples", "following", "above", "below", "org", "com", "http", "https", "www"}
+)
+"""Words that point to another place rather than name something."""
 _VOCABULARY_SIZE = 1 << 16
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
@@ -70,7 +75,8 @@ def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:
 @lru_cache(maxsize=_VOCABULARY_SIZE)
 def _content(word: str) -> str:
     """Return a word that may stand in a phrase, and "" for any other, and for a break."""
-    return word if len(word) > 1 and _QUOTE.sub("", word) not in STOP_WORDS else ""
+    bare = _QUOTE.sub("", word)
+    return word if len(word) > 1 and bare not in STOP_WORDS and bare not in _REFERRING else ""
 
 
 def _chinese_phrases(text: str) -> Iterator[Phrase]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from knotwork.config import CommunitySettings
 from knotwork.errors import StoreError
 from knotwork.graph.hierarchy import DivisionOptions
 from knotwork.indexing.communities.detection import detect_communities
@@ -26,25 +27,50 @@ NAMES_META = "communities_names"
 FOREIGN_NAMES = "foreign"
 """Value of it where communities came from elsewhere: these stay until documents change."""
 
+USUAL_SIZE = 50
+"""Entities from which a community is divided, unless the index is small."""
+_FEWEST_COMMUNITIES = 8
+"""A small index has communities of this part of its entities, so that it has levels too."""
+_SMALLEST_SIZE = 8
+
 
 @dataclass(frozen=True, slots=True)
 class CommunityOptions:
     """How communities are found.
 
     ``algorithm`` is a name of `knotwork.graph.communities`. A community of more than ``max_size``
-    entities is divided. ``tolerance`` is the modularity given up so that communities stay.
+    entities is divided; 0 is `USUAL_SIZE`, and fewer in a small index. There are at most ``levels``
+    levels, any number with 0. ``tolerance`` is the modularity given up so that communities stay.
     """
 
     algorithm: str = "leiden"
-    max_size: int = 50
+    max_size: int = 0
     resolution: float = 1.0
     seed: int = 0
     tolerance: float = 0.01
+    levels: int = 0
+
+    @classmethod
+    def of(cls, settings: CommunitySettings) -> CommunityOptions:
+        """Return the options that settings ask for."""
+        return cls(**asdict(settings))
+
+    def division(self, entities: int) -> DivisionOptions:
+        """Return how to divide a graph of so many entities."""
+        usual = min(USUAL_SIZE, max(entities // _FEWEST_COMMUNITIES, _SMALLEST_SIZE))
+        return DivisionOptions(**{**asdict(self), "max_size": float(self.max_size or usual)})
 
     @property
     def fingerprint(self) -> str:
-        """Change whenever the communities of an equal graph would."""
-        return content_id("communities-1", *map(str, asdict(self).values()))
+        """Change whenever the communities of an equal graph would.
+
+        What was usual before sizes and levels could be set keeps its value, so that the communities
+        of older indexes stay.
+        """
+        size = f"at most {self.max_size}" if self.max_size else str(USUAL_SIZE)
+        values = (self.algorithm, size, self.resolution, self.seed, self.tolerance)
+        levels = (f"levels {self.levels}",) if self.levels else ()
+        return content_id("communities-1", *map(str, values), *levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +113,7 @@ def refresh_communities(
         same = store.meta().get(OPTIONS_META) == wanted.fingerprint
         found = detect_communities(
             read_network(store),
-            DivisionOptions(**asdict(wanted)),
+            wanted.division(store.graph.entity_count()),
             earlier=before if same and not rebuild else (),
             stale=held.stale(),
             relinked=_relinked(store, before),

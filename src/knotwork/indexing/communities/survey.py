@@ -7,9 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from knotwork.errors import ConfigError
+from knotwork.indexing.communities.material import VERSION
 from knotwork.indexing.communities.refreshing import (
     FOREIGN_NAMES,
     NAMES_META,
+    OPTIONS_META,
+    CommunityOptions,
     community_store,
     names_key,
     refresh_communities,
@@ -25,6 +28,9 @@ from knotwork.stores.communities import CommunityStore, read_parents
 CONTENT_META = "communities_of"
 """Setting of an index that says of which documents its communities and reports are."""
 
+FORM_META = "reports_form"
+"""Setting of an index that says in which form its extractive reports are."""
+
 WRITTEN_META = "reports_of"
 """Setting of an index that says for which documents a model has written all its reports."""
 
@@ -38,10 +44,13 @@ class Topic:
     score: float = 0.0
 
 
-def is_current(store: Store, *, written: bool = False) -> bool:
-    """Tell whether communities and reports are those of the documents, and of the names that are
+def is_current(
+    store: Store, *, options: CommunityOptions | None = None, written: bool = False
+) -> bool:
+    """Return whether communities and reports are those of the documents, and of the names that are
     one, as they are.
 
+    With ``options`` they must have been found with these, unless they came from another system.
     ``written`` asks whether a model has written all reports that it is to write, too.
     """
     meta = store.meta()
@@ -49,7 +58,11 @@ def is_current(store: Store, *, written: bool = False) -> bool:
         return meta.get(WRITTEN_META) == _written_mark(store)
     if meta.get(CONTENT_META) != _content(store):
         return False
-    return meta.get(NAMES_META, "") in {FOREIGN_NAMES, names_key(store)}
+    if meta.get(NAMES_META) == FOREIGN_NAMES:
+        return True
+    if options is not None and meta.get(OPTIONS_META) != options.fingerprint:
+        return False
+    return meta.get(FORM_META) == VERSION and meta.get(NAMES_META, "") == names_key(store)
 
 
 def mark_current(store: Store) -> None:
@@ -76,6 +89,7 @@ def staying_current(store: Store) -> Iterator[None]:
 def bring_up_to_date(
     store: Store,
     *,
+    options: CommunityOptions | None = None,
     rebuild: bool = False,
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
@@ -84,12 +98,16 @@ def bring_up_to_date(
 
     See `update_in_steps`, which this does at once.
     """
-    return finish(update_in_steps(store, rebuild=rebuild, writer=writer, embedding=embedding))
+    steps = update_in_steps(
+        store, options=options, rebuild=rebuild, writer=writer, embedding=embedding
+    )
+    return finish(steps)
 
 
 def update_in_steps(
     store: Store,
     *,
+    options: CommunityOptions | None = None,
     rebuild: bool = False,
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
@@ -105,9 +123,9 @@ def update_in_steps(
     refresh = ReportRefresh(store, writer=writer, embedding=embedding)
     with store.transaction():
         content, mark = _content(store), _written_mark(store)
-        refresh_communities(store, rebuild=rebuild)
+        refresh_communities(store, options, rebuild=rebuild)
         refresh.put_extractive()
-        store.set_meta({CONTENT_META: content})
+        store.set_meta({CONTENT_META: content, FORM_META: VERSION})
     changes = yield from refresh.write()
     if writer is not None and not changes.unanswered:
         store.set_meta({WRITTEN_META: mark})
