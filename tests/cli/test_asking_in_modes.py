@@ -29,7 +29,8 @@ def store(sample_store, tmp_path, monkeypatch):
 def test_a_question_about_the_whole_gets_an_overview_at_no_tokens(store):
     outcome = knotwork("ask", THEMES)
     assert outcome.code == 0
-    assert "main themes:" in outcome.out
+    assert "documents with" in outcome.out
+    assert "Outline: " in outcome.out
     assert "Sources" in outcome.out
     assert "global, confidence" in outcome.err
     assert "0 model tokens" in outcome.err

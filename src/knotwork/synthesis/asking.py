@@ -20,18 +20,22 @@ from knotwork.synthesis.answering import compose_answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
+from knotwork.synthesis.overviews.reading import needs_communities
 from knotwork.synthesis.routing import choose_mode
 from knotwork.text.tokens import count_tokens
 
 if TYPE_CHECKING:
     from knotwork.inference.cached import CachedChatModel
     from knotwork.inference.role_models import RoleModels
+    from knotwork.synthesis.overviews.composing import Overview
     from knotwork.synthesis.writing import AnswerWriter
 
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
 """Fewer than elsewhere: somebody waits for the answer, and there is one without the model."""
 
 _FROM_REPORTS = frozenset({AskMode.GLOBAL, AskMode.MAP_REDUCE, AskMode.DRIFT})
+_OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
+"""Modes in which a question about the whole, a document or a topic is answered without a model."""
 
 
 class AskOptions(TypedDict, total=False):
@@ -96,7 +100,11 @@ class Asker:
         if options.get("expand", False) and models is not None:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
-        for event in self._answer_from(mode, evidence, sources, models, options, notes):
+        steps = None
+        if models is None and wanted in _OVERVIEWS:
+            is_general = wanted is AskMode.AUTO and mode is AskMode.GLOBAL
+            steps = self._answer_by_overview(evidence, sources, notes, is_general=is_general)
+        for event in steps or self._answer_from(mode, evidence, sources, models, options, notes):
             if event.answer is None:
                 yield event
             else:
@@ -181,6 +189,37 @@ class Asker:
         )
         yield from _answer_in_mode(inquiry, evidence)
 
+    def _answer_by_overview(
+        self, evidence: Evidence, sources: Sources, notes: list[str], *, is_general: bool
+    ) -> Iterator[AskEvent] | None:
+        """Return the steps to an answer about the whole, or None for any other question."""
+        from knotwork.synthesis.overviews.composing import plan_overview
+
+        question = evidence.query.text
+        overview = plan_overview(
+            question, evidence, store=self._store, sources=sources, is_general=is_general
+        )
+        return self._yield_overview(overview, sources, notes) if overview else None
+
+    def _yield_overview(
+        self, overview: Overview, sources: Sources, notes: list[str]
+    ) -> Iterator[AskEvent]:
+        from knotwork.synthesis.overviews.composing import answer_overview
+
+        reports = sources.find_reports()
+        if overview.needs_communities:
+            yield AskEvent(AskEventKind.STEP, "reports", total=1)
+            reports = sources.write_reports(None)
+        answer, evidence = answer_overview(
+            overview,
+            store=self._store,
+            reports=reports,
+            settings=self._settings.answer,
+        )
+        yield AskEvent(AskEventKind.FOUND, evidence=evidence)
+        answer = replace(answer, notes=(*notes, *answer.notes, *reports.notes))
+        yield AskEvent(AskEventKind.FINISHED, answer=answer)
+
     def _open(self, options: AskOptions) -> _Models | None:
         """Return the models with a meter of their own, or None where none answers."""
         llm, ceiling = self._settings.llm, options.get("budget", "")
@@ -208,11 +247,13 @@ class Asker:
 
 
 def needs_reports(question: str, mode: str) -> bool:
-    """Tell whether a question is answered from reports, as far as rules choose its mode.
+    """Return whether a question is answered from reports, as far as rules choose its mode.
 
     Raises UnknownName for an unknown mode.
     """
     wanted = read_mode(mode)
+    if wanted is AskMode.AUTO and needs_communities(question):
+        return True
     return (choose_mode(question) if wanted is AskMode.AUTO else wanted) in _FROM_REPORTS
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 
 from knotwork.synthesis.modes import AskMode
+from knotwork.synthesis.overviews.reading import read_scope
+from knotwork.synthesis.overviews.scopes import ScopeKind
 
 _OVERVIEW = re.compile(
     r"\b(?:summari[sz]e|sum up|(?:overview|summary) of|(?:overview|summary)[.?!\s]*$"
@@ -45,7 +47,7 @@ _PREVALENCE = re.compile(
     r"|opinions|views|phrases|episodes|cases|mentions)"
     r"|do (?:any|some|most|certain|the|many|all)? ?[a-z]+s (?:\w+ )?(?:discuss|mention|talk|share"
     r"|speak|describe|address|appear|use|feature|focus|lead|follow|agree)\b"
-    r"|(?:which|what) [a-z]+(?: [a-z]+)?s? (?:discuss|talk|share|speak|deal|feature|address|focus"
+    r"|(?:which|what) (?:[a-z]+ )?[a-z]+s (?:discuss|talk|share|speak|deal|feature|address|focus"
     r"|contain|mention|emphasi[sz]e|highlight)\b)",
     re.IGNORECASE,
 )
@@ -56,6 +58,11 @@ _MANY = (
     r"|speakers|participants|interviews|techniques|concerns|experts|industries|technologies"
     r"|companies|sectors|projects|questions|respondents|customers|users)"
 )
+_SPECIFIC = re.compile(
+    r"^(?:how (?:many|much|long)|when|where|who)\b|\b(?:the|these|those) (?:two|three|four|both)\b",
+    re.IGNORECASE,
+)
+"""What asks for a number, a time, a place or a person, or about things that are counted."""
 _IN_GENERAL = re.compile(
     r"^(?:what|which|how|do|are|can|is)\b.*\b"
     r"(?:discuss|mention(?:ed)?|talk|describe|describ(?:ed|ing)|perceive|shared?|emphasi[sz]e"
@@ -68,8 +75,10 @@ _MANY_WORDS = re.compile(rf"\b{_MANY}\b", re.IGNORECASE)
 
 _OVERVIEW_ZH = re.compile(
     r"总结|總結|概括|概述|综述|綜述|归纳|歸納|梳理|中心思想|主要内容|主要內容|内容概要|大意|纵览"
-    r"|核心(?:观点|觀點|思想|内容|內容|主题|主題|议题|議題)|要点|要點"
-    r"|(?:主要|有)(?:有|包括|涉及|讨论|討論|谈|談|讲|講|包含)?(?:了)?(?:哪些|什么|什麼)(?:主题|主題|话题|話題|议题|議題|方面|内容|內容|趋势|趨勢)"
+    r"|核心(?:观点|觀點|思想|内容|內容|主题|主題|议题|議題)|(?:主要|全部|所有)的?要(?:点|點)"
+)
+_COMMON_ZH = re.compile(
+    r"(?:主要|有)(?:有|包括|涉及|讨论|討論|谈|談|讲|講|包含)?(?:了)?(?:哪些|什么|什麼)(?:主题|主題|话题|話題|议题|議題|方面|内容|內容|趋势|趨勢)"
     r"|(?:主要|共同|常见|常見|反复出现的?|反覆出現的?|普遍)(?:的)?(?:主题|主題|话题|話題|议题|議題|趋势|趨勢|观点|觀點|问题|問題|挑战|挑戰)(?:是|有|包括)"
 )
 _OF_THE_DOCUMENTS_ZH = re.compile(
@@ -95,17 +104,27 @@ _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _ACRONYM = re.compile(r"[A-Z]{2,}$")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _FEWEST_WORDS = 4
+_MOST_WORDS = 25
+"""Words of a question from which a name in it is what it asks about."""
+_MOST_BEFORE_ZH = 8
+"""Characters before "the main problems are": with more of them a question is about these."""
+_ABOUT_ALL = frozenset({ScopeKind.WHOLE, ScopeKind.TOPIC, ScopeKind.RANKING})
 
 
 def choose_mode(question: str) -> AskMode:
     """Return "global", "local" or "basic": what rules make of the words of a question."""
+    scope = read_scope(question)
+    if scope is not None and scope.is_sure and scope.kind in _ABOUT_ALL:
+        return AskMode.GLOBAL
     text = " ".join(question.split())
     if len(_HAN.findall(text)) * 3 >= len(text):
         return _choose_zh(text)
     names_something = _names_something(text)
-    if _OF_THE_DOCUMENTS.search(text) or (_OVERVIEW.search(text) and not names_something):
+    is_long = len(_WORD.findall(text)) > _MOST_WORDS
+    if _OF_THE_DOCUMENTS.search(text) and not (names_something and is_long):
         return AskMode.GLOBAL
-    if not names_something and _is_general(text):
+    may_be_general = not names_something and not _SPECIFIC.search(text)
+    if may_be_general and (_OVERVIEW.search(text) or _is_general(text)):
         return AskMode.GLOBAL
     return AskMode.LOCAL if _ABOUT.search(text) else AskMode.BASIC
 
@@ -113,13 +132,15 @@ def choose_mode(question: str) -> AskMode:
 def _choose_zh(text: str) -> AskMode:
     if _OF_THE_DOCUMENTS_ZH.search(text):
         return AskMode.GLOBAL
-    if _OVERVIEW_ZH.search(text) and not _NAMED_ZH.search(text):
+    common = _COMMON_ZH.search(text)
+    is_common = common is not None and common.start() <= _MOST_BEFORE_ZH
+    if (_OVERVIEW_ZH.search(text) or is_common) and not _NAMED_ZH.search(text):
         return AskMode.GLOBAL
     return AskMode.LOCAL if _ABOUT_ZH.search(text) else AskMode.BASIC
 
 
 def _is_general(text: str) -> bool:
-    """Tell whether a question without names is about what many say, or how often they do."""
+    """Return whether a question without names is about what many say, or how often they do."""
     if len(_WORD.findall(text)) < _FEWEST_WORDS:
         return False
     if _PREVALENCE.search(text):
@@ -128,7 +149,7 @@ def _is_general(text: str) -> bool:
 
 
 def _names_something(text: str) -> bool:
-    """Tell whether a question has a name, a number or a quotation; acronyms are none."""
+    """Return whether a question has a name, a number or a quotation; acronyms are none."""
     if re.search(r"\d|[“\"「][^”\"」]+[”\"」]", text):
         return True
     words = [match[0] for match in _WORD.finditer(text)][1:]

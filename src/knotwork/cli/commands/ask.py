@@ -50,8 +50,8 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
 
     When the documents hold no answer it says so and shows the nearest passages. A language model,
     if one is set (llm.model), writes the answer from the passages found; when it fails, sentences
-    of the documents are quoted, and a note says why. Questions about the documents as a whole are
-    answered from reports.
+    of the documents are quoted, and a note says why. Questions about all documents, one document or
+    a topic are answered by an outline or central sentences, questions that count by numbers.
     """
     from knotwork.cli.answers import print_answer, print_evidence, print_usage
     from knotwork.cli.envelopes import describe_answer, describe_evidence

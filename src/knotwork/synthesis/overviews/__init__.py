@@ -1,0 +1,1 @@
+"""Answers about the whole, one document, one topic or how often, at no tokens."""

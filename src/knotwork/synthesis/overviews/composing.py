@@ -1,0 +1,171 @@
+"""Answer a question about the whole, a document, a topic or a number, with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from knotwork.config import AnswerSettings
+from knotwork.records import Answer, Evidence, Hit, Query
+from knotwork.retrieval.focus import find_focus
+from knotwork.retrieval.reports import ReportSource
+from knotwork.stores.base import Store
+from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork.synthesis.citing import cite_sentences
+from knotwork.synthesis.confidence import estimate_confidence
+from knotwork.synthesis.inquiry import Sources
+from knotwork.synthesis.messages import no_match, not_clear
+from knotwork.synthesis.modes import AskMode
+from knotwork.synthesis.overviews.counts import count_mentions, rank_entities
+from knotwork.synthesis.overviews.outline import Part, find_part, read_outline
+from knotwork.synthesis.overviews.reading import read_scope
+from knotwork.synthesis.overviews.scopes import Scope, ScopeKind
+from knotwork.synthesis.overviews.statements import Line, write_lines
+from knotwork.synthesis.overviews.summaries import summarize_part, summarize_whole
+from knotwork.synthesis.overviews.topics import (
+    choose_on_topic,
+    keep_named,
+    read_on,
+    write_topic,
+)
+from knotwork.synthesis.selection import Selected, rank_candidates
+from knotwork.text.languages import detect_language
+
+SURE = 1.0
+"""The confidence in a count or an outline: it says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """How a question is answered: its scope, what was found for it, and the part that it names."""
+
+    question: str
+    scope: Scope
+    found: Evidence
+    part: Part | None = None
+
+    @property
+    def language(self) -> str:
+        """The language of the question."""
+        return detect_language(self.question)
+
+    @property
+    def needs_communities(self) -> bool:
+        """Whether the answer is made from communities."""
+        return self.part is None and self.scope.needs_communities
+
+
+def plan_overview(
+    question: str, found: Evidence, *, store: Store, sources: Sources, is_general: bool = False
+) -> Overview | None:
+    """Return how to answer a question about the whole; None for any other question.
+
+    One that ``is_general`` without a form of its own, as "Which risks come up again and again?", is
+    about the topic that it leaves beside the words for the whole.
+    ``found`` is what the question itself brought. A document or section that it seems to name is
+    looked up; a scope that depends on one is dropped without it.
+    """
+    scope = read_scope(question)
+    if scope is None and is_general:
+        focus = find_focus(question)
+        scope = Scope(ScopeKind.TOPIC, question) if focus else Scope(ScopeKind.WHOLE)
+    if scope is None:
+        return None
+    part = find_part(read_outline(store), scope.named) if scope.named else None
+    if part is None and not scope.is_sure:
+        return None
+    if part is not None and scope.named == scope.subject:
+        return Overview(question, replace(scope, kind=ScopeKind.PART), found, part)
+    if scope.kind is ScopeKind.TOPIC:
+        found = sources.search(_topic_query(scope))
+    return Overview(question, scope, found, part)
+
+
+def answer_overview(
+    overview: Overview,
+    *,
+    store: Store,
+    reports: ReportSource,
+    settings: AnswerSettings,
+) -> tuple[Answer, Evidence]:
+    """Return an answer with the passages that it rests on."""
+    if overview.scope.kind is ScopeKind.TOPIC:
+        return _answer_topic(overview, store, settings)
+    intro, lines = _summarize(overview, store, reports)
+    text, cited = write_lines(intro, lines, overview.language)
+    answered = bool(cited) or overview.scope.kind in {ScopeKind.RANKING, ScopeKind.MENTIONS}
+    if not answered:
+        text = no_match(overview.language)
+    evidence = _evidence(overview, cited, SURE if answered else 0.0)
+    return _answer(evidence, text, cited, store, answered=answered), evidence
+
+
+def _summarize(overview: Overview, store: Store, reports: ReportSource) -> tuple[str, list[Line]]:
+    scope, language = overview.scope, overview.language
+    if scope.kind is ScopeKind.RANKING:
+        return rank_entities(
+            store,
+            scope.subject,
+            language,
+            limit=scope.limit,
+            by_importance=scope.by_importance,
+        )
+    if scope.kind is ScopeKind.MENTIONS:
+        return count_mentions(store, scope.subject, language)
+    outline = read_outline(store)
+    if overview.part is not None:
+        return summarize_part(store, outline, overview.part, language)
+    return summarize_whole(store, outline, reports, language)
+
+
+def _topic_query(scope: Scope) -> str:
+    return scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
+
+
+def _answer_topic(
+    overview: Overview, store: Store, settings: AnswerSettings
+) -> tuple[Answer, Evidence]:
+    found, language = overview.found, overview.language
+    candidates = keep_named(rank_candidates(found), overview.scope.named, overview.part)
+    confidence = estimate_confidence(found, candidates)
+    candidates = [*candidates, *read_on(found, store)]
+    intro, lines = write_topic(choose_on_topic(candidates, found, store), language)
+    text, cited = write_lines(intro, lines, language)
+    answered = bool(cited) and confidence >= settings.abstain_below
+    if not answered:
+        text = not_clear(language) if cited else no_match(language)
+    evidence = replace(
+        found,
+        query=Query(overview.question, found.query.k),
+        retriever=AskMode.GLOBAL.value,
+        confidence=confidence,
+    )
+    return _answer(evidence, text, cited, store, answered=answered), evidence
+
+
+def _answer(
+    evidence: Evidence, text: str, cited: Sequence[Selected], store: Store, *, answered: bool
+) -> Answer:
+    return Answer(
+        question=evidence.query.text,
+        text=text,
+        answered=answered,
+        citations=cite_sentences(cited, store),
+        reason="" if answered else LOW_CONFIDENCE if cited else NO_EVIDENCE,
+        confidence=evidence.confidence,
+        retriever=evidence.retriever,
+        mode=AskMode.GLOBAL.value,
+    )
+
+
+def _evidence(overview: Overview, cited: Sequence[Selected], confidence: float) -> Evidence:
+    """Return the passages of an answer as hits, by their first citation."""
+    hits: dict[str, Hit] = {}
+    for place, item in enumerate(cited):
+        score = 1.0 / (1 + place)
+        first = hits.setdefault(item.chunk.id, Hit(item.chunk, score, {"overview": score}))
+        hits[item.chunk.id] = replace(first, sentences=(*first.sentences, (item.span, 1.0)))
+    ranked = sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id))
+    query = Query(overview.question, overview.found.query.k)
+    notes = overview.found.notes
+    return Evidence(query, AskMode.GLOBAL.value, tuple(ranked), confidence, notes)

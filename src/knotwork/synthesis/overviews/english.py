@@ -1,0 +1,239 @@
+"""The forms of English questions about the whole, a document, a topic or a number."""
+
+from __future__ import annotations
+
+import re
+
+from knotwork.synthesis.overviews.scopes import Scope, ScopeKind, read_count
+
+_MOST_NAME_WORDS = 12
+_END = r"[\s?.!？。！]*$"
+
+_TEXT = (
+    r"(?:documents?|docs|files?|texts?|corpus|collections?|materials?|data ?sets?|knowledge base"
+    r"|papers?|articles?|notes?|sources?|transcripts?|reports?|manuals?|handbooks?|guides?|books?"
+    r"|story|stories|novels?|documentation|website|site|pages?|wiki|library|folder|index|tales?"
+    r"|chapters?|sections?|contents?|contracts?|polic(?:y|ies)|tutorials?|transcript|e-?mails?)"
+)
+_POLITE = (
+    r"(?:(?:please|kindly|now|can you|could you|would you|will you|i want you to|i need"
+    r"|i would like(?: you to)?|i'd like(?: you to)?),? )*"
+)
+_SUMMARY_WORD = r"(?:summary|overview|outline|synopsis|gist|recap|abstract|tl;?dr)"
+_SUMMARY_NOUN = (
+    r"(?:(?:give|write|show|provide|make|get|create|have)(?: me| us)? )?(?:what(?:'s| is) )?"
+    r"(?:an? |the )?(?:(?:brief|short|quick|concise|high-level|general|rough|full) )*"
+    rf"{_SUMMARY_WORD}"
+)
+_SUMMARY = re.compile(
+    rf"^{_POLITE}(?:(?:briefly |shortly )?(?:summari[sz]e|sum up|recap)|{_SUMMARY_NOUN}"
+    rf" (?:of|on|about|for))(?: (?P<target>.+?))?{_END}",
+    re.IGNORECASE,
+)
+_BARE_SUMMARY = re.compile(
+    rf"^{_POLITE}(?:{_SUMMARY_NOUN}|table of contents"
+    r"|(?:list|show|what are|what is)(?: me)? (?:all )?(?:of )?(?:the )?"
+    r"(?:chapters|headings|documents|files|contents|table of contents)"
+    r"|what (?:documents|files|chapters) (?:are|do you have|do i have)(?: there| here)?"
+    r"|what (?:can|could|will) i (?:find|read|learn)(?: in)? here"
+    rf"|what (?:kind|sort|type)s? of {_TEXT} (?:is|are) (?:this|these|it|they)"
+    rf"|(?:what is |what's )?the big picture|in a nutshell|what is this){_END}",
+    re.IGNORECASE,
+)
+_DEGREE = r"(?:(?:all|mainly|mostly|primarily|really|generally|basically|actually) )*"
+_ABOUT = re.compile(
+    rf"^(?:so,? )?(?:(?:tell me|explain|describe) what (?P<told>.+?) (?:is|are)"
+    rf"|what(?:'s|'re| is| are| was| were) (?P<target>.+?)) {_DEGREE}about{_END}",
+    re.IGNORECASE,
+)
+_COVERS = re.compile(
+    r"^(?:what|which)(?: (?:main|key|major|kinds? of|sorts? of))*"
+    r"(?: (?:topics?|themes?|subjects?|things?|information|areas?|questions))?"
+    rf" (?:does|do|did) (?P<target>.+?) {_DEGREE}(?:cover|contain|describe|deal with|talk about"
+    rf"|discuss|teach|include|say|tell(?: us| me)?|explain|address|consist of){_END}",
+    re.IGNORECASE,
+)
+_COVERED = re.compile(
+    r"^(?:what|which)(?: (?:main|key|major|different|all))*"
+    r" (?:topics?|themes?|subjects?|areas|chapters|contents?|information) (?:are|is)"
+    r"(?: (?:covered|discussed|contained|treated|addressed|described|included|there|available"
+    rf"|found))?(?: (?:here|(?:in|by|across|throughout) (?P<target>.+?)))?{_END}",
+    re.IGNORECASE,
+)
+_THEMES = re.compile(
+    r"^(?:(?:what|which) (?:are|is)|list|name|give me|show me|identify)(?: (?:the|all|some))*"
+    r"(?: (?:main|key|major|central|most important|principal|core|overarching|recurring|common))+"
+    r" (?:topics?|themes?|points?|ideas?|takeaways?|subjects?|messages?|contents?|threads)"
+    r"(?:(?: (?:discussed|covered|found|presented))?"
+    rf" (?:of|in|from|across|throughout|by) (?P<target>.+?))?{_END}",
+    re.IGNORECASE,
+)
+_RECUR = re.compile(
+    r"^(?:what|which)(?: (?:main|key|major|recurring|common|other))*"
+    r" (?:topics|themes|subjects|ideas|threads|trends|patterns)"
+    r" (?:recur|emerge|appear|run|come up|come back|stand out|prevail|dominate)"
+    r"(?: (?:again and again|most often|repeatedly|most))?"
+    rf"(?: (?:in|across|throughout|through) (?P<target>.+?))?{_END}",
+    re.IGNORECASE,
+)
+_INSIDE = re.compile(
+    r"^what(?:'s| is) (?:in|inside|the (?:content|subject|topic|purpose|structure) of)"
+    rf" (?P<target>.+?){_END}"
+    rf"|^how (?:is|are) (?P<structured>.+?) (?:structured|organi[sz]ed){_END}",
+    re.IGNORECASE,
+)
+_TELL_OF = re.compile(
+    rf"^{_POLITE}(?:tell me (?:more )?about|describe|introduce|explain) (?P<target>.+?){_END}",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(
+    rf"^{_POLITE}(?:what|everything|all)(?: (?:that|which))?(?: (?:else|all|exactly))?"
+    r" (?:(?:do|does|did) )?(?P<where>.+?) (?:have to |has to |all )*"
+    r"(?:say|says|tell us|tell me|tell|mention|write|report|state|teach|recommend|advise|contain"
+    r"|note) (?:about|on|regarding|concerning|of|as to|for) (?P<subject>.+?)" + _END,
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    rf"^{_POLITE}(?:what(?:'s| is| was) (?:being )?(?:said|written|reported|mentioned|there|stated)"
+    r"|what information (?:is there|do (?:we|i|you) have)|what do (?:we|i) have"
+    r"|(?:find|collect|gather|list|show me)(?: me)? (?:everything|all(?: passages| information)?)"
+    r"|everything) (?:about|on|regarding|concerning) (?P<subject>.+?)"
+    r"(?: (?:in|across|throughout)"
+    rf" (?P<where>(?:all |any )*(?:the|this|these|those|my|our)\b.*?))?{_END}",
+    re.IGNORECASE,
+)
+_NOUN = (
+    r"(?:people|persons?|individuals|characters?|figures|companies|compan(?:y|ies)|organi[sz]ations?"
+    r"|institutions?|firms|places?|locations?|cities|countries|regions|names|terms|entities|entity"
+    r"|dates|works|things|technologies)"
+)
+_NAMED = r"(?:mentioned|named|cited|discussed|referred to|talked about|referenced)"
+_OFTEN = r"(?:the )?most(?: (?:often|frequently|commonly))?"
+_MOST = (
+    rf"most(?: |-)(?:(?:often|frequently|commonly)[ -])?(?:{_NAMED}|frequent|common|important"
+    r"|prominent|central|influential)"
+)
+_WHERE = r"(?: (?:in|across|throughout) (?P<where>.+?))?"
+_MANY = rf"^(?:which|what)(?: (?P<limit>\d+))? (?P<noun>{_NOUN})"
+_SHOW = r"^(?:(?:what|who|which) (?:is|are|were)|list|name|show me|give me) (?:me )?"
+_TOP = rf"(?:the )?(?:top )?(?P<limit>\d+)?\s?(?P<most>{_MOST}|main|key|central|top)"
+_ALL = r"(?:all )?(?:the )?(?:top (?P<limit>\d+) )?"
+_RANKINGS = tuple(
+    re.compile(form + _WHERE + _END, re.IGNORECASE)
+    for form in (
+        rf"{_MANY} (?:is|are|was|were|gets?) {_NAMED} {_OFTEN}",
+        rf"{_MANY} (?:appears?|occurs?|comes? up) {_OFTEN}",
+        rf"^(?P<noun>who) (?:is|are|was|gets?) {_NAMED} {_OFTEN}",
+        rf"^(?P<noun>who) (?:appears?|comes? up) {_OFTEN}",
+        rf"{_SHOW}{_TOP} (?P<noun>{_NOUN})",
+        rf"{_SHOW}{_ALL}(?P<noun>{_NOUN}) (?:that are |who are )?{_NAMED}(?: {_OFTEN})?",
+        rf"^how many (?P<noun>{_NOUN}) (?:are|were|is) {_NAMED}",
+    )
+)
+_UNIT = r"(?:documents|files|articles|reports|pages|chapters|sections|passages|papers|notes|texts)"
+_MENTION = r"(?:mention|mentions|contain|name|cite|refer to|reference|talk about|discuss)"
+_HOW_OFTEN = r"^how (?:often|many times|frequently)"
+_PLACE = r"(?: (?:in|across) .+?)?"
+_APPEAR = r"(?:appear|occur|come up|get mentioned)"
+_MENTIONS = tuple(
+    re.compile(form + _END, re.IGNORECASE)
+    for form in (
+        rf"^(?:how many|which|what) (?:of (?:the|my|these) )?{_UNIT} {_MENTION} (?P<subject>.+?)",
+        rf"^in (?:how many|which|what) {_UNIT} (?:is|are|was) (?P<subject>.+?) {_NAMED}",
+        rf"^in (?:how many|which|what) {_UNIT} (?:does|do|did) (?P<subject>.+?) {_APPEAR}",
+        rf"{_HOW_OFTEN} (?:is|are|was|were) (?P<subject>.+?) {_NAMED}{_PLACE}",
+        rf"{_HOW_OFTEN} (?:does|do|did) (?P<subject>.+?) {_APPEAR}{_PLACE}",
+    )
+)
+
+_DETERMINER = re.compile(
+    r"^(?:(?:all|each|both|any|every|of|the|this|these|those|that|my|our|your|whole|entire|full"
+    r"|complete|given|uploaded|indexed|above|following|here|it|they)\b\s*)+",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(
+    r"(?:all |everything |of )*(?:this|these|that|it|they|everything|all)(?: here)?$", re.IGNORECASE
+)
+_LAST_TEXT = re.compile(rf"^(?P<rest>.*?)\b{_TEXT}$", re.IGNORECASE)
+
+
+def read_english(text: str) -> Scope | None:
+    """Return the scope of an English question; None for any other question."""
+    if counted := read_count(text, _RANKINGS, _MENTIONS):
+        return counted
+    return _read_summary(text) or _read_topic(text) or _read_subject(text)
+
+
+def _read_summary(text: str) -> Scope | None:
+    """Read "summarise …" and "an overview of …"."""
+    if _BARE_SUMMARY.match(text):
+        return Scope(ScopeKind.WHOLE)
+    found = _SUMMARY.match(text)
+    return _of_target(found["target"] or "", otherwise=ScopeKind.TOPIC) if found else None
+
+
+def _read_topic(text: str) -> Scope | None:
+    """Read "what do the documents say about …"."""
+    if found := _SAID.match(text):
+        return Scope(ScopeKind.TOPIC, found["subject"], _restriction(found["where"] or ""))
+    found = _SAYS.match(text)
+    return _said_somewhere(found) if found else None
+
+
+def _read_subject(text: str) -> Scope | None:
+    """Read "what is … about", and what else asks what a text is about."""
+    for form in (_ABOUT, _COVERS, _COVERED, _THEMES, _RECUR, _INSIDE):
+        if found := form.match(text):
+            target = next((part for part in found.groups() if part), "")
+            return _of_target(target, otherwise=ScopeKind.PART)
+    found = _TELL_OF.match(text)
+    # "Tell me about Ada" is about her, whatever document has her name for its title.
+    if found and (_POINTING.match(found["target"]) or _LAST_TEXT.match(found["target"])):
+        return _of_target(found["target"], otherwise=ScopeKind.PART)
+    return None
+
+
+def _restriction(where: str) -> str:
+    """Return what names a document in "in the travel handbook"; nothing in "in these files"."""
+    return "" if _means_all(where) else where
+
+
+def _of_target(target: str, *, otherwise: ScopeKind) -> Scope | None:
+    """Return the scope of a phrase: all documents, or ``otherwise`` what it names.
+
+    A phrase in small letters for texts, as "the travel handbook", may name a document, and else
+    means all there are.
+    """
+    if _means_all(target):
+        return Scope(ScopeKind.WHOLE)
+    if otherwise is ScopeKind.TOPIC:
+        return Scope(ScopeKind.TOPIC, target, target)
+    if len(target.split()) > _MOST_NAME_WORDS:
+        return None
+    return Scope(ScopeKind.PART, target, target, is_sure=False)
+
+
+def _means_all(phrase: str) -> bool:
+    if not phrase or _POINTING.match(phrase):
+        return True
+    last = _LAST_TEXT.match(phrase)
+    return last is not None and not _DETERMINER.sub("", last["rest"]).strip()
+
+
+def _said_somewhere(found: re.Match[str]) -> Scope | None:
+    where = found["where"]
+    if _means_all(where):
+        return Scope(ScopeKind.TOPIC, found["subject"])
+    if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in {"to", "you", "i"}:
+        return None
+    # "the maintenance chapter" is one of ours; a "BBC article" must be one by name.
+    is_small = where == where.lower()
+    ours = is_small and bool(_LAST_TEXT.match(where) and _DETERMINER.match(where))
+    return Scope(ScopeKind.TOPIC, found["subject"], where, is_sure=ours)
+
+
+def strip_english(phrase: str) -> str:
+    """Return a phrase without the words for texts: "the travel chapter" is "travel"."""
+    bare = _DETERMINER.sub("", phrase)
+    last = _LAST_TEXT.match(bare)
+    return (last["rest"] if last else bare).strip()

@@ -1,0 +1,210 @@
+"""Summaries of a topic: relevant sentences of several sections, grouped by section."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from knotwork.records import Evidence
+from knotwork.retrieval.sentences import SHOWN_SENTENCES
+from knotwork.stores.base import Store
+from knotwork.synthesis.citing import show_sentence
+from knotwork.synthesis.overviews import wording
+from knotwork.synthesis.overviews.outline import Part
+from knotwork.synthesis.overviews.reading import strip_text_nouns
+from knotwork.synthesis.overviews.statements import (
+    Line,
+    Piece,
+    is_statement,
+    stating_sentences,
+    weigh_alone,
+    weigh_place,
+)
+from knotwork.synthesis.overviews.wording import count, say
+from knotwork.synthesis.selection import Selected
+from knotwork.text.terms import content_terms
+
+MOST_SENTENCES = 8
+_LEAST_SHARE = 0.4
+"""A sentence worth less than this share of the best one is left out."""
+_LEAST_LEADING = 0.3
+"""The same in the section that has most of what was found: it is read as a whole."""
+_MOST_OF_SECTION = 5
+"""Sentences of one section where several are on the topic."""
+_SAME_CHUNK = 0.6
+"""What each sentence chosen from the same chunk costs, as a factor."""
+_SAME_SECTION = 0.9
+_ALONE_POWER = 0.5
+"""Exponent of how well a sentence is understood by itself."""
+_SECTION_POWER = 0.35
+"""Exponent of the share of a section in what was found."""
+_TITLE_GAIN = 0.3
+_HALF_WAY = 2_000
+"""Characters from the beginning of its section at which a sentence is worth 0.7 of the first."""
+_LEAST_SHARE_OF_HITS = 0.3
+_LONGEST_SECTION = 40
+"""Passages of the longest section that is read as a whole."""
+_FEWEST_TERMS = 3
+
+
+def choose_on_topic(
+    candidates: Sequence[Selected], found: Evidence, store: Store, *, most: int = MOST_SENTENCES
+) -> list[Selected]:
+    """Return sentences on a topic, the one worth most first, from as many places as may be.
+
+    A sentence is worth more in a section that has more of the passages ``found``, near the
+    beginning of it, and if it names what its heading does. Each choice counts what is new in it
+    (maximal marginal relevance, Carbonell and Goldstein, 1998), and less from a passage or a
+    section that has some.
+    """
+    shares = _section_shares(found)
+    starts = _section_starts(candidates, store)
+    value = {
+        id(item): item.worth
+        * weigh_alone(item.text) ** _ALONE_POWER
+        * shares.get(item.chunk.section_id, 0.0) ** _SECTION_POWER
+        * (1 + _TITLE_GAIN * _title_share(item))
+        * weigh_place(item.chunk, item.span)
+        / math.sqrt(1 + (item.span.start - starts.get(item.chunk.section_id, 0)) / _HALF_WAY)
+        for item in candidates
+    }
+    best = max(value.values(), default=0.0)
+    terms = {id(item): frozenset(content_terms(item.text)) for item in candidates}
+    rest = [
+        item
+        for item in candidates
+        if len(terms[id(item)]) >= _FEWEST_TERMS
+        and is_statement(item.chunk, item.span, item.text)
+        and value[id(item)]
+        >= best * (_LEAST_LEADING if shares.get(item.chunk.section_id) == 1.0 else _LEAST_SHARE)
+    ]
+    room = most if len({item.chunk.section_id for item in rest}) == 1 else _MOST_OF_SECTION
+    chosen: list[Selected] = []
+    known: frozenset[str] = frozenset()
+    taken: Counter[str] = Counter()
+    while rest and len(chosen) < most:
+        worths = [
+            value[id(item)]
+            * math.pow(_SAME_CHUNK, taken[item.chunk.id])
+            * math.pow(_SAME_SECTION, taken[item.chunk.section_id])
+            * math.sqrt(len(terms[id(item)] - known) / len(terms[id(item)]))
+            for item in rest
+        ]
+        item = rest.pop(worths.index(max(worths)))
+        chosen.append(item)
+        known |= terms[id(item)]
+        taken.update((item.chunk.id, item.chunk.section_id))
+        rest = [other for other in rest if taken[other.chunk.section_id] < room]
+    return chosen
+
+
+def read_on(found: Evidence, store: Store) -> list[Selected]:
+    """Return sentences of the section of most passages that were not found, in reading order.
+
+    It is read on where it has so many of the passages that it must be on the topic as a whole. A
+    sentence is worth the median of those found in it, by how well it stands for the section.
+    """
+    counts = Counter(hit.chunk.section_id for hit in found.hits)
+    section, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+    if times < max(_LEAST_SHARE_OF_HITS * len(found.hits), 1):
+        return []
+    hits = {hit.chunk.id: hit for hit in found.hits if hit.chunk.section_id == section}
+    document = next(iter(hits.values())).chunk.document_id
+    chunks = store.documents.chunks(store.documents.chunk_ids(document)).values()
+    inside = [c for c in chunks if c.section_id == section and not c.is_parent]
+    if len(inside) > _LONGEST_SECTION:
+        return []
+    usual = median(v for hit in hits.values() for _, v in hit.sentences[:SHOWN_SENTENCES])
+    weighed = stating_sentences(sorted(inside, key=lambda chunk: chunk.ordinal))
+    top = max((weight for _, weight in weighed), default=1.0)
+    return [
+        replace(item, worth=usual * math.sqrt(weight / top))
+        for item, weight in weighed
+        if item.chunk.id not in hits
+    ]
+
+
+def write_topic(chosen: Sequence[Selected], language: str) -> tuple[str, list[Line]]:
+    """Return what introduces sentences on a topic, and a line for each section, best first.
+
+    The sentences of a section come in reading order, and so do the sections of a document.
+    """
+    documents: dict[str, None] = dict.fromkeys(item.chunk.document_id for item in chosen)
+    sections: defaultdict[str, list[Selected]] = defaultdict(list)
+    for item in chosen:
+        sections[item.chunk.section_id].append(item)
+    places = {document: place for place, document in enumerate(documents)}
+    ordered = sorted(
+        sections.values(),
+        key=lambda items: (places[items[0].chunk.document_id], min(i.span for i in items)),
+    )
+    lines = [
+        Line(
+            _label(items[0], several=len(documents) > 1),
+            tuple(Piece.of(item) for item in sorted(items, key=lambda i: i.span)),
+        )
+        for items in ordered
+    ]
+    if len(lines) == 1:
+        return "", lines
+    intro = say(
+        wording.FROM,
+        language,
+        sections=count(len(lines), "section", language),
+        documents=count(len(documents), "document", language),
+    )
+    return intro, lines
+
+
+def keep_named(candidates: Sequence[Selected], named: str, part: Part | None) -> Sequence[Selected]:
+    """Return the candidates in a document or section: in ``part``, or under titles that have all
+    terms of ``named``, as "the travel chapter". All of them where none is.
+    """
+    if part is not None:
+        return [
+            item
+            for item in candidates
+            if item.chunk.document_id == part.document_id
+            and part.span.start <= item.span.start
+            and item.span.end <= part.span.end
+        ] or candidates
+    wanted = set(content_terms(strip_text_nouns(named)))
+    if not wanted:
+        return candidates
+    return [c for c in candidates if wanted <= set(content_terms(c.chunk.context))] or candidates
+
+
+def _section_shares(found: Evidence) -> dict[str, float]:
+    """Return how much of what was found lies in each section, relative to the most."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for hit in found.hits:
+        best = max((relevance for _, relevance in hit.sentences), default=0.0)
+        sums[hit.chunk.section_id] += max(hit.score, 0.0) * best
+    top = max(sums.values(), default=0.0) or 1.0
+    return {section: total / top for section, total in sums.items()}
+
+
+def _section_starts(items: Sequence[Selected], store: Store) -> dict[str, int]:
+    """Return where the sections of sentences begin in their documents."""
+    return {
+        section.id: section.span.start
+        for document in {item.chunk.document_id for item in items}
+        for section in store.documents.sections(document)
+    }
+
+
+def _title_share(item: Selected) -> float:
+    """Return which share of the terms of the heading above a sentence it names itself."""
+    title = set(content_terms(item.chunk.headings[-1] if item.chunk.headings else ""))
+    return len(title & set(content_terms(item.text))) / max(len(title), 1)
+
+
+def _label(item: Selected, *, several: bool) -> str:
+    chunk = item.chunk
+    heading = chunk.headings[-1] if chunk.headings else ""
+    if not heading or (several and not chunk.headings):
+        return show_sentence(chunk.document_title)
+    return show_sentence(heading)

@@ -1,0 +1,233 @@
+"""Overviews, summaries, topics and counts of small indexes: what they say, and what they cite."""
+
+import pytest
+from tests.synthesis.asked import check_citations
+
+import knotwork
+from knotwork.records import Document
+from knotwork.synthesis.asking import needs_reports
+
+GUIDE = """# Station guide
+
+This guide describes how the station of Skarrow is run. Copyright 2024 by the station. All rights
+reserved.
+
+## Contents
+
+1 Buoys
+2 Storms
+
+## Buoys
+
+Buoys measure the salt and the temperature of the water every hour. They are painted yellow.
+
+    buoyctl --reset --all
+
+## Storms
+
+Storms tear buoys from their moorings in most winters. Before a storm the crew of Oriane Keld hauls
+the boats ashore.
+
+## Food
+
+The kitchen serves fish on every day of the week except Monday.
+"""
+TRAVEL = """# Travel policy
+
+Trips abroad are approved by the Travel Office. A hotel may cost 120 crowns a night.
+
+## Safety
+
+Nobody travels to the station during storms. Safety comes before every measurement.
+"""
+TEAM = """# The team
+
+Oriane Keld leads the station since 2019. Bram Ostrand, her deputy, was born in Varrow.
+
+Mr Bram Ostrand repairs the buoys. Mr Dario Fenn pays the bills of the station.
+"""
+CHINESE = """# 差旅管理办法
+
+本办法适用于望汐办事处全体员工，自2024年1月1日起施行。
+
+## 审批
+
+国内出差由部门主管审批，应当提前三个工作日提出申请。
+
+## 住宿
+
+住宿费每晚不超过四百五十元，超出部分由个人承担。
+"""
+
+
+@pytest.fixture
+def station(tmp_path):
+    """An index of four documents with headings."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    texts = {"guide.md": GUIDE, "travel.md": TRAVEL, "team.md": TEAM, "差旅.md": CHINESE}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with knotwork.open(tmp_path / "docs.knot", embedding_model="none") as opened:
+        opened.index(folder)
+        yield opened
+
+
+def ask(base, question, **options):
+    answer = base.ask(question, **options)
+    check_citations(base, answer)
+    return answer
+
+
+def lines(answer):
+    return [line for line in answer.text.splitlines() if line.startswith("- ")]
+
+
+def test_all_documents_have_a_line_each_where_they_are_few(station):
+    answer = ask(station, "What are these documents about?")
+    assert (answer.answered, answer.mode) == (True, "global")
+    assert answer.text.startswith("4 documents with 11 headings:")
+    for title in ("Station guide", "Travel policy", "The team", "差旅管理办法"):
+        assert any(line.startswith(f"- {title}: ") for line in lines(answer))
+    assert "This guide describes how the station of Skarrow is run." in answer.text
+
+
+def test_nothing_of_a_legal_notice_a_contents_page_or_code_is_quoted(station):
+    answers = [
+        ask(station, question).text
+        for question in (
+            "Summarize the documents",
+            "Summarize guide.md",
+            "What is said about buoys?",
+        )
+    ]
+    for text in answers:
+        assert "Copyright" not in text
+        assert "reserved" not in text
+        assert "buoyctl" not in text
+        assert "1 Buoys" not in text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Summarize guide.md", "What is the station guide about?", "Summarise the Station Guide."],
+)
+def test_a_document_is_summarised_by_its_sections_in_order(station, question):
+    answer = ask(station, question)
+    assert answer.text.startswith("Station guide (4 sections):")
+    labels = [line.split(":")[0].removeprefix("- ") for line in lines(answer)]
+    assert [x for x in labels if x in {"Buoys", "Storms", "Food"}] == ["Buoys", "Storms", "Food"]
+    assert {citation.document for citation in answer.citations} == {"docs/guide.md"}
+
+
+def test_a_section_is_summarised_by_its_name(station):
+    answer = ask(station, "Summarise the section Storms")
+    assert answer.text.startswith("Storms (1 passage):")
+    assert "Storms tear buoys from their moorings in most winters." in answer.text
+
+
+def test_a_topic_is_told_from_several_documents(station):
+    answer = ask(station, "What do the documents say about storms?")
+    assert answer.answered
+    assert {"docs/guide.md", "docs/travel.md"} <= {c.document for c in answer.citations}
+    assert "Nobody travels to the station during storms." in answer.text
+
+
+def test_a_topic_of_one_document_is_told_from_it_alone(station):
+    answer = ask(station, "What does the travel policy say about storms?")
+    assert {c.document for c in answer.citations} == {"docs/travel.md"}
+
+
+def test_what_no_document_speaks_of_has_no_overview(station):
+    answer = ask(station, "What do the documents say about opera singers?")
+    assert not answer.answered
+    assert answer.reason in {"no_evidence", "low_confidence"}
+
+
+def test_people_are_counted_with_a_citation_each(station):
+    answer = ask(station, "Which people are mentioned most often?")
+    assert answer.answered
+    assert len(lines(answer)) == len(answer.citations) > 0
+    for line, citation in zip(lines(answer), answer.citations, strict=True):
+        name = line.removeprefix("- ").split(":")[0]
+        assert name.split()[-1] in citation.quote
+        assert " in 1 document" in line or " documents" in line
+
+
+def test_mentions_are_counted_exactly(station):
+    answer = ask(station, "How many documents mention storms?")
+    text = " ".join((GUIDE + TRAVEL).split()).lower()
+    assert f"is mentioned {text.count('storms')} times" in answer.text
+    assert "of 2 documents, of 4 in all" in answer.text
+    assert all("storms" in citation.quote.lower() for citation in answer.citations)
+    assert ask(station, "Which documents mention operas?").text == (
+        "None of the 4 documents mentions “operas”."
+    )
+
+
+def test_a_word_is_counted_as_a_whole(station):
+    assert "mentions" in ask(station, "How often is buo mentioned?").text
+
+
+def test_the_words_of_an_overview_are_those_of_the_language_of_the_question(station):
+    assert ask(station, "这些文档讲了什么？").text.startswith("共4个文档、11个标题：")
+    answer = ask(station, "总结一下差旅管理办法")
+    assert answer.text.startswith("差旅管理办法（2个章节）：")
+    assert "- 住宿：住宿费每晚不超过四百五十元，超出部分由个人承担。[" in answer.text
+    assert "“住宿”共提到" in ask(station, "有多少文档提到住宿？").text
+
+
+def test_many_documents_are_told_by_their_themes():
+    from tests.indexing.communities.worlds import all_documents
+
+    with knotwork.open("memory:", embedding_model="none") as opened:
+        opened.index_documents(all_documents())
+        answer = ask(opened, "What are these documents about?")
+        assert answer.text.startswith("12 documents with 0 headings:")
+        for topic in ("harbour", "kitchen", "observatory"):
+            assert topic in answer.text
+
+
+def test_an_index_that_cannot_be_written_to_is_told_without_communities(tmp_path):
+    from tests.indexing.communities.worlds import all_documents
+
+    with knotwork.open(tmp_path / "a.knot", embedding_model="none") as opened:
+        opened.index_documents(all_documents())
+    with knotwork.open(tmp_path / "a.knot", embedding_model="none", read_only=True) as opened:
+        answer = ask(opened, "What are these documents about?")
+        assert answer.answered
+        assert len(lines(answer)) > 3
+        assert any("communities" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are these documents about?",
+        "What do the documents say about safety?",
+        "Which people are mentioned most often?",
+        "How many documents mention storms?",
+        "Summarize guide.md",
+        "Who are the main characters?",
+    ],
+)
+@pytest.mark.parametrize("text", [None, "", "| 1 | 2 |\n|---|---|", "x = [1]\n" * 50])
+def test_an_index_without_prose_is_no_error(question, text):
+    with knotwork.open("memory:", embedding_model="none") as opened:
+        if text is not None:
+            opened.index_documents([Document("guide.md", text)])
+        answer = ask(opened, question)
+        assert answer.text
+
+
+def test_other_modes_and_questions_stay_as_they_are(station):
+    assert ask(station, "Who approves trips abroad?").mode == "basic"
+    assert ask(station, "What are these documents about?", mode="basic").mode == "basic"
+    assert ask(station, "Tell me about Oriane Keld").mode == "basic"
+
+
+def test_communities_are_needed_for_the_whole_alone():
+    assert needs_reports("What are these documents about?", "auto")
+    assert needs_reports("Who are the main characters?", "auto")
+    assert not needs_reports("How many documents mention storms?", "auto")
+    assert not needs_reports("What are these documents about?", "basic")

@@ -1,0 +1,176 @@
+"""Scopes of questions about the whole, a document, a topic or a number, in two languages."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knotwork.synthesis.overviews.reading import needs_communities, read_scope, strip_text_nouns
+from knotwork.synthesis.overviews.scopes import Scope, ScopeKind
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is this manual about?",
+        "what are these documents about",
+        "What's this all about?",
+        "Summarize the story",
+        "Please summarise the documents.",
+        "Give me a short overview of the knowledge base",
+        "Can you give me a summary?",
+        "tl;dr",
+        "What does this handbook cover?",
+        "Which topics are covered?",
+        "What topics are discussed in these files?",
+        "What are the main themes of these documents?",
+        "List the main topics",
+        "Which topics come up again and again?",
+        "What recurring themes run through these books?",
+        "What can I find here?",
+        "What kind of documents are these?",
+        "Show me the table of contents",
+        "What is in this folder?",
+        "How is the manual structured?",
+        "Tell me about this book",
+        "Tell me what this is about",
+        "这本手册讲了什么？",
+        "这些文档主要讲了什么",
+        "总结一下",
+        "请总结一下全部资料的主要内容",
+        "这些資料的主題有哪些？",
+        "知识库里有哪些内容？",
+        "介绍一下这本书",
+        "文档的主要内容是什么？",
+    ],
+)
+def test_questions_about_everything(question):
+    assert read_scope(question) == Scope(ScopeKind.WHOLE)
+    assert needs_communities(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject", "named"),
+    [
+        ("What do the documents say about safety?", "safety", ""),
+        ("What does the manual say about copying files directly?", "copying files directly", ""),
+        ("What does the travel chapter say about hotels?", "hotels", "the travel chapter"),
+        ("What is said about storms?", "storms", ""),
+        ("What is written about storms in the annual report?", "storms", "the annual report"),
+        ("Find everything about buoys", "buoys", ""),
+        ("Summarize the security rules", "the security rules", "the security rules"),
+        ("Give me an overview of water quality.", "water quality", "water quality"),
+        ("手册里关于备份是怎么说的？", "备份", "手册"),
+        ("这些文档对安全有哪些要求？", "安全", ""),
+        ("总结一下磁盘阵列", "磁盘阵列", "磁盘阵列"),
+    ],
+)
+def test_questions_about_a_topic(question, subject, named):
+    scope = read_scope(question)
+    assert scope is not None
+    assert (scope.kind, scope.subject, scope.is_sure) == (ScopeKind.TOPIC, subject, True)
+    assert scope.named in {named, ""}
+    assert not needs_communities(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What is Emma about?", "Emma"),
+        ("What is travel.md about?", "travel.md"),
+        ("What does Chapter 3 cover?", "Chapter 3"),
+        ("What are the main points of the travel policy?", "the travel policy"),
+        ("《红楼梦》讲了什么？", "红楼梦"),
+        ("介绍一下差旅管理规定", "差旅管理规定"),
+    ],
+)
+def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name):
+    assert read_scope(question) == Scope(ScopeKind.PART, name, name, is_sure=False)
+
+
+@pytest.mark.parametrize(
+    ("question", "noun", "limit", "by_importance"),
+    [
+        ("Which people are mentioned most often?", "people", 0, False),
+        ("Who is mentioned the most?", "who", 0, False),
+        ("What are the most frequently mentioned companies in these documents?", "companies", 0, 0),
+        ("List the top 10 most mentioned places", "places", 10, False),
+        ("Which 3 companies are named most often?", "companies", 3, False),
+        ("Who are the main characters?", "characters", 0, True),
+        ("What are the most important organizations?", "organizations", 0, True),
+        ("提到最多的公司是哪些？", "公司", 0, False),
+        ("哪些人物出现次数最多？", "人物", 0, False),
+        ("谁被提到的次数最多？", "谁", 0, False),
+        ("主要人物有哪些？", "人物", 0, True),
+    ],
+)
+def test_questions_for_the_entities_of_a_type(question, noun, limit, by_importance):
+    scope = read_scope(question)
+    assert scope is not None
+    assert (scope.kind, scope.subject, scope.limit) == (ScopeKind.RANKING, noun, limit)
+    assert scope.by_importance == by_importance == needs_communities(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("How many documents mention SELinux?", "SELinux"),
+        ("Which files mention Oriane Keld?", "Oriane Keld"),
+        ("In how many chapters does Emma appear?", "Emma"),
+        ("How often is the Kestrel probe mentioned?", "the Kestrel probe"),
+        ("how many times does WAL occur in these files?", "WAL"),
+        ("How many documents mention “hot standby”?", "hot standby"),
+        ("有多少篇文章提到了奥运会？", "奥运会"),
+        ("温青岚被提到了多少次？", "温青岚"),
+        ("哪些文档提到了苍鹭浮标", "苍鹭浮标"),
+    ],
+)
+def test_questions_for_how_often_something_is_mentioned(question, subject):
+    assert read_scope(question) == Scope(ScopeKind.MENTIONS, subject)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the default value of deadlock_timeout?",
+        "Who approves trips abroad?",
+        "Tell me about Oriane Keld",
+        "What does the BBC article say about Amitabh Bachchan in 2021?",
+        "How many table blocks does each index entry summarise?",
+        "How do the two strategies differ in what they write to the log?",
+        "How often are the logs rotated?",
+        "How many people work at the station?",
+        "What is the main theme of the novel, and who wrote it?",
+        "Which documents do I need to travel abroad?",
+        "What should I do, step by step?",
+        "介绍一下温青岚",
+        "谁审批海外出差？",
+        "浮标的深度是多少？",
+        "我国区块链发展面临的主要挑战有哪些？",
+        "",
+        "?",
+        "about",
+    ],
+)
+def test_other_questions_have_no_scope(question):
+    scope = read_scope(question)
+    assert scope is None or not scope.is_sure
+
+
+@given(st.text(max_size=300))
+def test_any_text_may_be_asked(text):
+    scope = read_scope(text)
+    assert scope is None or isinstance(scope, Scope)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "rest"),
+    [
+        ("the maintenance chapter", "maintenance"),
+        ("this manual", ""),
+        ("差旅手册", "差旅"),
+        ("这本手册", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_left_of_a_phrase_without_the_words_for_texts(phrase, rest):
+    assert strip_text_nouns(phrase) == rest
