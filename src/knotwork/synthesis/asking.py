@@ -197,7 +197,7 @@ class Asker:
 
         question = evidence.query.text
         overview = plan_overview(
-            question, evidence, store=self._store, sources=sources, is_general=is_general
+            question, evidence, store=sources.store, sources=sources, is_general=is_general
         )
         return self._yield_overview(overview, sources, notes) if overview else None
 
@@ -212,7 +212,7 @@ class Asker:
             reports = sources.write_reports(None)
         answer, evidence = answer_overview(
             overview,
-            store=self._store,
+            store=sources.store,
             reports=reports,
             settings=self._settings.answer,
         )
