@@ -231,3 +231,19 @@ def test_communities_are_needed_for_the_whole_alone():
     assert needs_reports("Who are the main characters?", "auto")
     assert not needs_reports("How many documents mention storms?", "auto")
     assert not needs_reports("What are these documents about?", "basic")
+
+
+def test_a_topic_of_short_sentences_is_answered_as_other_questions_are():
+    base = knotwork.open("memory:", embedding_model="none")
+    for number, text in enumerate(("Safety rules.", "Safety at sea.", "Nothing about it.")):
+        base.index_documents([Document(uri=f"{number}.txt", title=f"{number}", text=text)])
+    answer = base.ask("What do the documents say about safety?")
+    assert {citation.quote for citation in answer.citations} == {"Safety rules.", "Safety at sea."}
+
+
+def test_a_filter_holds_for_overviews_and_counts(station):
+    filters = {"title": "Travel policy"}
+    for question in ("What are these documents about?", "How many documents mention storms?"):
+        answer = station.ask(question, filters=filters)
+        assert {citation.title for citation in answer.citations} == {"Travel policy"}
+    assert "of 1 document" in answer.text

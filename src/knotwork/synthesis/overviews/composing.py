@@ -10,7 +10,7 @@ from knotwork.records import Answer, Evidence, Hit, Query
 from knotwork.retrieval.focus import find_focus
 from knotwork.retrieval.reports import ReportSource
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE, compose_answer
 from knotwork.synthesis.citing import cite_sentences
 from knotwork.synthesis.confidence import estimate_confidence
 from knotwork.synthesis.inquiry import Sources
@@ -125,22 +125,22 @@ def _topic_query(scope: Scope) -> str:
 def _answer_topic(
     overview: Overview, store: Store, settings: AnswerSettings
 ) -> tuple[Answer, Evidence]:
-    found, language = overview.found, overview.language
-    candidates = keep_named(rank_candidates(found), overview.scope.named, overview.part)
-    confidence = estimate_confidence(found, candidates)
+    """Return what several sections say about a topic; an ordinary answer where none states much."""
+    query = Query(overview.question, overview.found.query.k)
+    found, language = replace(overview.found, query=query), overview.language
+    candidates = keep_named(rank_candidates(overview.found), overview.scope.named, overview.part)
+    confidence = estimate_confidence(overview.found, candidates)
     candidates = [*candidates, *read_on(found, store)]
     intro, lines = write_topic(choose_on_topic(candidates, found, store), language)
     text, cited = write_lines(intro, lines, language)
-    answered = bool(cited) and confidence >= settings.abstain_below
-    if not answered:
-        text = not_clear(language) if cited else no_match(language)
-    evidence = replace(
-        found,
-        query=Query(overview.question, found.query.k),
-        retriever=AskMode.GLOBAL.value,
-        confidence=confidence,
+    if not cited:
+        return compose_answer(found, store=store, settings=settings), found
+    answered = confidence >= settings.abstain_below
+    evidence = replace(found, retriever=AskMode.GLOBAL.value, confidence=confidence)
+    answer = _answer(
+        evidence, text if answered else not_clear(language), cited, store, answered=answered
     )
-    return _answer(evidence, text, cited, store, answered=answered), evidence
+    return answer, evidence
 
 
 def _answer(
