@@ -57,12 +57,28 @@ def test_tables_are_kept_beside_the_index_and_asked(index):
     found = knotwork("tables", "query", "SELECT sum(amount) AS total FROM sales", "--json")
     assert json.loads(found.out)["rows"] == [[260]]
     asked = knotwork("search", "average amount in the North", "--retriever", "text_to_sql")
-    assert "90.0" in asked.out
+    assert asked.out.endswith(" 90\n")
     refused = knotwork("tables", "query", "DROP TABLE sales")
     assert refused.code == 2
     assert "only SELECT" in refused.err
     assert knotwork("tables", "remove", "sales").code == 0
     assert knotwork("tables", "remove", "sales").code == 2
+
+
+def test_rows_are_the_answer_with_the_query_and_its_table(index):
+    sales = index / "sales.csv"
+    sales.write_text("Region,Amount\nNorth,120\nSouth,80\nNorth,60\n", "utf-8")
+    assert knotwork("tables", "add", sales).code == 0
+    question = ("What is the average amount in the North?", "--retriever", "text_to_sql")
+    shown = knotwork("ask", *question).out
+    assert shown.startswith("90\n")
+    assert "avg(t0" in shown
+    assert "p0 = 'North'" in shown
+    assert f"on the table sales ({sales})" in shown
+    told = knotwork("ask", *question, "--json").json
+    assert told["answered"]
+    assert told["results"][0]["rows"] == [[90.0]]
+    assert told["results"][0]["language"] == "sql"
 
 
 def test_a_file_without_a_table_is_told(index):

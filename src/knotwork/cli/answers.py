@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, count_of, join_lines
 from knotwork.records import Answer, Citation, Evidence, Hit, PropertyValue, QueryResult
+from knotwork.retrieval.queries.showing import (
+    is_node,
+    is_relationship,
+    node_name,
+    show_parameters,
+    show_value,
+)
 
 _EXCERPT_LENGTH = 320
 _MOST_PATHS = 5
 _MOST_ROWS = 20
-_RELATIONSHIP = {"id", "type", "source", "target", "properties"}
 
 
 def print_answer(
@@ -32,6 +37,10 @@ def print_answer(
     if answer.reason == LOW_CONFIDENCE:
         language = detect_language(answer.question)
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
+    for result in answer.results:
+        terminal.say()
+        terminal.say("Query", style="bold")
+        print_query(terminal, result)
     if answer.citations:
         terminal.say()
         title = "Sources" if answer.answered else "Nearest passages"
@@ -119,12 +128,18 @@ def print_evidence(
         terminal.note(note, style="dim")
 
 
-def print_result(terminal: Terminal, result: QueryResult) -> None:
-    """Print a statement and its rows."""
+def print_query(terminal: Terminal, result: QueryResult) -> None:
+    """Print a statement, its parameters and what it read."""
     terminal.say(join_lines(result.statement), style="cyan")
     if result.parameters:
-        bound = ", ".join(f"{name} = {value!r}" for name, value in result.parameters.items())
-        terminal.say(f"with {join_lines(bound)}", style="dim", indent=4)
+        terminal.say(f"with {join_lines(show_parameters(result))}", style="dim", indent=4)
+    if result.place:
+        terminal.say(f"on {join_lines(result.place)}", style="dim", indent=4)
+
+
+def print_result(terminal: Terminal, result: QueryResult) -> None:
+    """Print a statement and its rows."""
+    print_query(terminal, result)
     rows = show_rows(result.rows)
     terminal.table(rows[:_MOST_ROWS], header=result.columns, indent=4)
     rest = len(rows) - _MOST_ROWS
@@ -141,16 +156,12 @@ def show_rows(rows: Iterable[Sequence[PropertyValue]]) -> list[tuple[str, ...]]:
 
 
 def _show_value(value: PropertyValue) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict) and set(value) == {"id", "labels", "properties"}:
-        labels = "".join(f":{label}" for label in value["labels"])
-        return f"({labels} {value['properties'].get('name', value['id'])})"
-    if isinstance(value, dict) and set(value) == _RELATIONSHIP:
+    """Return a value as text; unlike in answers, nodes and relationships are marked as such."""
+    if is_node(value):
+        return f"({''.join(f':{label}' for label in value['labels'])} {node_name(value)})"
+    if is_relationship(value):
         return f"[:{value['type']} {value['properties'].get('relation', '')}".rstrip() + "]"
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return show_value(value)
 
 
 def print_reasons(terminal: Terminal, hit: Hit) -> None:

@@ -52,6 +52,8 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
         ],
         "usage": _describe_usage(answer),
     }
+    if answer.results:
+        described["results"] = [describe_result(result) for result in answer.results]
     if answer.mode != "basic":
         described["mode"] = answer.mode
     if answer.model or answer.notes:
@@ -129,6 +131,12 @@ def describe_result(result: QueryResult) -> dict[str, Any]:
         "rows": [list(row) for row in result.rows],
         "truncated": result.truncated,
         "seconds": round(result.seconds, 4),
+        "place": result.place,
+        "confidence": round(result.confidence, 4),
+        "row_sources": [
+            {**asdict(source), "span": list(source.span)} for source in result.row_sources
+        ],
+        "row_count": result.row_count,
     }
 
 

@@ -91,6 +91,8 @@ def describe_rows(result: QueryResult) -> shapes.Rows:
         columns=list(result.columns),
         rows=[list(row) for row in result.rows],
         truncated=result.truncated,
+        place=result.place,
+        parameters=dict(result.parameters),
     )
 
 
@@ -118,6 +120,7 @@ def describe_answer(answer: Answer) -> shapes.Reply:
             )
             for citation in answer.citations
         ],
+        results=[describe_rows(result) for result in answer.results],
         mode=answer.mode,
         model=answer.model,
         notes=list(answer.notes),

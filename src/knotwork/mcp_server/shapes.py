@@ -52,6 +52,8 @@ class Rows(BaseModel):
     columns: list[str]
     rows: list[list[Any]]
     truncated: bool = Field(description="Whether there were more rows than were asked for")
+    place: str = Field(description="The graph or the tables that the statement read")
+    parameters: dict[str, Any]
 
 
 class Passages(BaseModel):
@@ -91,6 +93,7 @@ class Reply(BaseModel):
     reason: str
     confidence: float
     sources: list[Source]
+    results: list[Rows] = Field(description="The rows of the query that answers, if one does")
     mode: str
     model: str = Field(description="The model that wrote it; empty where sentences are quoted")
     notes: list[str]

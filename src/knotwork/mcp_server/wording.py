@@ -35,6 +35,7 @@ def word_reply(reply: shapes.Reply) -> str:
     lines = [reply.text]
     if not reply.answered and reply.reason:
         lines.append(f"Why: {reply.reason}")
+    lines += [f"Query{_on(rows)}: {' '.join(rows.statement.split())}" for rows in reply.results]
     if reply.sources:
         lines.append("Sources:" if reply.answered else "The nearest passages:")
     lines += [
@@ -111,6 +112,12 @@ def word_indexed(done: shapes.Indexed) -> str:
 
 def _place(document: str, section: str) -> str:
     return f"{document}, {section}" if section else document
+
+
+def _on(rows: shapes.Rows) -> str:
+    bound = ", ".join(f"{name} = {value!r}" for name, value in rows.parameters.items())
+    place = f" on {rows.place}" if rows.place else ""
+    return f"{place} with {bound}" if bound else place
 
 
 def _shorten(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ from knotwork.indexing.report import IndexReport
 from knotwork.notebook.drawing import render_subgraph
 from knotwork.notebook.markup import BORDERED, MARKED, MUTED, Markup, element, join, shorten, table
 from knotwork.records import Answer, Citation, Evidence, Hit, QueryResult, Subgraph
+from knotwork.retrieval.queries.showing import show_parameters, show_value
 
 MOST_HITS = 20
 MOST_ROWS = 20
@@ -39,6 +40,7 @@ def render_answer(answer: Answer) -> Markup:
         element("div", element("b", answer.question)),
         element("p", answer.text, style=_WRAPPED),
         *_muted([why] if why else []),
+        *(_render_query(result) for result in answer.results),
         *([element("div", heading, style=MUTED)] if answer.citations else []),
         *(_render_citation(citation) for citation in answer.citations),
         *_muted([f"confidence {answer.confidence:.2f}, {answer.mode}, {made}", *answer.notes]),
@@ -55,6 +57,13 @@ def _render_citation(citation: Citation) -> Markup:
         element("div", element("q", shorten(citation.quote, TEXT_CHARACTERS))),
         style=BORDERED,
     )
+
+
+def _render_query(result: QueryResult) -> Markup:
+    facts = [f"with {bound}"] if (bound := show_parameters(result)) else []
+    facts += [f"on {result.place}"] if result.place else []
+    statement = element("code", result.statement, style=_WRAPPED)
+    return element("div", statement, *_muted(facts))
 
 
 def render_evidence(evidence: Evidence) -> Markup:
@@ -110,11 +119,11 @@ def _mark_sentences(hit: Hit) -> Markup:
 
 
 def _render_result(result: QueryResult) -> Markup:
-    rows = [[shorten(str(value), 200) for value in row] for row in result.rows[:MOST_ROWS]]
+    rows = [[shorten(show_value(value), 200) for value in row] for row in result.rows[:MOST_ROWS]]
     more = [] if len(result.rows) <= MOST_ROWS else [f"{MOST_ROWS} of {len(result.rows)} rows"]
     return element(
         "div",
-        element("code", result.statement),
+        _render_query(result),
         table(rows, header=result.columns),
         *_muted(more),
         style=BORDERED,

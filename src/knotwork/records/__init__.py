@@ -49,7 +49,13 @@ from knotwork.records.graph import (
 )
 from knotwork.records.identity import content_id, id_to_int, int_to_id
 from knotwork.records.paths import GraphPath, Hop
-from knotwork.records.queries import PropertyNode, PropertyValue, QueryResult, Relationship
+from knotwork.records.queries import (
+    PropertyNode,
+    PropertyValue,
+    QueryResult,
+    Relationship,
+    RowSource,
+)
 from knotwork.records.readings import ChunkReading, Description, EntitySummary, ReadingStatus
 from knotwork.records.resolutions import (
     PERSON_SOURCE,
@@ -108,6 +114,7 @@ __all__ = [
     "ReadingStatus",
     "Relation",
     "Relationship",
+    "RowSource",
     "SameAs",
     "Section",
     "Span",

@@ -148,7 +148,8 @@ class Answer:
     ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
     with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
     was answered, as "basic" or "global". ``confidence`` in [0, 1] is the estimated probability that
-    quoted sentences answer the question rightly.
+    quoted sentences answer the question rightly. ``results`` are the rows of the query that
+    answers; they are empty where passages do.
     """
 
     question: str
@@ -162,6 +163,7 @@ class Answer:
     model: str = ""
     notes: tuple[str, ...] = ()
     mode: str = "basic"
+    results: tuple[QueryResult, ...] = ()
 
     @property
     def strength(self) -> Strength:

@@ -10,6 +10,7 @@ from knotwork.synthesis.confidence import estimate_confidence
 from knotwork.synthesis.messages import no_match, not_clear
 from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.path_answers import compose_path_answer, find_leading_path
+from knotwork.synthesis.query_answers import compose_query_answer, find_leading_result
 from knotwork.synthesis.selection import rank_candidates, select_sentences
 from knotwork.text.languages import detect_language
 
@@ -26,11 +27,15 @@ def compose_answer(
 ) -> Answer:
     """Answer with the sentences of the evidence that answer best, or say that there is none.
 
-    Where a path of the graph very likely leads to the answer, what it leads to is the answer.
+    Where a query was made of the question, its rows are the answer; where a path of the graph very
+    likely leads to the answer, what it leads to is.
     With less confidence than ``settings.abstain_below`` no answer is given: the citations are then
     the nearest passages. No model is called.
     """
     settings = settings or AnswerSettings()
+    result = find_leading_result(evidence, least=settings.abstain_below)
+    if result is not None:
+        return compose_query_answer(evidence, result, store=store, settings=settings, usage=usage)
     path = find_leading_path(evidence, least=settings.abstain_below)
     if path is not None:
         led = compose_path_answer(evidence, path, store=store, settings=settings, usage=usage)

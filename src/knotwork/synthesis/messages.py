@@ -46,6 +46,16 @@ def also_reached(language: str, *, names: str, left: int) -> str:
     return texts.get(language, texts["en"]).format(names=names, left=left)
 
 
+_MORE_ROWS = {"en": "… and {left:,} more rows.", "zh": "……另有{left:,}行。"}
+_FURTHER_ROWS = {"en": "… and further rows.", "zh": "……还有更多行。"}
+
+
+def more_rows(language: str, *, left: int) -> str:
+    """Say that rows are not shown: ``left`` of them, or an unknown number if that is 0."""
+    texts = _MORE_ROWS if left else _FURTHER_ROWS
+    return texts.get(language, texts["en"]).format(left=left)
+
+
 def not_clear(language: str) -> str:
     """Say that passages were found, but none that answers for sure."""
     return _NOT_CLEAR.get(language, _NOT_CLEAR["en"])

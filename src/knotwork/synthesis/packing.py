@@ -2,7 +2,8 @@
 
 Sentences compete for the budget by how they bear on the question, those beside a good one with half
 of its worth, since they say who "she" is. Each passage then has its sentences in reading order,
-and the passages stand in the order of the hits, the most useful first.
+and the passages stand in the order of the hits, the most useful first. Rows of a query that answers
+are put behind the first passage that states them, so that a model can cite them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Chunk, Evidence, Hit, Span
+from knotwork.retrieval.queries.citing import ROWS_SCORE
+from knotwork.retrieval.queries.showing import show_row
 from knotwork.synthesis.citing import gap_between, show_sentence
+from knotwork.synthesis.query_answers import find_leading_result
 from knotwork.synthesis.selection import is_title
 from knotwork.text.tokens import count_tokens
 
@@ -23,6 +27,10 @@ NEIGHBOUR_SHARE = 0.5
 
 LEAST_SHARE = 0.1
 """The worth of any sentence of a hit, of the hit's: it fills what the budget has left."""
+
+ROWS_SHARE = 0.4
+"""The share of the budget that the rows of a query may take."""
+MOST_PACKED_ROWS = 50
 
 _GAP = "…"
 _MARK = re.compile(r"\[(\d{1,4})\]")
@@ -62,7 +70,9 @@ def pack_evidence(
     labels = [_label(hit.chunk) for hit in evidence.hits]
     chosen: dict[int, list[_Candidate]] = {}
     seen: set[str] = set()
-    left = budget_tokens
+    stating = [rank for rank, hit in enumerate(evidence.hits) if hit.scores.get(ROWS_SCORE)]
+    rows = _row_lines(evidence, int(ROWS_SHARE * budget_tokens), count) if stating else ""
+    left = budget_tokens - count(rows)
     for item in sorted(_candidates(evidence), key=lambda c: (-c.worth, c.rank, c.position)):
         cost = count(item.text) + count(_GAP)
         if item.rank not in chosen:
@@ -78,8 +88,36 @@ def pack_evidence(
         spans = tuple(item.span for item in items)
         line = _line(number, labels[rank], _join(items))
         best = chosen[rank][0].span
+        if rows and rank in stating:
+            line, rows = f"{line} {rows}", ""
         passages.append(Passage(number, evidence.hits[rank].chunk, spans, line, best))
     return passages
+
+
+def holds_rows(evidence: Evidence) -> bool:
+    """Return whether rows of a query answer, and a passage that is found states them."""
+    is_stated = any(hit.scores.get(ROWS_SCORE) for hit in evidence.hits)
+    return is_stated and find_leading_result(evidence, least=0.0) is not None
+
+
+def _row_lines(evidence: Evidence, budget_tokens: int, count: Callable[[str], int]) -> str:
+    """Return the rows that answer on one line, as many as fit; "" if no query answers."""
+    result = find_leading_result(evidence, least=0.0)
+    if result is None:
+        return ""
+    head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"
+    shown: list[str] = []
+    left = budget_tokens - count(head) - count(_GAP)
+    for row in result.rows[:MOST_PACKED_ROWS]:
+        line = make_harmless(show_row(result.columns, row))
+        left -= count(line) + 1
+        if left < 0:
+            break
+        shown.append(line)
+    if not shown:
+        return ""
+    rest = f" {_GAP}" if len(shown) < len(result.rows) or result.truncated else ""
+    return f"{make_harmless(head)} {' / '.join(shown)}{rest}"
 
 
 def make_harmless(text: str) -> str:

@@ -23,7 +23,7 @@ from knotwork.synthesis.citing import cite_sentences
 from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.marks import ReplyReader
 from knotwork.synthesis.messages import no_answer
-from knotwork.synthesis.packing import Passage, make_harmless, pack_evidence
+from knotwork.synthesis.packing import Passage, holds_rows, make_harmless, pack_evidence
 from knotwork.synthesis.prompts import fill_prompt
 from knotwork.synthesis.replies import ParsedReply, may_become_unknown, parse_reply
 from knotwork.text.languages import detect_language
@@ -31,6 +31,9 @@ from knotwork.text.languages import detect_language
 SOURCES_SILENT = "sources_silent"
 """The reason of an answer that the model found the passages not to hold."""
 
+ROWS_UNCITED = (
+    "The language model was not asked: it has to cite passages, and none states the rows."
+)
 NOT_ASKED = "The language model was not asked, as nothing was found."
 STAGE = "answer"
 MAX_OUTPUT_TOKENS = 600
@@ -72,6 +75,9 @@ class AnswerWriter:
         passages = pack_evidence(evidence, budget_tokens=self._settings.context_tokens)
         if not passages:
             yield self.finish(quoted, NOT_ASKED)
+            return
+        if quoted.results and not holds_rows(evidence):
+            yield self.finish(quoted, ROWS_UNCITED)
             return
         yield from self.write_from(make_request(quoted.question, passages), passages, quoted)
 

@@ -1101,6 +1101,11 @@ export interface components {
             question: string;
             /** Reason */
             reason: string;
+            /**
+             * Results
+             * @description The rows of the query that answers, if any.
+             */
+            results: components["schemas"]["ResultShape"][];
             /** Retriever */
             retriever: string;
             usage: components["schemas"]["UsageShape"];
@@ -3043,12 +3048,29 @@ export interface components {
         ResultShape: {
             /** Columns */
             columns: string[];
+            /** Confidence */
+            confidence: number;
             /** Language */
             language: string;
             /** Parameters */
             parameters: {
                 [key: string]: unknown;
             };
+            /**
+             * Place
+             * @description The graph or the tables that the statement read.
+             */
+            place: string;
+            /**
+             * Row Count
+             * @description How many rows of files that are, where it is known.
+             */
+            row_count: number;
+            /**
+             * Row Sources
+             * @description The first of the rows of files that the result was computed from.
+             */
+            row_sources: components["schemas"]["RowSourceShape"][];
             /** Rows */
             rows: unknown[][];
             /** Seconds */
@@ -3057,6 +3079,28 @@ export interface components {
             statement: string;
             /** Truncated */
             truncated: boolean;
+        };
+        /**
+         * RowSourceShape
+         * @description A row of a file that a result was computed from.
+         */
+        RowSourceShape: {
+            /** Document */
+            document: string;
+            /** Document Id */
+            document_id: string;
+            /**
+             * Row
+             * @description Its number in the file or sheet, from 1, the header included.
+             */
+            row: number;
+            /**
+             * Span
+             * @description From and to, in characters (code points).
+             */
+            span: number[];
+            /** Table */
+            table: string;
         };
         /**
          * SearchRequest

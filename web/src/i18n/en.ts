@@ -373,6 +373,7 @@ export const en = {
     preferenceKept: "Kept. Evaluation counts it.",
     aligned: "The same passages, ranked by each",
     compareNote: "Rows with colour were found by all.",
+    query: (place: string) => `Query on ${place}`,
     why: {
       open: "Why this",
       title: "Why this answer",

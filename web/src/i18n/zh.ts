@@ -352,6 +352,7 @@ export const zh: Messages = {
     preferenceKept: "已记录，评测页会计入。",
     aligned: "相同段落在各方式中的名次",
     compareNote: "着色的行为所有方式都找到的段落。",
+    query: (place) => `查询：${place}`,
     why: {
       open: "为何如此",
       title: "为何得出此答案",

@@ -12,6 +12,8 @@ from knotwork.text.names import normal_form
 READ_ROWS = 50
 MOST_NAMES = 100
 FAN = 3
+ROWS_SCORE = "rows"
+"""The part of a hit's score that it has because it states what rows of a query say."""
 _NEIGHBOURS = 200
 _LONGEST_NAME = 120
 _RELATED_WORTH = 1.0

@@ -111,6 +111,9 @@ class CypherGraph:
             truncated=result.truncated,
             seconds=result.seconds,
             source=source,
+            place="the graph of the documents"
+            if self._graph == OWN_GRAPH
+            else f"the graph {self._graph}",
         )
 
     def _current(self) -> tuple[int, TargetSchema, StoredValues]:

@@ -90,10 +90,7 @@ def _attempt(statement: Statement, target: QueryTarget, source: str) -> Attempt:
 
 
 def _has_rows(result: QueryResult | None) -> bool:
-    """Tell whether a result says anything: a single nothing, or a count of none, does not."""
-    if result is None or not result.rows:
-        return False
-    return not (len(result.rows) == 1 and all(value in (None, 0, []) for value in result.rows[0]))
+    return result is not None and not result.is_empty
 
 
 def _is_repeated(statement: Statement, attempts: Sequence[Attempt]) -> bool:

@@ -10,7 +10,7 @@ from knotwork.errors import ModelError, StoreNotFound
 from knotwork.inference.base import Embedder
 from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.basic import HybridRetriever
-from knotwork.retrieval.queries.citing import cite_rows
+from knotwork.retrieval.queries.citing import ROWS_SCORE, cite_rows
 from knotwork.retrieval.queries.repair import ROUNDS, Outcome, run_until_right
 from knotwork.retrieval.queries.statements import Asked, QueryTarget, Translator
 from knotwork.retrieval.queries.values import find_mentions
@@ -65,7 +65,7 @@ class StatementRetriever(ABC):
             hits=cited,
             confidence=confidence,
             notes=(*evidence.notes, *notes),
-            results=(replace(outcome.result, seconds=0.0),),
+            results=(replace(outcome.result, seconds=0.0, confidence=outcome.statement.sureness),),
             trace=tuple(trace),
         )
 
@@ -112,7 +112,7 @@ class StatementRetriever(ABC):
             replace(
                 hit,
                 score=hit.score + _CITED_SHARE * top * worths[hit.chunk.id],
-                scores={**hit.scores, "rows": _CITED_SHARE * top * worths[hit.chunk.id]},
+                scores={**hit.scores, ROWS_SCORE: _CITED_SHARE * top * worths[hit.chunk.id]},
                 seeds=(*hit.seeds, *seeds.get(hit.chunk.id, ())),
             )
             if hit.chunk.id in worths

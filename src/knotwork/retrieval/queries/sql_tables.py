@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -76,6 +77,7 @@ class SqlTables:
             truncated=result.truncated,
             seconds=result.seconds,
             source=source,
+            place=_describe_tables(result.statement, self._tables.tables()),
         )
 
     def _current(self) -> tuple[int, TargetSchema, StoredValues]:
@@ -112,6 +114,14 @@ class SqlTables:
                 for (value,) in self._tables.run(statement, row_limit=MOST_VALUES).rows:
                     if value is not None:
                         yield StoredValue(shape.name, column, value)
+
+
+def _describe_tables(statement: str, shapes: Sequence[TableShape]) -> str:
+    """Return the tables that a statement names, each with the file that it comes from."""
+    words = set(re.findall(r"\w+", statement.lower()))
+    named = [shape for shape in shapes if shape.name in words]
+    told = [f"{shape.name} ({shape.source})" if shape.source else shape.name for shape in named]
+    return f"the table {told[0]}" if len(told) == 1 else f"the tables {', '.join(told)}"
 
 
 def _find_joins(shapes: Sequence[TableShape], values: Sequence[StoredValue]) -> Iterator[LinkShape]:

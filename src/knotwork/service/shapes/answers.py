@@ -15,6 +15,7 @@ from knotwork.records import (
     GraphPath,
     Hit,
     QueryResult,
+    RowSource,
     Usage,
 )
 
@@ -134,6 +135,62 @@ class UsageShape(BaseModel):
         )
 
 
+class RowSourceShape(BaseModel):
+    """A row of a file that a result was computed from."""
+
+    document: str
+    document_id: str
+    table: str
+    row: int = Field(description="Its number in the file or sheet, from 1, the header included.")
+    span: Offsets
+
+    @classmethod
+    def of(cls, source: RowSource) -> Self:
+        """Return the place of a row as JSON."""
+        return cls(
+            document=source.document,
+            document_id=Document(source.document, "").id,
+            table=source.table,
+            row=source.row,
+            span=list(source.span),
+        )
+
+
+class ResultShape(BaseModel):
+    """The rows of a statement."""
+
+    language: str
+    statement: str
+    parameters: dict[str, Any]
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+    seconds: float
+    place: str = Field(description="The graph or the tables that the statement read.")
+    confidence: float
+    row_sources: list[RowSourceShape] = Field(
+        description="The first of the rows of files that the result was computed from."
+    )
+    row_count: int = Field(description="How many rows of files that are, where it is known.")
+
+    @classmethod
+    def of(cls, result: QueryResult) -> Self:
+        """Return rows as JSON."""
+        return cls(
+            language=result.language,
+            statement=result.statement,
+            parameters=dict(result.parameters),
+            columns=list(result.columns),
+            rows=[list(row) for row in result.rows],
+            truncated=result.truncated,
+            seconds=round(result.seconds, 4),
+            place=result.place,
+            confidence=round(result.confidence, 4),
+            row_sources=[RowSourceShape.of(source) for source in result.row_sources],
+            row_count=result.row_count,
+        )
+
+
 class AnswerShape(BaseModel):
     """An answer; when ``answered`` is false, its citations are the nearest passages."""
 
@@ -147,6 +204,7 @@ class AnswerShape(BaseModel):
     model: str
     notes: list[str]
     citations: list[CitationShape]
+    results: list[ResultShape] = Field(description="The rows of the query that answers, if any.")
     usage: UsageShape
 
     @classmethod
@@ -163,6 +221,7 @@ class AnswerShape(BaseModel):
             model=answer.model,
             notes=list(answer.notes),
             citations=[CitationShape.of(citation) for citation in answer.citations],
+            results=[ResultShape.of(result) for result in answer.results],
             usage=UsageShape.of(answer.usage),
         )
 
@@ -276,31 +335,6 @@ class PathShape(BaseModel):
             for hop in path.hops
         ]
         return cls(text=path.text, score=path.score, scores=dict(path.scores), hops=hops)
-
-
-class ResultShape(BaseModel):
-    """The rows of a statement."""
-
-    language: str
-    statement: str
-    parameters: dict[str, Any]
-    columns: list[str]
-    rows: list[list[Any]]
-    truncated: bool
-    seconds: float
-
-    @classmethod
-    def of(cls, result: QueryResult) -> Self:
-        """Return rows as JSON."""
-        return cls(
-            language=result.language,
-            statement=result.statement,
-            parameters=dict(result.parameters),
-            columns=list(result.columns),
-            rows=[list(row) for row in result.rows],
-            truncated=result.truncated,
-            seconds=round(result.seconds, 4),
-        )
 
 
 class EvidenceShape(BaseModel):

@@ -51,6 +51,15 @@ export function AnswerCard(props: AnswerCardProps) {
       {state === "running" && text && <span class="caret" aria-hidden="true" />}
       {state === "stopped" && <p class="small tag">{text ? words.stoppedPart : words.stopped}</p>}
       {state === "failed" && <ErrorState error={run.error.value} retry={onAgain} />}
+      {answer?.results.map((result) => (
+        <details key={result.statement} class="small muted">
+          <summary>{words.query(result.place || result.language)}</summary>
+          <pre class="statement">{result.statement}</pre>
+          {Object.keys(result.parameters).length > 0 && (
+            <pre class="statement">{JSON.stringify(result.parameters)}</pre>
+          )}
+        </details>
+      ))}
       {answer?.notes.map((note) => (
         <p key={note} class="small muted note">
           <Icon name="info" size={14} /> {note}

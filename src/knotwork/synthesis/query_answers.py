@@ -1,0 +1,178 @@
+"""Answers that are the rows of a query, each with the sentence or the row of a file behind it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from knotwork.config import AnswerSettings
+from knotwork.records import Answer, Chunk, Document, Evidence, QueryResult, Span, Usage
+from knotwork.retrieval.queries.citing import ROWS_SCORE
+from knotwork.retrieval.queries.showing import show_row, show_value
+from knotwork.stores.base import Store
+from knotwork.synthesis.citing import cite_sentences, gap_before_mark
+from knotwork.synthesis.messages import more_rows
+from knotwork.synthesis.selection import Selected
+from knotwork.text.languages import detect_language
+
+LIKELY = 0.5
+"""The confidence from which the rows of a query are the answer, not evidence beside passages."""
+MOST_ROWS = 10
+"""Rows of a table that are printed; the answer's ``results`` have the others."""
+MOST_VALUES = 20
+"""Values that are printed where each row is a single one."""
+_SEPARATORS = {"en": ", ", "zh": "、"}
+_LONGEST_CELL = 80
+_BARS = re.compile(r"[|\n]")
+
+
+def find_leading_result(evidence: Evidence, *, least: float) -> QueryResult | None:
+    """Return the rows that answer, if the confidence in their query is at least ``least``."""
+    for result in evidence.results:
+        says_something = not result.is_empty or (result.row_count and result.rows)
+        if says_something and result.confidence >= max(least, LIKELY):
+            return result
+    return None
+
+
+def compose_query_answer(
+    evidence: Evidence,
+    result: QueryResult,
+    *,
+    store: Store,
+    settings: AnswerSettings,
+    usage: Usage | None = None,
+) -> Answer:
+    """Answer with the rows of a query: a value, a list of values or a table.
+
+    At most twice ``settings.max_sentences`` rows or sentences are cited, as rows are short.
+    """
+    language = detect_language(evidence.query.text)
+    cited = cite_rows(evidence, result, most=2 * settings.max_sentences)
+    sentences = list(dict.fromkeys(sentence for _, sentence in cited))
+    numbers = {sentence: number for number, sentence in enumerate(sentences, start=1)}
+    marks: dict[int, str] = {}
+    for row, sentence in cited:
+        marks[row] = marks.get(row, "") + f"[{numbers[sentence]}]"
+    return Answer(
+        question=evidence.query.text,
+        text=tell_rows(result, marks, language),
+        answered=True,
+        citations=cite_sentences(sentences, store),
+        confidence=result.confidence,
+        retriever=evidence.retriever,
+        usage=usage or Usage(),
+        results=(result,),
+    )
+
+
+def cite_rows(evidence: Evidence, result: QueryResult, *, most: int) -> list[tuple[int, Selected]]:
+    """Return sentences behind rows, each with the number of its row; a row may have several.
+
+    Rows of files are cited themselves. Otherwise a row is cited by the sentence of the passages
+    found for the rows that names most of its values.
+    """
+    if result.row_sources:
+        return list(_cite_sources(evidence, result))[:most]
+    hits = [hit for hit in evidence.hits if hit.scores.get(ROWS_SCORE, 0.0) > 0]
+    relevance = {(hit.chunk.id, span): worth for hit in hits for span, worth in hit.sentences}
+    cited = []
+    for number, row in enumerate(result.rows[:most]):
+        values = [text.casefold() for value in row if len(text := show_value(value)) > 1]
+        best = max(
+            (
+                (
+                    sum(value in text.casefold() for value in values),
+                    hit.scores[ROWS_SCORE],
+                    relevance.get((hit.chunk.id, span), 0.0),
+                    -rank,
+                    Selected(hit.chunk, span, text, result.confidence, rank),
+                )
+                for rank, hit in enumerate(hits)
+                for span, text in _sentences(hit.chunk)
+            ),
+            key=lambda found: found[:4],
+            default=None,
+        )
+        if best is not None and best[0] > 0:
+            cited.append((number, best[4]))
+    return cited
+
+
+def tell_rows(result: QueryResult, marks: dict[int, str], language: str) -> str:
+    """Return rows as text: a value, values in a line, or a table in Markdown.
+
+    ``marks`` are those of citations by the number of their row.
+    """
+    separator = _SEPARATORS.get(language, _SEPARATORS["en"])
+    if len(result.columns) == 1:
+        shown = [
+            _with_mark(show_value(row[0]), marks.get(number, ""))
+            for number, row in enumerate(result.rows[:MOST_VALUES])
+        ]
+        text = separator.join(shown)
+    elif len(result.rows) == 1:
+        text = _with_mark(show_row(result.columns, result.rows[0]), marks.get(0, ""))
+    else:
+        text = "\n".join(_table_lines(result, marks))
+    most = MOST_VALUES if len(result.columns) == 1 else MOST_ROWS
+    left = len(result.rows) - most
+    if left > 0 or result.truncated:
+        text += "\n\n" + more_rows(language, left=0 if result.truncated else left)
+    return text
+
+
+def _with_mark(text: str, mark: str) -> str:
+    return text + gap_before_mark(text) + mark if mark else text
+
+
+def _table_lines(result: QueryResult, marks: dict[int, str]) -> Iterator[str]:
+    """Yield the lines of a Markdown table whose columns are aligned."""
+    body = [
+        [*map(_show_cell, row), marks.get(number, "")]
+        for number, row in enumerate(result.rows[:MOST_ROWS])
+    ]
+    header = [*map(_show_cell, result.columns), ""]
+    if not any(row[-1] for row in body):
+        header.pop()
+        body = [row[:-1] for row in body]
+    widths = [max(3, *map(_width, column)) for column in zip(header, *body, strict=True)]
+    for row in (header, ["-" * width for width in widths], *body):
+        cells = (
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _show_cell(value: object) -> str:
+    text = _BARS.sub(" ", show_value(value))
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1].rstrip()}…"
+
+
+def _width(text: str) -> int:
+    """Return the cells that a text takes on a terminal: two for wide characters."""
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
+
+
+def _cite_sources(evidence: Evidence, result: QueryResult) -> Iterator[tuple[int, Selected]]:
+    chunks: dict[str, list[tuple[int, Chunk]]] = {}
+    for rank, hit in enumerate(evidence.hits):
+        chunks.setdefault(hit.chunk.document_id, []).append((rank, hit.chunk))
+    # Where each row of the result is one row of a file, the two correspond.
+    is_listing = result.row_count == len(result.rows)
+    for number, source in enumerate(result.row_sources):
+        for rank, chunk in chunks.get(Document(source.document, "").id, ()):
+            if chunk.span.start <= source.span.start < min(source.span.end, chunk.span.end):
+                start, end = source.span.start, min(source.span.end, chunk.span.end)
+                text = chunk.text[start - chunk.span.start : end - chunk.span.start]
+                span = Span(start, end)
+                row = number if is_listing else len(result.rows) - 1
+                yield row, Selected(chunk, span, text, result.confidence, rank)
+                break
+
+
+def _sentences(chunk: Chunk) -> Sequence[tuple[Span, str]]:
+    start = chunk.span.start
+    spans = chunk.sentences or (chunk.span,)
+    return [(span, chunk.text[span.start - start : span.end - start]) for span in spans]
