@@ -63,6 +63,7 @@ def compose_query_answer(
         confidence=result.confidence,
         retriever=evidence.retriever,
         usage=usage or Usage(),
+        notes=evidence.notes,
         results=(result,),
     )
 

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from knotwork.errors import QueryRefused
+from knotwork.retrieval.queries.comparisons import Comparison, conditions_of
 from knotwork.retrieval.queries.linking import SchemaMention, split_name
-from knotwork.retrieval.queries.plans import Condition, Order, QueryPlan, Returned
-from knotwork.retrieval.queries.schema import KindShape, PropertyShape, TargetSchema
+from knotwork.retrieval.queries.plans import Condition, Operator, Order, QueryPlan, Returned
+from knotwork.retrieval.queries.schema import (
+    KindShape,
+    PropertyShape,
+    TargetSchema,
+    is_day_first,
+)
 from knotwork.retrieval.queries.slots import Reading
-from knotwork.retrieval.queries.wording import DIMENSIONS, Comparison, Superlative, Wording
-
-_YEARS = range(1000, 2101)
+from knotwork.retrieval.queries.values import read_date
+from knotwork.retrieval.queries.wording import DIMENSIONS, Superlative, Wording
 
 
 def choose_answer(
     plan: QueryPlan, reading: Reading, wording: Wording, schema: TargetSchema
 ) -> QueryPlan:
-    """Return a plan that returns what the words of the question ask for."""
+    """Return a plan that returns what the words of the question ask for.
+
+    Raises QueryRefused if it cannot honour what the question compares with a number or a date.
+    """
     kind = schema.by_name.get(plan.nodes[plan.answer].kind)
     if kind is None:
         return plan
     plan = _compare(plan, reading, wording, schema)
     asked = _asked_property(kind, reading, wording)
+    if asked is not None and _is_compared(plan, asked) and not wording.asks_when:
+        asked = None  # "who was born before 1935" asks for persons, not for years
     if wording.returned is Returned.COUNT:
         return replace(plan, returned=Returned.COUNT)
     if wording.returned in (Returned.AVERAGE, Returned.SUM):
@@ -117,34 +128,76 @@ def _by_count(plan: QueryPlan, reading: Reading, wording: Wording) -> QueryPlan:
 def _compare(
     plan: QueryPlan, reading: Reading, wording: Wording, schema: TargetSchema
 ) -> QueryPlan:
+    """Return a plan with a condition for each comparison. Raises QueryRefused for one without."""
     for comparison in wording.comparisons:
-        place = _compared_property(plan, comparison, reading, schema)
-        if place is not None:
-            node, shape = place
-            value = int(comparison.value) if comparison.value.is_integer() else comparison.value
-            condition = Condition(shape.name, value, comparison.operator, number=shape.quoted)
+        if _is_held(plan, comparison):
+            continue
+        found = _compared_property(plan, comparison, reading, schema)
+        if found is None:
+            raise QueryRefused(
+                f"Nothing that is found can be compared with “{comparison.surface}”."
+            )
+        node, conditions = found
+        for condition in conditions:
             plan = plan.with_condition(node, condition)
     return plan
 
 
+def _is_compared(plan: QueryPlan, shape: PropertyShape) -> bool:
+    return any(
+        condition.property == shape.name and condition.operator is not Operator.EQUALS
+        for condition in plan.nodes[plan.answer].conditions
+    )
+
+
+def _is_held(plan: QueryPlan, comparison: Comparison) -> bool:
+    """Return whether a time is the stored value that a condition already asks for."""
+    if comparison.operator is not Operator.EQUALS or not comparison.first:
+        return False
+    times = {comparison.first}
+    if comparison.number is not None and comparison.first[:4] == comparison.last[:4]:
+        times = {f"{comparison.number:.0f}"}
+    held = (str(condition.value) for node in plan.nodes for condition in node.conditions)
+    return any(value in times or read_date(value) in times for value in held)
+
+
 def _compared_property(
     plan: QueryPlan, comparison: Comparison, reading: Reading, schema: TargetSchema
-) -> tuple[int, PropertyShape] | None:
-    """Return which number of which node is compared: the one named before it, or a year."""
-    before = [m.name for m in reading.mentions if m.element == "property"]
+) -> tuple[int, tuple[Condition, ...]] | None:
+    """Return which node has the property that is compared, and the conditions on it.
+
+    That is the property that is named nearest, a time for a time, or an age for another number.
+    """
+
+    def place(mention: SchemaMention) -> int:
+        span = comparison.span
+        return max(mention.span.start - span.end, span.start - mention.span.end)
+
+    named = sorted((m for m in reading.mentions if m.element == "property"), key=place)
+    nearest = {mention.name: rank for rank, mention in reversed(list(enumerate(named)))}
+    found: list[tuple[tuple[int, bool, int], int, tuple[Condition, ...]]] = []
     for number, node in enumerate(plan.nodes):
         kind = schema.by_name.get(node.kind)
+        # A thing that is named needs no range besides.
+        is_named = any(c.operator is Operator.EQUALS for c in node.conditions)
         for shape in kind.properties if kind else ():
-            if shape.type not in {"integer", "number"}:
+            conditions = conditions_of(comparison, shape)
+            if not conditions or (schema.language == "sql" and is_day_first(shape)):
                 continue
-            words = split_name(shape.name).split()
-            if shape.name in before:
-                return number, shape
-            if comparison.value in _YEARS and {"year", "born", "released"} & set(words):
-                return number, shape
-            if comparison.value not in _YEARS and "age" in words:
-                return number, shape
-    return None
+            if shape.name in nearest:
+                found.append(((0, is_named, nearest[shape.name]), number, conditions))
+            elif _is_of_kind(comparison, shape):
+                found.append(((1, is_named, number), number, conditions))
+    best = min(found, key=lambda item: item[0], default=None)
+    return (best[1], best[2]) if best else None
+
+
+def _is_of_kind(comparison: Comparison, shape: PropertyShape) -> bool:
+    """Return whether a property measures what an amount is: a time, or else an age."""
+    words = set(split_name(shape.name).split())
+    if comparison.is_time:
+        return shape.type == "date" or bool({"year", "born", "released"} & words)
+    return "age" in words
 
 
 def _number_of(kind: KindShape) -> PropertyShape | None:

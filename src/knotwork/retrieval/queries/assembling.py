@@ -10,11 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from knotwork.errors import QueryRefused
+from knotwork.records import PropertyValue
 from knotwork.retrieval.queries.answers import choose_answer
 from knotwork.retrieval.queries.chains import assemble_chains
+from knotwork.retrieval.queries.comparisons import (
+    Comparison,
+    require_no_negation,
+    require_numbers,
+)
 from knotwork.retrieval.queries.connecting import Way, find_ways
 from knotwork.retrieval.queries.linking import SchemaLinker
-from knotwork.retrieval.queries.plans import PlanHop, PlanNode, QueryPlan
+from knotwork.retrieval.queries.plans import Operator, PlanHop, PlanNode, QueryPlan
 from knotwork.retrieval.queries.schema import TargetSchema
 from knotwork.retrieval.queries.slots import Slot, read_slots
 from knotwork.retrieval.queries.statements import Asked
@@ -27,19 +34,52 @@ _MERGE_COST = 0.3
 
 
 def assemble_plans(asked: Asked, linker: SchemaLinker) -> list[QueryPlan]:
-    """Return plans that a question may mean, the best first; none where it names nothing."""
+    """Return plans that a question may mean, the best first; none where it names nothing.
+
+    Raises QueryRefused if no plan honours all numbers, dates, comparisons and negations of the
+    question.
+    """
+    require_no_negation(asked.text, [m.span for m in asked.mentions])
     wording = read_wording(asked.text)
+    compared = [c for c in wording.comparisons if not _is_in_name(c, asked)]
+    wording = replace(wording, comparisons=tuple(compared))
     kinds = [kind for kind in asked.schema.kinds if asked.schema.links_of(kind.name)]
     if len(kinds) == 1 and asked.schema.links:
-        return assemble_chains(asked, linker, wording)
+        plans = assemble_chains(asked, linker, wording)
+        for plan in plans:  # which compare nothing
+            require_numbers(asked.text, _values_of(plan), compared=True)
+        return plans
     reading = read_slots(asked, linker, wording)
     if reading is None:
         return []
-    plans = [
-        choose_answer(plan, reading, wording, asked.schema)
-        for plan in _connect(reading.slots, reading.answer, asked.schema)
-    ]
+    plans = []
+    refusal: QueryRefused | None = None
+    for tree in _connect(reading.slots, reading.answer, asked.schema):
+        try:
+            plan = choose_answer(tree, reading, wording, asked.schema)
+            require_numbers(asked.text, _values_of(plan))
+        except QueryRefused as error:
+            refusal = refusal or error
+        else:
+            plans.append(plan)
+    if refusal is not None and not plans:
+        raise refusal
     return sorted(plans, key=lambda plan: -plan.score)[:MOST_PLANS]
+
+
+def _is_in_name(comparison: Comparison, asked: Asked) -> bool:
+    """Return whether an amount is (a part of) a name: "2001: A Space Odyssey", "badge 74-96"."""
+    span = comparison.span
+    around = [
+        m.span for m in asked.mentions if m.span.start <= span.start and span.end <= m.span.end
+    ]
+    return any(name != span or comparison.operator is not Operator.EQUALS for name in around)
+
+
+def _values_of(plan: QueryPlan) -> Iterator[PropertyValue]:
+    yield from (condition.value for node in plan.nodes for condition in node.conditions)
+    if plan.order is not None:
+        yield plan.order.limit
 
 
 @dataclass(frozen=True, slots=True)

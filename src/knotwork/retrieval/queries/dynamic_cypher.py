@@ -38,7 +38,10 @@ class RuleTranslator:
         self._plans: tuple[str, list[QueryPlan]] = ("", [])
 
     def translate(self, asked: Asked, attempts: Sequence[Attempt]) -> Statement | None:
-        """Return the statement of the likeliest plan that was not tried."""
+        """Return the statement of the likeliest plan that was not tried.
+
+        Raises QueryRefused if no plan honours all numbers and dates of the question.
+        """
         if self._plans[0] != asked.text or not attempts:
             self._plans = asked.text, assemble_plans(asked, self._link(asked.schema))
         tried = {attempt.statement.text for attempt in attempts}
@@ -50,6 +53,7 @@ class RuleTranslator:
                     statement.parameters,
                     origin="fragments by rules",
                     sureness=_sureness(plan),
+                    is_planned=True,
                 )
         return None
 

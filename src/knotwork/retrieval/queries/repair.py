@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, Unparsable
 from knotwork.records import QueryResult
+from knotwork.retrieval.queries.comparisons import require_numbers
 from knotwork.retrieval.queries.statements import Asked, Attempt, QueryTarget, Statement, Translator
 
 ROUNDS = 3
@@ -63,12 +64,15 @@ def run_until_right(
         try:
             statement = translator.translate(asked, attempts)
         except (QueryRefused, Unparsable) as error:
+            problem = str(error)
             said = error.text if isinstance(error, Unparsable) else ""
-            attempts.append(Attempt(Statement(said, origin="reply"), None, str(error)))
+            attempts.append(Attempt(Statement(said, origin="reply"), None, problem))
+            if any(attempt.problem == problem for attempt in attempts[:-1]):
+                break  # rules say the same every time
             continue
         if statement is None or _is_repeated(statement, attempts):
             break
-        attempts.append(_attempt(statement, target, source))
+        attempts.append(_attempt(statement, target, asked, source))
         if _has_rows(attempts[-1].result):
             break
     ran = [attempt for attempt in attempts if attempt.result is not None]
@@ -78,8 +82,11 @@ def run_until_right(
     return Outcome(best.result, best.statement, tuple(attempts))
 
 
-def _attempt(statement: Statement, target: QueryTarget, source: str) -> Attempt:
+def _attempt(statement: Statement, target: QueryTarget, asked: Asked, source: str) -> Attempt:
     try:
+        if not statement.is_planned:
+            held = [statement.text, *statement.parameters.values()]
+            require_numbers(asked.text, held, compared=True)
         result = target.run(statement, source=source)
     except QueryTimeout as error:
         return Attempt(statement, None, f"{error} Find less, or begin with a named thing.")

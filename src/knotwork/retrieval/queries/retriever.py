@@ -52,7 +52,11 @@ class StatementRetriever(ABC):
         trace: list[str] = []
         found = self._ask(query.text, notes, trace)
         if found is None:
-            return replace(evidence, notes=(*evidence.notes, *notes), trace=tuple(trace))
+            return replace(
+                evidence,
+                notes=(*evidence.notes, *notes),
+                trace=tuple(trace),
+            )
         asked, outcome = found
         assert outcome.result is not None
         assert outcome.statement is not None
@@ -90,6 +94,8 @@ class StatementRetriever(ABC):
                 notes.append(f"The language model took no part: {error}")
                 continue
             trace += _tell(outcome)
+            if outcome.result is None and outcome.attempts and outcome.attempts[-1].problem:
+                notes.append(outcome.attempts[-1].problem)
             if outcome.result is not None and (best is None or not _rows(best)):
                 best = outcome
             if _rows(outcome):

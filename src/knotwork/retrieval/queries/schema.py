@@ -20,6 +20,7 @@ ANY_KIND = ""
 SHOWN_SAMPLES = 4
 SAMPLE_CHARACTERS = 40
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{4}")
+_DAY_FIRST = re.compile(r"\d{2}[/.]\d{2}[/.]\d{4}")
 _TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -110,6 +111,11 @@ class TargetSchema:
             tuple(link for link in self.links if link.source in kinds and link.target in kinds),
             self.words,
         )
+
+
+def is_day_first(shape: PropertyShape) -> bool:
+    """Return whether the dates of a property are written as DD/MM/YYYY."""
+    return shape.type == "date" and any(_DAY_FIRST.fullmatch(str(v)) for v in shape.samples)
 
 
 def shape_property(name: str, values: Iterable[PropertyValue]) -> PropertyShape:

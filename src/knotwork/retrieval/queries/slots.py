@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork.records import Span
+from knotwork.retrieval.confidence import is_in_han
 from knotwork.retrieval.queries.linking import SchemaLinker, SchemaMention
-from knotwork.retrieval.queries.plans import Condition
+from knotwork.retrieval.queries.plans import Condition, Operator
 from knotwork.retrieval.queries.schema import TargetSchema
 from knotwork.retrieval.queries.statements import Asked
 from knotwork.retrieval.queries.values import Near, StoredValue, ValueMention
@@ -58,11 +59,13 @@ class _Draft:
 
 def read_slots(asked: Asked, linker: SchemaLinker, wording: Wording) -> Reading | None:
     """Return the things that a question speaks of; None where there are none."""
-    values = [m for m in asked.mentions if is_sure(m)]
+    compared = [c.span for c in wording.comparisons if c.operator is not Operator.EQUALS]
+    named = [m for m in asked.mentions if not any(_overlap(m.span, span) for span in compared)]
+    values = [m for m in named if is_sure(m)]
     mentions = linker.link(asked.text, taken=[m.span for m in values])
     unsure = [
         m
-        for m in asked.mentions
+        for m in named
         if m not in values and m.found[0].nearness == 1.0 and not _is_schema(m, mentions)
     ]
     values = sorted([*values, *unsure], key=lambda m: m.span.start)
@@ -81,7 +84,9 @@ def read_slots(asked: Asked, linker: SchemaLinker, wording: Wording) -> Reading 
         slots = _slots_of_properties(properties, asked.schema)
     if not slots:
         return None
-    answer = _find_answer(slots, properties, wording, asked.schema, parted)
+    answer = _find_answer(
+        slots, properties, wording, asked.schema, parted, head_last=is_in_han(asked.text)
+    )
     groups = _group_links(links, kinds)
     return Reading(
         tuple(_with_links(slots, groups, answer)), answer, tuple(properties), tuple(mentions)
@@ -232,9 +237,16 @@ def _find_answer(
     wording: Wording,
     schema: TargetSchema,
     parted: Sequence[tuple[Span, str]],
+    *,
+    head_last: bool,
 ) -> int:
-    """Return which slot is asked for; one is added for a property that none of them has."""
+    """Return which slot is asked for; one is added for a property that none of them has.
+
+    With ``head_last`` what is asked for stands behind what describes it, as in Chinese.
+    """
     after = [n for n, slot in enumerate(slots) if slot.span.end >= wording.asked_at]
+    if head_last and (not after or not wording.asked_at):
+        return max((n for n, slot in enumerate(slots) if slot.is_named), default=len(slots) - 1)
     first = after[0] if after else 0
     leading = [
         m

@@ -17,12 +17,14 @@ class Statement:
     """A statement with its parameters; ``origin`` says how it came to be, for a person.
 
     ``sureness`` in [0, 1] is how sure its translator is that it asks what the question asks.
+    ``is_planned`` is True for the statement of a plan that honours all numbers of the question.
     """
 
     text: str
     parameters: Mapping[str, PropertyValue] = field(default_factory=dict)
     origin: str = ""
     sureness: float = 0.5
+    is_planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ _MONTH_NAMES = (
     "january february march april may june july august september october november december"
 )
 _MONTHS = _MONTH_NAMES.split()
-_MONTH = rf"({'|'.join(m[:3] + '(?:' + m[3:] + ')?' if m[3:] else m for m in _MONTHS)})\.?"
+MONTH = rf"({'|'.join(m[:3] + '(?:' + m[3:] + ')?' if m[3:] else m for m in _MONTHS)})\.?"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
 _DATES = (
-    re.compile(rf"\b{_MONTH}\s+{_ORDINAL}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
-    re.compile(rf"\b{_ORDINAL}\s+(?:of\s+)?{_MONTH}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b{MONTH}\s+{_ORDINAL}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b{_ORDINAL}\s+(?:of\s+)?{MONTH}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
     re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b"),
     re.compile(r"\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b"),
     re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日"),

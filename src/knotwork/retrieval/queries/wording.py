@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork.retrieval.queries.plans import Operator, Returned
+from knotwork.retrieval.queries.comparisons import Comparison, read_comparisons
+from knotwork.retrieval.queries.plans import Returned
 
 _COUNT = re.compile(
     r"\bhow (?:many|often|frequently)\b|\bcount (?:the|how)\b"
@@ -39,34 +40,6 @@ _CHINESE = tuple(
     for words, d, desc in _SUPERLATIVES
     if any(not w[0].isascii() for w in words.split("|"))
 )
-_COMPARISONS: tuple[tuple[str, Operator], ...] = (
-    (
-        (
-            r"more than|greater than|over|above|after|since|later than|longer than|older than"
-            r"|大于|超过|晚于"
-        ),
-        Operator.MORE,
-    ),
-    (
-        (
-            r"less than|fewer than|under|below|before|earlier than|shorter than|younger than"
-            r"|小于|少于|早于"
-        ),
-        Operator.LESS,
-    ),
-    (r"at least|no less than|至少|不少于", Operator.AT_LEAST),
-    (r"at most|no more than|up to|至多|不超过", Operator.AT_MOST),
-)
-_COMPARED = tuple(
-    (
-        re.compile(
-            rf"(?:{words})\s*(?:the age of\s*|the year\s*)?(?P<value>\d[\d,]*(?:\.\d+)?)",
-            re.IGNORECASE,
-        ),
-        operator,
-    )
-    for words, operator in _COMPARISONS
-)
 _WHEN = re.compile(r"\bwhen\b|什么时候|何时|哪年", re.IGNORECASE)
 _SHARES = re.compile(r"\b(?:shar(?:e|es|ed|ing)|same|also|co-?\w+)\b|共同|相同|同一", re.IGNORECASE)
 _TOP = re.compile(r"\b(?:top|first|best|last|latest) (\d{1,3})\b|前\s*(\d{1,3})", re.IGNORECASE)
@@ -92,16 +65,6 @@ class Superlative:
     descending: bool
     start: int
     limit: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A number that some property must be more or less than."""
-
-    operator: Operator
-    value: float
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +94,7 @@ def read_wording(text: str) -> Wording:
     return Wording(
         returned,
         tuple(_superlatives(text, limit)),
-        tuple(_comparisons(text)),
+        tuple(read_comparisons(text)),
         asked.end() if asked else 0,
         bool(_WHEN.search(text)),
         bool(_SHARES.search(text)),
@@ -146,11 +109,3 @@ def _superlatives(text: str, limit: int) -> list[Superlative]:
         for match in pattern.finditer(text)
     ]
     return sorted(found, key=lambda s: s.start)
-
-
-def _comparisons(text: str) -> list[Comparison]:
-    return [
-        Comparison(operator, float(match["value"].replace(",", "")), match.start(), match.end())
-        for pattern, operator in _COMPARED
-        for match in pattern.finditer(text)
-    ]

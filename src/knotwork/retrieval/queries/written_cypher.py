@@ -7,10 +7,10 @@ import re
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue
 from knotwork.retrieval.queries.plans import Condition, Operator, PlanHop, QueryPlan, Returned
-from knotwork.retrieval.queries.schema import PropertyShape, TargetSchema
+from knotwork.retrieval.queries.schema import PropertyShape, TargetSchema, is_day_first
 
+_ORDERING = (Operator.LESS, Operator.AT_MOST, Operator.MORE, Operator.AT_LEAST)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_DAY_FIRST = re.compile(r"\d{2}[/.]\d{2}[/.]\d{4}")
 
 
 def quote_name(name: str) -> str:
@@ -94,6 +94,9 @@ class _Writer:
     def _compare(self, number: int, condition: Condition) -> str:
         expression = f"n{number}.{quote_name(condition.property)}"
         value = self._value(condition.value)
+        shape = self._shape(number, condition.property)
+        if shape is not None and is_day_first(shape) and condition.operator in _ORDERING:
+            return f"{_sort_key(expression, shape)} {condition.operator} {value}"
         if condition.operator is Operator.CONTAINS:
             return f"toLower(toString({expression})) CONTAINS toLower({value})"
         if condition.number:
@@ -149,7 +152,7 @@ def _sort_key(expression: str, shape: PropertyShape | None) -> str:
         return expression
     if shape.type in {"integer", "number"}:
         return f"toFloat({expression})"
-    if shape.type == "date" and any(_DAY_FIRST.fullmatch(str(v)) for v in shape.samples):
+    if is_day_first(shape):
         parts = ((6, 4), (3, 2), (0, 2))
-        return " + ".join(f"substring({expression}, {at}, {size})" for at, size in parts)
+        return " + '-' + ".join(f"substring({expression}, {at}, {size})" for at, size in parts)
     return expression

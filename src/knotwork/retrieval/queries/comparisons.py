@@ -1,0 +1,368 @@
+"""Comparisons with numbers and dates in a question, in English and Chinese.
+
+"between 2000 and 2010", "over $1,000", "since March 2021", "in the 1990s", "2000年到2010年之间",
+"100以上". Amounts are read first, then the words around each of them.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from knotwork.errors import QueryRefused
+from knotwork.records import PropertyValue, Span
+from knotwork.retrieval.queries.plans import Condition, Operator
+from knotwork.retrieval.queries.schema import PropertyShape
+from knotwork.retrieval.queries.values import MONTH, read_date
+
+YEARS = range(1000, 2101)
+_SCALES = {
+    "k": 1e3, "thousand": 1e3, "million": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9,
+    "百": 1e2, "千": 1e3, "万": 1e4, "萬": 1e4, "百万": 1e6, "千万": 1e7, "亿": 1e8, "億": 1e8,
+}  # fmt: skip
+_AMOUNT = re.compile(
+    rf"""(?P<day>\d{{4}}-\d{{1,2}}-\d{{1,2}}
+        |\d{{4}}\s*年\s*\d{{1,2}}\s*月\s*\d{{1,2}}\s*[日号]
+        |{MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\s*,?\s+\d{{4}}\b
+        |\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{MONTH}\s*,?\s+\d{{4}}\b)
+    |(?P<month>(?<![\d-])\d{{4}}-(?:0[1-9]|1[0-2])(?![\d-])|\d{{4}}\s*年\s*\d{{1,2}}\s*月(?:份)?
+        |\b{MONTH}\s*,?\s+\d{{4}}\b)
+    |(?P<decade>\b\d{{3}}0['’]?s\b|\d{{2}}\s*世纪\s*\d0\s*年代|\d{{3}}0\s*年代)
+    |(?P<year>(?<![\d.,])\d{{4}}\s*年)
+    |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)[$€£¥]?\s?-?\d[\d,]*(?:\.\d+)?
+        (?:\s?(?:thousand|million|billion|bn|[km](?![A-Za-z])|百万|千万|[百千万萬亿億]))?
+        (?![A-Za-z0-9_]|\.\d))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_DIGITS = re.compile(r"(?<![A-Za-z_$])\d[\d,]*(?:\.\d+)?")
+_PLAIN_NUMBER = re.compile(r"[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)\s?(.*)", re.DOTALL)
+_FILLING = r"\s*(?:the age of\s*|(?:the )?years?\s*|(?:the )?(?:end|start) of\s*|about\s*)?$"
+_BEFORE = tuple(
+    (re.compile(rf"(?:{words}){_FILLING}", re.IGNORECASE), operator)
+    for words, operator in (
+        (
+            (
+                r"\bno less than|\bnot less than|\bat least|\bsince|\bstarting (?:in|from)"
+                r"|\bminimum of|>=|≥|至少|不少于|不低于|不小于|大于等于|自从?"
+            ),
+            Operator.AT_LEAST,
+        ),
+        (
+            (
+                r"\bno (?:more|later|higher|greater) than|\bnot more than|\bat most|\bup to|\buntil"
+                r"|\btill|\bthrough|\bmaximum of|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
+                r"|小于等于|不晚于|截至|截止到?"
+            ),
+            Operator.AT_MOST,
+        ),
+        (
+            (
+                r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
+                r"|\bover|\babove|\bafter|\bexceed(?:s|ing)?|>|大于|超过|高于|多于|晚于|超出"
+            ),
+            Operator.MORE,
+        ),
+        (
+            (
+                r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
+                r"|\bunder|\bbelow|\bbefore|\bprior to|<|小于|少于|低于|早于|不到|不足"
+            ),
+            Operator.LESS,
+        ),
+    )
+)
+_AFTER = tuple(
+    (re.compile(rf"\s*(?:元|岁|人|个|分钟|年)?(?:{words})", re.IGNORECASE), operator)
+    for words, operator in (
+        (
+            r"or (?:more|above|over|higher|later|older)\b|onwards?\b|\+|及?以上|以来|起",
+            Operator.AT_LEAST,
+        ),
+        (
+            r"or (?:less|fewer|below|under|lower|earlier|younger)\b|及?以下|以内|为止",
+            Operator.AT_MOST,
+        ),
+        (r"(?:以|之)后|后(?!来)", Operator.MORE),
+        (r"(?:以|之)前|前(?!\d)", Operator.LESS),
+    )
+)
+_AT = re.compile(r"\b(?:in|during|of|for|from|year)\s+$", re.IGNORECASE)
+_NOT = re.compile(
+    r"(?:\b(?:not|except|excluding|without|besides|other than)\b|除了?|不是|非|不在)"
+    r"\s*(?:in|from|during|of|for)?\s*(?:the year\s+)?$",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"(?:\bnot|不是|不在|没有?)\s*$", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|never|without|except|excluding|neither|other than|apart from)\b|n['’]t\b"
+    r"|没有?|不(?:是|在|属于|包括|含)|并非|除了?|未",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"(?:\bbetween|介于|[在从自])\s*(?:the\s+)?(?:years?\s+)?$", re.IGNORECASE)
+_AND = re.compile(r"\s*(?:and|和|与|與|及)\s*(?:the\s+)?", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:to|through|until|till|and up to|[-–—~～]|到|至)\s*", re.IGNORECASE)
+_INSIDE = re.compile(r"\s*(?:年|元|岁)?\s*之?间")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What some property must be: equal to, more or less than an amount.
+
+    ``number`` is the amount, None for a month or a day. ``first`` and ``last`` are the days of a
+    time, as YYYY-MM-DD, empty for what is no time; a bare 2010 is both a number and a year.
+    ``surface`` and ``span`` are the amount as it is written, with the words that compare.
+    """
+
+    operator: Operator
+    number: float | None
+    surface: str
+    span: Span
+    first: str = ""
+    last: str = ""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the amount can be a time."""
+        return bool(self.first)
+
+    @property
+    def is_whole_years(self) -> bool:
+        """Whether the amount is a year or several."""
+        return self.first.endswith("-01-01") and self.last.endswith("-12-31")
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    span: Span
+    number: float | None
+    first: str = ""
+    last: str = ""
+    scale: float = 1.0
+    is_marked_time: bool = False
+    """Whether it is written as a time, not as a number that may be a year."""
+
+
+def read_comparisons(text: str) -> list[Comparison]:
+    """Return the comparisons of a question in order; a range has two, which share their place.
+
+    A time that nothing compares, as in "orders in 2023", must be equal; one that does not exist,
+    as 30 February, has neither number nor days. A number alone is left to `require_numbers`.
+    """
+    amounts = list(_read_amounts(text))
+    found: list[Comparison] = []
+    place = 0
+    while place < len(amounts):
+        amount = amounts[place]
+        following = amounts[place + 1] if place + 1 < len(amounts) else None
+        if following is not None and (span := _range_span(text, amount, following)):
+            low, high = _in_order(_scaled(amount, following), following)
+            found.append(_compare(text, Operator.AT_LEAST, low, span))
+            found.append(_compare(text, Operator.AT_MOST, high, span))
+            place += 2
+            continue
+        single = _read_single(text, amount)
+        if single is not None:
+            found.append(single)
+        place += 1
+    return found
+
+
+def require_numbers(text: str, held: Iterable[PropertyValue], *, compared: bool = False) -> None:
+    """Raise QueryRefused for a number of a question that is not in any of the ``held`` values.
+
+    Numbers and times that are compared are required too with ``compared``; of a time, its year.
+    """
+    known = set(_numbers_in(held))
+    comparisons = [] if compared else read_comparisons(text)
+    for amount in _read_amounts(text):
+        if any(c.span.start <= amount.span.start < c.span.end for c in comparisons):
+            continue
+        number = amount.number if amount.number is not None else int(amount.first[:4] or -1)
+        if number not in known:
+            written = text[amount.span.start : amount.span.end].strip()
+            raise QueryRefused(f"No query was found that honours “{written}”.")
+
+
+def _numbers_in(values: Iterable[PropertyValue]) -> Iterator[float]:
+    for value in values:
+        if isinstance(value, bool) or value is None:
+            continue
+        if isinstance(value, int | float):
+            yield float(value)
+        elif isinstance(value, str):
+            yield from (float(digits.replace(",", "")) for digits in _DIGITS.findall(value))
+        else:
+            yield from _numbers_in(value.values() if isinstance(value, Mapping) else value)
+
+
+def require_no_negation(text: str, names: Iterable[Span]) -> None:
+    """Raise QueryRefused for a question that denies something, outside names and comparisons."""
+    harmless = [*names, *(c.span for c in read_comparisons(text))]
+    for match in _NEGATION.finditer(text):
+        if not any(span.start <= match.start() < span.end for span in harmless):
+            raise QueryRefused(f"No query was found that honours “{match[0].strip()}”.")
+
+
+def conditions_of(comparison: Comparison, shape: PropertyShape) -> tuple[Condition, ...]:
+    """Return the conditions that a comparison is on a property; none if it cannot be honoured.
+
+    Times are compared with numbers as years, and with dates that are written as YYYY-MM-DD.
+    """
+    if shape.type in {"integer", "number"}:
+        return _on_numbers(comparison, shape)
+    return _on_dates(comparison, shape) if shape.type == "date" and comparison.is_time else ()
+
+
+def _on_numbers(comparison: Comparison, shape: PropertyShape) -> tuple[Condition, ...]:
+    if comparison.number is None or comparison.operator is Operator.DIFFERS:
+        return ()
+    low = high = _plain(comparison.number)
+    if comparison.is_whole_years:
+        low, high = int(comparison.first[:4]), int(comparison.last[:4])
+    return tuple(
+        Condition(shape.name, value, operator, number=shape.quoted)
+        for operator, value in _bounds(comparison.operator, low, high)
+    )
+
+
+def _on_dates(comparison: Comparison, shape: PropertyShape) -> tuple[Condition, ...]:
+    if comparison.operator is Operator.DIFFERS:
+        return ()
+    # What is written behind a day, as its hour, makes it more than the day alone.
+    following = (dt.date.fromisoformat(comparison.last) + dt.timedelta(days=1)).isoformat()
+    exclusive = {Operator.AT_MOST: Operator.LESS, Operator.MORE: Operator.AT_LEAST}
+    return tuple(
+        Condition(
+            shape.name,
+            following if operator in exclusive else value,
+            exclusive.get(operator, operator),
+        )
+        for operator, value in _bounds(
+            comparison.operator, comparison.first, comparison.last, is_time=True
+        )
+    )
+
+
+def _bounds(
+    operator: Operator, low: PropertyValue, high: PropertyValue, *, is_time: bool = False
+) -> list[tuple[Operator, PropertyValue]]:
+    """Return what a value must be to be equal to, more or less than what lasts from low to high."""
+    if operator is Operator.EQUALS and (low != high or is_time):
+        return [(Operator.AT_LEAST, low), (Operator.AT_MOST, high)]
+    return [(operator, high if operator in (Operator.MORE, Operator.AT_MOST) else low)]
+
+
+def _plain(number: float) -> float:
+    return int(number) if number.is_integer() else number
+
+
+def _read_amounts(text: str) -> Iterator[_Amount]:
+    for match in _AMOUNT.finditer(text):
+        span = Span(*match.span())
+        kind, written = str(match.lastgroup), match[0]
+        amount = _number(span, written) if kind == "number" else _time(span, kind, written)
+        if amount is not None:
+            yield amount
+
+
+def _number(span: Span, written: str) -> _Amount | None:
+    parts = _PLAIN_NUMBER.match(written)
+    if parts is None:
+        return None
+    digits, scale = parts[1].rstrip(","), parts[2].strip().lower()
+    times = _SCALES.get(scale, 1.0)
+    end = span.start + len(written.rstrip(", "))
+    value = float(digits.replace(",", "")) * times
+    amount = _Amount(Span(span.start, end), value, scale=times)
+    if written.isdigit() and len(written) == 4 and int(value) in YEARS:
+        return replace(amount, first=f"{int(value)}-01-01", last=f"{int(value)}-12-31")
+    return amount
+
+
+def _time(span: Span, kind: str, written: str) -> _Amount | None:
+    if kind == "day":
+        day = _valid_day(read_date(written.replace("号", "日")))
+        return _Amount(span, None, day, day, is_marked_time=True)
+    if kind == "month":
+        year, month = _year_and_month(written)
+        if not 1 <= month <= 12:
+            return None
+        first = dt.date(year, month, 1)
+        last = first.replace(day=calendar.monthrange(year, month)[1])
+        return _Amount(span, None, first.isoformat(), last.isoformat(), is_marked_time=True)
+    digits = re.findall(r"\d+", written)
+    year = int(digits[0])
+    if len(digits) == 2:  # 20世纪90年代
+        year = (year - 1) * 100 + int(digits[1])
+    length = 10 if kind == "decade" else 1
+    if year not in YEARS:
+        return None
+    first_day, last_day = f"{year:04d}-01-01", f"{year + length - 1:04d}-12-31"
+    return _Amount(span, float(year), first_day, last_day, is_marked_time=True)
+
+
+def _year_and_month(written: str) -> tuple[int, int]:
+    digits = re.findall(r"\d+", written)
+    if len(digits) == 2:
+        return int(digits[0]), int(digits[1])
+    day = read_date(f"1 {written}")
+    return (int(day[:4]), int(day[5:7])) if day else (1, 0)
+
+
+def _valid_day(day: str) -> str:
+    try:
+        return dt.date.fromisoformat(day).isoformat()
+    except ValueError:
+        return ""
+
+
+def _range_span(text: str, low: _Amount, high: _Amount) -> Span | None:
+    """Return where a range of two amounts is written, or None if they are none."""
+    between = text[low.span.end : high.span.start]
+    begun = _BETWEEN.search(text[: low.span.start])
+    inside = _INSIDE.match(text, high.span.end)
+    joined = _TO.fullmatch(between) or ((begun or inside) and _AND.fullmatch(between))
+    if not joined:
+        return None
+    start = begun.start() if begun else low.span.start
+    return Span(start, inside.end() if inside else high.span.end)
+
+
+def _scaled(low: _Amount, high: _Amount) -> _Amount:
+    """Return the first amount of a range in the scale of the second, as in "3 to 5 million"."""
+    if low.number is None or high.scale == 1.0 or low.scale != 1.0:
+        return low
+    return replace(low, number=low.number * high.scale, first="", last="")
+
+
+def _in_order(one: _Amount, other: _Amount) -> tuple[_Amount, _Amount]:
+    """Return two amounts, the lesser first."""
+    if one.number is not None and other.number is not None and not one.is_marked_time:
+        return (one, other) if one.number <= other.number else (other, one)
+    return (one, other) if one.first <= other.first else (other, one)
+
+
+def _read_single(text: str, amount: _Amount) -> Comparison | None:
+    before, after = text[: amount.span.start], amount.span.end
+    for pattern, operator in _BEFORE:
+        if match := pattern.search(before):
+            denied = _DENIED.search(before[: match.start()])
+            if denied:
+                operator = Operator.DIFFERS  # noqa: PLW2901 - which no plan can honour
+            return _compare(text, operator, amount, Span(match.start(), after))
+    for pattern, operator in _AFTER:
+        if match := pattern.match(text, after):
+            return _compare(text, operator, amount, Span(amount.span.start, match.end()))
+    if match := _NOT.search(before):
+        return _compare(text, Operator.DIFFERS, amount, Span(match.start(), after))
+    if amount.is_marked_time or (amount.first and _AT.search(before)):
+        return _compare(text, Operator.EQUALS, amount, amount.span)
+    return None
+
+
+def _compare(text: str, operator: Operator, amount: _Amount, span: Span) -> Comparison:
+    surface = text[span.start : span.end]
+    return Comparison(operator, amount.number, surface, span, amount.first, amount.last)
