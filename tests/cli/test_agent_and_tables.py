@@ -83,6 +83,6 @@ def test_rows_are_the_answer_with_the_query_and_its_table(index):
 
 def test_a_file_without_a_table_is_told(index):
     empty = index / "empty.csv"
-    empty.write_text("", "utf-8")
+    empty.write_text("a,b\n", "utf-8")
     assert "no row" in knotwork("tables", "add", empty).err
     assert "ends in none of" in knotwork("tables", "add", index / "notes.txt").err

@@ -18,6 +18,7 @@ from knotwork.indexing.entities import entities_before, refresh_entities
 from knotwork.indexing.questions import put_questions
 from knotwork.indexing.resolution.resolving import RULES_META
 from knotwork.indexing.stages import Prepared
+from knotwork.indexing.tables import drop_tables, put_tables
 from knotwork.inference.base import PassageVectors
 from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.readings import StoresReadings
@@ -39,6 +40,7 @@ def commit_documents(
     are further ledger entries that belong to the same moment; ``questions`` are what chunks answer,
     by their ids.
     """
+    put_tables(store, [prepared.document for prepared in batch])
     with store.transaction():
         check_not_switching(store)
         stamp_embedder(store, embedding)
@@ -104,6 +106,7 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
         _outdate_communities(store)
         refresh_entities(store, before, None)
         store.ledger.remove([entry.uri for entry in entries])
+    drop_tables(store, [entry.uri for entry in entries])
 
 
 def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collection[str]]:

@@ -64,6 +64,7 @@ from knotwork.records.resolutions import (
     SameAs,
     Verdict,
 )
+from knotwork.records.tables import Cell, Column, Table
 
 __all__ = [
     "ALIAS_RELATION",
@@ -75,9 +76,11 @@ __all__ = [
     "AllOf",
     "Answer",
     "AnyOf",
+    "Cell",
     "Chunk",
     "ChunkReading",
     "Citation",
+    "Column",
     "Community",
     "CommunityReport",
     "Comparison",
@@ -123,6 +126,7 @@ __all__ = [
     "Strength",
     "Subgraph",
     "Support",
+    "Table",
     "Usage",
     "Verdict",
     "content_id",

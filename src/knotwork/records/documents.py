@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork.records.identity import content_id
+
+if TYPE_CHECKING:
+    from knotwork.records.tables import Table
 
 
 class Span(NamedTuple):
@@ -65,7 +68,10 @@ GRAPH_URI = "graph:"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One source text. ``uri`` identifies it within an index; a new text keeps the id."""
+    """One source text. ``uri`` identifies it within an index; a new text keeps the id.
+
+    ``tables`` are those that a loader read; they are kept beside the index, not in its store.
+    """
 
     uri: str
     text: str
@@ -76,6 +82,7 @@ class Document:
     headings: tuple[Heading, ...] = ()
     pages: tuple[Page, ...] = ()
     frames: tuple[Frame, ...] = ()
+    tables: tuple[Table, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def id(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from knotwork.errors import LoadError
-from knotwork.records import Frame, FrameKind, Heading, Page, Span
+from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table
 
 MEGABYTE = 1_000_000
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a loader found in a file; headings, pages and frames are offsets into ``text``."""
+    """What a loader found in a file; headings, pages, frames and tables lead into ``text``."""
 
     text: str
     media_type: str
@@ -56,6 +56,7 @@ class Content:
     headings: tuple[Heading, ...] = ()
     pages: tuple[Page, ...] = ()
     frames: tuple[Frame, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 class Loader(Protocol):
@@ -90,7 +91,7 @@ def clean_text(text: str) -> str:
 
 
 class TextBuilder:
-    """Puts a text together from blocks, and notes its headings, pages and frames."""
+    """Puts a text together from blocks, and notes its headings, pages, frames and tables."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -98,6 +99,7 @@ class TextBuilder:
         self.headings: list[Heading] = []
         self.pages: list[Page] = []
         self.frames: list[Frame] = []
+        self.tables: list[Table] = []
 
     def add(self, text: str, *, gap: str = "\n\n") -> Span:
         """Append a block after ``gap``, and return its span; blank text adds nothing."""
@@ -152,6 +154,7 @@ class TextBuilder:
             metadata=metadata or {},
             headings=tuple(self.headings),
             pages=pages,
+            tables=tuple(self.tables),
             frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
         )
 

@@ -112,6 +112,7 @@ def load_document(
         headings=content.headings,
         pages=content.pages,
         frames=content.frames,
+        tables=content.tables,
     )
 
 

@@ -24,19 +24,27 @@ def row_lines(rows: Iterable[Sequence[str]], *, header: bool | None = None) -> I
     second = next(filled, None)
     rest = chain([second] if second is not None else [], filled)
     if header is None:
-        header = second is not None and _names_columns(first)
+        header = second is not None and names_columns(first)
     if not header or second is None:
-        yield from (" | ".join(filter(None, row)) for row in chain([first], rest))
+        yield from map(plain_line, chain([first], rest))
         return
     for row in rest:
-        yield "; ".join(
-            f"{name}: {cell}" if name else cell
-            for name, cell in zip(_padded(first, len(row)), row, strict=False)
-            if cell
-        )
+        yield labelled_line(first, row)
 
 
-def _names_columns(row: Sequence[str]) -> bool:
+def labelled_line(header: Sequence[str], row: Sequence[str]) -> str:
+    """Return a row as ``Header: value; Header: value``."""
+    named = zip(_padded(header, len(row)), row, strict=False)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+
+def plain_line(row: Sequence[str]) -> str:
+    """Return a row without a header."""
+    return " | ".join(filter(None, row))
+
+
+def names_columns(row: Sequence[str]) -> bool:
+    """Return whether a row looks like a header: distinct, short names, none of them a number."""
     names = list(row)
     while names and not names[-1]:
         names.pop()

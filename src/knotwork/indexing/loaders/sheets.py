@@ -7,13 +7,14 @@ import datetime as dt
 import io
 import re
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from knotwork.indexing.loaders.archives import check_archive
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, flat_metadata
+from knotwork.indexing.loaders.columns import make_table
 from knotwork.indexing.loaders.decoding import decode_text
-from knotwork.indexing.loaders.rows import row_lines
+from knotwork.indexing.loaders.grids import Grid, read_grid
+from knotwork.indexing.loaders.rows import labelled_line, plain_line
 from knotwork.indexing.loaders.titles import readable_name
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -44,7 +45,7 @@ class SheetsLoader:
                 # The size a file claims may be absurd; without it, rows are as long as they are.
                 sheet.reset_dimensions()
                 rows = ([_cell_text(value) for value in row] for row in sheet.values)
-                _add_lines(builder, row_lines(rows))
+                _add_grid(builder, read_grid(rows), name=str(sheet.title))
             properties = workbook.properties
         finally:
             workbook.close()
@@ -76,15 +77,28 @@ class DelimitedLoader:
         delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE_CHARACTERS])
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         builder = TextBuilder()
-        _add_lines(builder, row_lines(reader))
+        _add_grid(builder, read_grid(reader))
         return builder.content(
             "text/tab-separated-values" if tabs else "text/csv", title=readable_name(source.name)
         )
 
 
-def _add_lines(builder: TextBuilder, lines: Iterator[str]) -> None:
-    for number, line in enumerate(lines):
-        builder.add(line, gap="\n" if number else "\n\n")
+def _add_grid(builder: TextBuilder, grid: Grid, *, name: str = "") -> None:
+    """Append a line for each row, and note the table that the rows form."""
+    gap = "\n\n"
+    for row in grid.above:
+        builder.add(plain_line(row), gap=gap)
+        gap = "\n"
+    spans = []
+    for _, row in grid.rows:
+        line = labelled_line(grid.header, row) if grid.header else plain_line(row)
+        spans.append(builder.add(line, gap=gap))
+        gap = "\n"
+    if grid.header and not grid.rows:
+        builder.add(plain_line(grid.header), gap=gap)
+    table = make_table(grid, spans, name=name)
+    if table is not None:
+        builder.tables.append(table)
 
 
 def _delimiter(sample: str) -> str:

@@ -15,8 +15,8 @@ from knotwork.retrieval.queries.schema import (
     is_day_first,
 )
 from knotwork.retrieval.queries.slots import Reading
-from knotwork.retrieval.queries.values import read_date
 from knotwork.retrieval.queries.wording import DIMENSIONS, Superlative, Wording
+from knotwork.text.written_dates import read_date
 
 
 def choose_answer(

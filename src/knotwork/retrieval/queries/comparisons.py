@@ -16,7 +16,7 @@ from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, Span
 from knotwork.retrieval.queries.plans import Condition, Operator
 from knotwork.retrieval.queries.schema import PropertyShape
-from knotwork.retrieval.queries.values import MONTH, read_date
+from knotwork.text.written_dates import MONTH, read_date
 
 YEARS = range(1000, 2101)
 _SCALES = {
@@ -320,7 +320,7 @@ def _valid_day(day: str) -> str:
 
 
 def _range_span(text: str, low: _Amount, high: _Amount) -> Span | None:
-    """Return where a range of two amounts is written, or None if they are none."""
+    """Return where a range of two amounts is written, or None."""
     between = text[low.span.end : high.span.start]
     begun = _BETWEEN.search(text[: low.span.start])
     inside = _INSIDE.match(text, high.span.end)

@@ -12,20 +12,8 @@ from knotwork.records import PropertyValue, Span
 from knotwork.stores.base import Store
 from knotwork.text.names import name_candidates, normal_form
 from knotwork.text.terms import terms
+from knotwork.text.written_dates import DATES, read_date
 
-_MONTH_NAMES = (
-    "january february march april may june july august september october november december"
-)
-_MONTHS = _MONTH_NAMES.split()
-MONTH = rf"({'|'.join(m[:3] + '(?:' + m[3:] + ')?' if m[3:] else m for m in _MONTHS)})\.?"
-_ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
-_DATES = (
-    re.compile(rf"\b{MONTH}\s+{_ORDINAL}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
-    re.compile(rf"\b{_ORDINAL}\s+(?:of\s+)?{MONTH}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
-    re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b"),
-    re.compile(r"\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b"),
-    re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日"),
-)
 _MOST_NEAR = 5
 _LEAST_NEARNESS = 0.55
 _LONGEST_WORDS = 8
@@ -147,35 +135,6 @@ class EntityNames:
         return sorted(found, key=lambda near: (-near.nearness, str(near.stored)))[:k]
 
 
-def read_date(text: str) -> str:
-    """Return a date in a text as YYYY-MM-DD, days before months; "" where there is none."""
-    match = None
-    for number, pattern in enumerate(_DATES):
-        match = pattern.search(text)
-        if match:
-            return _iso(number, match)
-    return ""
-
-
-def _iso(number: int, match: re.Match[str]) -> str:
-    first, second, third = match.groups()
-    if number == 0:
-        year, month, day = third, _month(first), int(second)
-    elif number == 1:
-        year, month, day = third, _month(second), int(first)
-    elif number == 3:
-        year, month, day = third, int(second), int(first)
-        if month > 12:
-            month, day = day, month
-    else:
-        year, month, day = first, int(second), int(third)
-    return f"{year}-{month:02d}-{day:02d}" if 1 <= month <= 12 and 1 <= day <= 31 else ""
-
-
-def _month(name: str) -> int:
-    return next(i for i, m in enumerate(_MONTHS, 1) if m.startswith(name.lower()[:3]))
-
-
 def find_mentions(text: str, values: StoredValues) -> tuple[ValueMention, ...]:
     """Return the stored values that a question names, in order; the longest names count.
 
@@ -193,7 +152,7 @@ def find_mentions(text: str, values: StoredValues) -> tuple[ValueMention, ...]:
 
 def _exact_mentions(text: str, values: StoredValues) -> list[ValueMention]:
     found: list[ValueMention] = []
-    for pattern in _DATES:
+    for pattern in DATES:
         for match in pattern.finditer(text):
             stored = values.exact([read_date(match[0])])
             span = Span(*match.span())

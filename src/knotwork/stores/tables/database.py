@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import json
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +19,26 @@ from knotwork.errors import (
     StoreNotFound,
     UnknownName,
 )
-from knotwork.records import PropertyValue, QueryResult
+from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
 from knotwork.stores.tables.guard import check_statement, make_authorizer
-
-Cell = str | int | float | None
+from knotwork.stores.tables.layout import (
+    REGISTRY,
+    TableShape,
+    create_table,
+    drop_documents,
+    drop_table,
+    fill_table,
+    finish_table,
+    free_name,
+    has_registry,
+    plain_name,
+    put_table,
+    registered,
+    shape_of,
+)
 
 _LONGEST_VALUE = 1_000_000
+_BUSY_TIMEOUT_MS = 10_000
 _STEPS_BETWEEN_LOOKS = 2_000
 _LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: _LONGEST_VALUE,
@@ -36,26 +49,6 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
 }
-_NOT_PLAIN = re.compile(r"\W+")
-_SQL_TYPES = {"text": "TEXT", "integer": "INTEGER", "number": "REAL"}
-_KINDS = {sql: kind for kind, sql in _SQL_TYPES.items()}
-_REGISTRY_NAME = "knotwork_tables"
-_REGISTRY = "CREATE TABLE IF NOT EXISTS knotwork_tables (name TEXT PRIMARY KEY, source TEXT)"
-
-
-@dataclass(frozen=True, slots=True)
-class TableShape:
-    """A table: where it came from, its columns with their types, and how many rows it has.
-
-    Types are "text", "integer" and "number".
-    """
-
-    name: str
-    source: str
-    columns: tuple[tuple[str, str], ...]
-    rows: int
-
-
 TABLES_SUFFIX = "-tables"
 
 
@@ -86,69 +79,102 @@ class TableFile:
         Names of table and columns are made plain and distinct. Raises StoreError when the file
         cannot be written.
         """
-        plain = plain_name(name) or "table"
-        names = _distinct([plain_name(column) or "column" for column, _ in columns])
-        types = [kind for _, kind in columns]
-        listed = ", ".join(f'"{n}" {_SQL_TYPES[t]}' for n, t in zip(names, types, strict=True))
-        blanks = ", ".join("?" for _ in names)
-        try:
-            connection = apsw.Connection(str(self.path))
-        except apsw.Error as error:
-            raise StoreError(f"The tables in `{self.path}` cannot be written: {error}.") from error
-        try:
-            with connection:
-                connection.execute(_REGISTRY)
-                connection.execute(f'DROP TABLE IF EXISTS "{plain}"')
-                connection.execute(f'CREATE TABLE "{plain}" ({listed})')
-                insert = f'INSERT INTO "{plain}" VALUES ({blanks})'  # noqa: S608  plain names
-                width = len(names)
-                connection.executemany(
-                    insert, ((*row[:width], *[None] * (width - len(row))) for row in rows)
+        labels = [column for column, _ in columns]
+        kinds = [kind for _, kind in columns]
+        with self._writing() as connection:
+            shape = create_table(connection, name, labels, kinds, source=source)
+            width = len(labels)
+            padded = ((*row[:width], *[None] * (width - len(row))) for row in rows)
+            fill_table(connection, shape, enumerate(padded, start=1))
+            return finish_table(connection, shape)
+
+    def put_table(self, name: str, table: Table, *, source: str = "") -> TableShape:
+        """Put a table that was read from a file in the place of the one with its name."""
+        with self._writing() as connection:
+            return put_table(connection, name, table, source=source)
+
+    def put_document(
+        self, document: str, revision: str, tables: Sequence[tuple[str, Table]]
+    ) -> list[TableShape]:
+        """Put the named tables of a document in the place of those that it had.
+
+        A table is not put in the place of another document's: it gets a number behind its name.
+        """
+        with self._writing() as connection:
+            drop_documents(connection, [document])
+            taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
+            shapes = []
+            for name, table in tables:
+                chosen = free_name(plain_name(name) or "table", taken)
+                taken.add(chosen)
+                shapes.append(
+                    put_table(
+                        connection,
+                        chosen,
+                        table,
+                        source=document,
+                        document=document,
+                        revision=revision,
+                    )
                 )
-                count = int(
-                    connection.execute(f'SELECT count(*) FROM "{plain}"').get  # noqa: S608
-                )
-                connection.execute(
-                    "INSERT OR REPLACE INTO knotwork_tables VALUES (?, ?)", (plain, source)
-                )
-        except apsw.Error as error:
-            raise StoreError(f"The table `{plain}` cannot be written: {error}.") from error
-        finally:
-            connection.close()
-        return TableShape(plain, source, tuple(zip(names, types, strict=True)), count)
+            return shapes
+
+    def holds(self, document: str) -> bool:
+        """Return whether there are tables of a document."""
+        return any(shape.document == document for shape in self.tables())
+
+    def remove_documents(self, documents: Collection[str]) -> None:
+        """Remove the tables of documents."""
+        with self._writing() as connection:
+            drop_documents(connection, documents)
 
     def remove(self, name: str) -> None:
         """Remove a table. Raises UnknownName."""
         known = [shape.name for shape in self.tables()]
         if name not in known:
             raise UnknownName("table", name, known)
-        connection = apsw.Connection(str(self.path))
-        try:
-            with connection:
-                connection.execute(f'DROP TABLE "{name}"')
-                connection.execute("DELETE FROM knotwork_tables WHERE name = ?", (name,))
-        finally:
-            connection.close()
+        with self._writing() as connection:
+            drop_table(connection, name)
 
     def tables(self) -> list[TableShape]:
         """Return all tables, ordered by name; none where there is no file."""
         if not self.path.exists():
             return []
-        connection = self._open()
-        try:
-            shapes = []
-            for name, source in connection.execute(
-                "SELECT name, source FROM knotwork_tables ORDER BY name"
-            ).fetchall():
-                columns = connection.execute(
-                    "SELECT name, type FROM pragma_table_info(?)", (name,)
-                ).fetchall()
-                count = connection.execute(f'SELECT count(*) FROM "{name}"').get  # noqa: S608
-                kinds = tuple((str(n), _KINDS[str(t)]) for n, t in columns)
-                shapes.append(TableShape(str(name), str(source), kinds, int(count)))
-            return shapes
-        finally:
-            connection.close()
+        with self._reading() as connection:
+            return [shape_of(connection, str(n), str(s)) for n, s in registered(connection)]
+
+    def find_values(self, forms: Sequence[str]) -> dict[str, list[tuple[str, str, str]]]:
+        """Return the texts in columns that have these normal forms or stems, by form.
+
+        Each comes with its table and column. Numbers and dates are not found here.
+        """
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        if not self.path.exists():
+            return found
+        with self._reading() as connection:
+            if not has_registry(connection):
+                return found
+            for form, *where in connection.execute(
+                'SELECT form, name, "column", value FROM knotwork_values'
+                " WHERE form IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(forms)),),
+            ):
+                found.setdefault(str(form), []).append((where[0], where[1], where[2]))
+        return found
+
+    def row_sources(self, shape: TableShape, rows: Sequence[int]) -> list[RowSource]:
+        """Return where rows of a table stand, by their rowids, in the order given."""
+        spans: dict[int, Span] = {}
+        with self._reading() as connection:
+            if has_registry(connection):
+                for row, start, end in connection.execute(
+                    'SELECT row, start, "end" FROM knotwork_lines WHERE name = ?'
+                    " AND row IN (SELECT value FROM json_each(?))",
+                    (shape.name, json.dumps(list(rows))),
+                ):
+                    spans[int(row)] = Span(int(start), int(end))
+        place = shape.document or shape.source
+        return [RowSource(place, shape.name, row, spans.get(row, Span(0, 0))) for row in rows]
 
     def generation(self) -> int:
         """Return a number that changes when the file does."""
@@ -169,10 +195,12 @@ class TableFile:
         QueryTimeout, StoreNotFound without tables.
         """
         text = check_statement(statement)
-        known = [shape.name for shape in self.tables()]
-        if not known:
+        connection = self._open() if self.path.exists() else None
+        known = [str(name) for name, _ in registered(connection)] if connection else []
+        if connection is None or not known:
+            if connection is not None:
+                connection.close()
             raise StoreNotFound("There are no tables.", fix="Add some: knotwork tables add FILE")
-        connection = self._open()
         refused: list[str] = []
         started_s = time.monotonic()
         overdue = False
@@ -209,36 +237,40 @@ class TableFile:
             seconds=time.monotonic() - started_s,
         )
 
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """Open the file to write, in one transaction. Raises StoreError when that fails."""
+        try:
+            connection = apsw.Connection(str(self.path))
+            connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+        except apsw.Error as error:
+            raise StoreError(f"The tables in `{self.path}` cannot be written: {error}.") from error
+        try:
+            with connection:
+                connection.execute(REGISTRY)
+                yield connection
+        except apsw.Error as error:
+            raise StoreError(f"The tables in `{self.path}` cannot be written: {error}.") from error
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        connection = self._open()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
     def _open(self) -> apsw.Connection:
         connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
         for limit, most in _LIMITS.items():
             connection.limit(limit, most)
         return connection
-
-
-def plain_name(name: str) -> str:
-    """Return a name as a table or column has it: letters, digits and underscores, lower case."""
-    plain = _NOT_PLAIN.sub("_", name.strip()).strip("_").lower()
-    if plain in ("", _REGISTRY_NAME) or plain.startswith("sqlite"):
-        return f"table_{plain}" if plain else ""
-    return f"_{plain}" if plain[0].isdigit() else plain
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    seen: Counter[str] = Counter()
-    taken = set(names)
-    found: list[str] = []
-    for name in names:
-        seen[name] += 1
-        chosen = name
-        while seen[name] > 1 and chosen in (*taken, *found):
-            chosen = f"{name}_{seen[name]}"
-            seen[name] += chosen in taken
-        found.append(chosen)
-    return found
 
 
 def _note_columns(
