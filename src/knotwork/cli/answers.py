@@ -134,7 +134,18 @@ def print_query(terminal: Terminal, result: QueryResult) -> None:
     if result.parameters:
         terminal.say(f"with {join_lines(show_parameters(result))}", style="dim", indent=4)
     if result.place:
-        terminal.say(f"on {join_lines(result.place)}", style="dim", indent=4)
+        rows = _describe_sources(result)
+        terminal.say(f"on {join_lines(result.place)}{rows}", style="dim", indent=4)
+
+
+def _describe_sources(result: QueryResult) -> str:
+    """Return how many rows of files a result was computed from, with the first numbers."""
+    if result.row_count is None:
+        return ""
+    numbers = ", ".join(str(source.row) for source in result.row_sources)
+    more = ", …" if len(result.row_sources) < result.row_count else ""
+    listed = f" ({numbers}{more})" if numbers else ""
+    return f", from {count_of(result.row_count, 'row')}{listed}"
 
 
 def print_result(terminal: Terminal, result: QueryResult) -> None:

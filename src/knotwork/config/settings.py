@@ -295,6 +295,9 @@ class AnswerSettings:
         minimum=300,
         maximum=1_000_000,
     )
+    tables: bool = _setting(
+        True, "whether rows of indexed tables answer questions that are surely about them"
+    )
 
 
 @dataclass(frozen=True, slots=True)

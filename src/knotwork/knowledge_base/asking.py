@@ -142,9 +142,13 @@ class Asking:
         """Do what `ask` does, and yield every step, the model's words as they come.
 
         The last event carries the answer. Calls to a model are kept beside the index: an equal
-        question costs nothing the second time. Raises as `search`, ConfigError when the model is
-        not set rightly, and ModelError when it fails and ``fallback`` is off.
+        question costs nothing the second time. Rows of tables answer questions that are surely
+        about them, unless a retriever or a filter is given (`answer.tables`). Raises as `search`,
+        ConfigError when the model is not set rightly, and ModelError when it fails and ``fallback``
+        is off.
         """
+        from knotwork.retrieval.queries.table_rows import TableRows
+        from knotwork.retrieval.registry import AUTO
         from knotwork.synthesis.asking import Asker
         from knotwork.synthesis.sources import index_sources
 
@@ -152,12 +156,20 @@ class Asking:
             if self._asker is None:
                 self._asker = Asker(self.store, self.settings, model=self._chat_model)
         scope = self._scope(question, filters)
+        asks_tables = retriever in (None, "", AUTO) and not filters and self.settings.answer.tables
+
+        def search(text: str) -> Evidence:
+            found = self._search(text, scope, retriever=retriever, k=k, min_score=min_score)
+            if not asks_tables or (scope.filter and text != scope.question):
+                return found
+            # A time that became a filter is no longer in the text, and rows have to honour it.
+            asked = question if text == scope.question else text
+            return TableRows(self.store).add_rows(found, asked)
+
         sources = index_sources(
             self.store,
             part=scope.part.store if scope.filter else None,
-            search=lambda text: self._search(
-                text, scope, retriever=retriever, k=k, min_score=min_score
-            ),
+            search=search,
             embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
             settings=self.settings,
         )

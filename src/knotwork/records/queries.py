@@ -59,7 +59,8 @@ class QueryResult:
     "sql", ``source`` the retriever or the person that wrote the statement, ``place`` the graph or
     the tables that it read. ``confidence`` in [0, 1] is how likely the statement asks what the
     question asks; 0 for the statement of a person. ``row_sources`` are the first of the
-    ``row_count`` rows of files that the result was computed from, where these are known.
+    ``row_count`` rows of files that the result was computed from; None if that is not known.
+    ``is_listing`` says that each row is that of the row source at its place.
     """
 
     language: str
@@ -73,7 +74,8 @@ class QueryResult:
     place: str = ""
     confidence: float = 0.0
     row_sources: tuple[RowSource, ...] = ()
-    row_count: int = 0
+    row_count: int | None = None
+    is_listing: bool = False
 
     @property
     def is_empty(self) -> bool:

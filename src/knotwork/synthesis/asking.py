@@ -21,6 +21,7 @@ from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
 from knotwork.synthesis.overviews.reading import needs_communities
+from knotwork.synthesis.query_answers import find_leading_result
 from knotwork.synthesis.routing import choose_mode
 from knotwork.text.tokens import count_tokens
 
@@ -97,6 +98,8 @@ class Asker:
         asked, question, said = question, *_understand(question, store, models, options)
         mode = _settle_mode(question, wanted, store, models, options, notes)
         evidence = sources.search(question)
+        if wanted is AskMode.AUTO and find_leading_result(evidence, least=0.0) is not None:
+            mode = AskMode.BASIC
         if options.get("expand", False) and models is not None:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)

@@ -22,6 +22,8 @@ MOST_ROWS = 10
 """Rows of a table that are printed; the answer's ``results`` have the others."""
 MOST_VALUES = 20
 """Values that are printed where each row is a single one."""
+ALL_ROWS = -1
+"""Stands for the number of a row where a source is behind all of them."""
 _SEPARATORS = {"en": ", ", "zh": "、"}
 _LONGEST_CELL = 80
 _BARS = re.compile(r"[|\n]")
@@ -30,8 +32,9 @@ _BARS = re.compile(r"[|\n]")
 def find_leading_result(evidence: Evidence, *, least: float) -> QueryResult | None:
     """Return the rows that answer, if the confidence in their query is at least ``least``."""
     for result in evidence.results:
-        says_something = not result.is_empty or (result.row_count and result.rows)
-        if says_something and result.confidence >= max(least, LIKELY):
+        # A count of none is an answer where it is known which rows were counted.
+        is_known = result.row_count is not None and bool(result.rows)
+        if (is_known or not result.is_empty) and result.confidence >= max(least, LIKELY):
             return result
     return None
 
@@ -69,7 +72,7 @@ def compose_query_answer(
 
 
 def cite_rows(evidence: Evidence, result: QueryResult, *, most: int) -> list[tuple[int, Selected]]:
-    """Return sentences behind rows, each with the number of its row; a row may have several.
+    """Return sentences behind rows, each with the number of its row, or `ALL_ROWS`.
 
     Rows of files are cited themselves. Otherwise a row is cited by the sentence of the passages
     found for the rows that names most of its values.
@@ -117,6 +120,9 @@ def tell_rows(result: QueryResult, marks: dict[int, str], language: str) -> str:
         text = _with_mark(show_row(result.columns, result.rows[0]), marks.get(0, ""))
     else:
         text = "\n".join(_table_lines(result, marks))
+    if mark := marks.get(ALL_ROWS, ""):
+        is_table = len(result.columns) > 1 and len(result.rows) > 1
+        text = f"{text}\n\n{mark}" if is_table else _with_mark(text, mark)
     most = MOST_VALUES if len(result.columns) == 1 else MOST_ROWS
     left = len(result.rows) - most
     if left > 0 or result.truncated:
@@ -160,15 +166,13 @@ def _cite_sources(evidence: Evidence, result: QueryResult) -> Iterator[tuple[int
     chunks: dict[str, list[tuple[int, Chunk]]] = {}
     for rank, hit in enumerate(evidence.hits):
         chunks.setdefault(hit.chunk.document_id, []).append((rank, hit.chunk))
-    # Where each row of the result is one row of a file, the two correspond.
-    is_listing = result.row_count == len(result.rows)
     for number, source in enumerate(result.row_sources):
         for rank, chunk in chunks.get(Document(source.document, "").id, ()):
             if chunk.span.start <= source.span.start < min(source.span.end, chunk.span.end):
                 start, end = source.span.start, min(source.span.end, chunk.span.end)
                 text = chunk.text[start - chunk.span.start : end - chunk.span.start]
                 span = Span(start, end)
-                row = number if is_listing else len(result.rows) - 1
+                row = number if result.is_listing else ALL_ROWS
                 yield row, Selected(chunk, span, text, result.confidence, rank)
                 break
 

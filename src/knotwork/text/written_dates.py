@@ -1,4 +1,4 @@
-"""Dates inside sentences and cells, in English and Chinese; `dates.py` reads whole dates as ranges."""
+"""Dates inside sentences and cells, in English and Chinese, as YYYY-MM-DD."""
 
 from __future__ import annotations
 

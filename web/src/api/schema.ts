@@ -3063,9 +3063,9 @@ export interface components {
             place: string;
             /**
              * Row Count
-             * @description How many rows of files that are, where it is known.
+             * @description How many rows of files that are, if it is known.
              */
-            row_count: number;
+            row_count: number | null;
             /**
              * Row Sources
              * @description The first of the rows of files that the result was computed from.

@@ -29,7 +29,7 @@ def write_sql(plan: QueryPlan, schema: TargetSchema) -> tuple[str, dict[str, Pro
             f" ON t{hop.source}.{quote_column(here)} = t{hop.target}.{quote_column(there)}"
         )
     conditions = [
-        _compare(number, condition, parameters)
+        compare_column(f"t{number}.{quote_column(condition.property)}", condition, parameters)
         for number, node in enumerate(plan.nodes)
         for condition in node.conditions
     ]
@@ -53,10 +53,10 @@ def _selected(plan: QueryPlan) -> str:
     return f"{plan.returned}({column}) AS value"
 
 
-def _compare(number: int, condition: Condition, parameters: dict[str, PropertyValue]) -> str:
+def compare_column(column: str, condition: Condition, parameters: dict[str, PropertyValue]) -> str:
+    """Return the test of a condition on a quoted column; its value is added to the parameters."""
     name = f"p{len(parameters)}"
     parameters[name] = condition.value
-    column = f"t{number}.{quote_column(condition.property)}"
     if condition.operator is Operator.CONTAINS:
         return f"instr(lower({column}), lower(${name})) > 0"
     return f"{column} {condition.operator} ${name}"

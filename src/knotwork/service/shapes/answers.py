@@ -171,7 +171,7 @@ class ResultShape(BaseModel):
     row_sources: list[RowSourceShape] = Field(
         description="The first of the rows of files that the result was computed from."
     )
-    row_count: int = Field(description="How many rows of files that are, where it is known.")
+    row_count: int | None = Field(description="How many rows of files that are, if it is known.")
 
     @classmethod
     def of(cls, result: QueryResult) -> Self:
