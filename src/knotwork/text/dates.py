@@ -78,11 +78,12 @@ def read_day_range(text: str) -> DayRange | None:
 
 def _range_of(parts: dict[str, str | None]) -> DayRange | None:
     name = parts.get("n")
-    month = _month_number(name) if name else int(parts.get("m") or 0)
+    month = month_number(name) if name else int(parts.get("m") or 0)
     return _days(int(parts["y"] or 0), month, int(parts.get("d") or 0))
 
 
-def _month_number(name: str) -> int:
+def month_number(name: str) -> int:
+    """Return the number of a month, from 1, by its English name or the beginning of it."""
     return 1 + next(i for i, month in enumerate(MONTHS) if month.startswith(name[:3].lower()))
 
 

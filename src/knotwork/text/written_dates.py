@@ -5,11 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-_MONTH_NAMES = (
-    "january february march april may june july august september october november december"
-)
-_MONTHS = _MONTH_NAMES.split()
-MONTH = rf"({'|'.join(m[:3] + '(?:' + m[3:] + ')?' if m[3:] else m for m in _MONTHS)})\.?"
+from knotwork.text.dates import MONTHS, month_number
+
+MONTH = rf"({'|'.join(m[:3] + '(?:' + m[3:] + ')?' if m[3:] else m for m in MONTHS)})\.?"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
 DATES = (
     re.compile(rf"\b{MONTH}\s+{_ORDINAL}\s*,?\s+(\d{{4}})\b", re.IGNORECASE),
@@ -41,9 +39,9 @@ def read_date(text: str) -> str:
 def _iso(number: int, match: re.Match[str]) -> str:
     first, second, third = match.groups()
     if number == 0:
-        year, month, day = third, _month(first), int(second)
+        year, month, day = third, month_number(first), int(second)
     elif number == 1:
-        year, month, day = third, _month(second), int(first)
+        year, month, day = third, month_number(second), int(first)
     elif number == 3:
         year, month, day = third, int(second), int(first)
         if month > 12:
@@ -51,10 +49,6 @@ def _iso(number: int, match: re.Match[str]) -> str:
     else:
         year, month, day = first, int(second), int(third)
     return f"{year}-{month:02d}-{day:02d}" if 1 <= month <= 12 and 1 <= day <= 31 else ""
-
-
-def _month(name: str) -> int:
-    return next(i for i, m in enumerate(_MONTHS, 1) if m.startswith(name.lower()[:3]))
 
 
 def parse_date(text: str, *, day_first: bool) -> str:
