@@ -21,6 +21,7 @@ from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE, Part, Parts, fi
 from knotwork.records import Answer, Direction, Evidence, Filter, GraphPath, Query, Subgraph
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.fields import StoresFields
+from knotwork.stores.tables import tables_path
 
 if TYPE_CHECKING:
     from knotwork.config import Settings
@@ -147,7 +148,6 @@ class Asking:
         ConfigError when the model is not set rightly, and ModelError when it fails and ``fallback``
         is off.
         """
-        from knotwork.retrieval.queries.table_rows import TableRows
         from knotwork.retrieval.registry import AUTO
         from knotwork.synthesis.asking import Asker
         from knotwork.synthesis.sources import index_sources
@@ -156,12 +156,21 @@ class Asking:
             if self._asker is None:
                 self._asker = Asker(self.store, self.settings, model=self._chat_model)
         scope = self._scope(question, filters)
-        asks_tables = retriever in (None, "", AUTO) and not filters and self.settings.answer.tables
+        tables = tables_path(self.store.url)
+        asks_tables = (
+            self.settings.answer.tables
+            and retriever in (None, "", AUTO)
+            and not filters
+            and tables is not None
+            and tables.exists()
+        )
 
         def search(text: str) -> Evidence:
             found = self._search(text, scope, retriever=retriever, k=k, min_score=min_score)
             if not asks_tables or (scope.filter and text != scope.question):
                 return found
+            from knotwork.retrieval.queries.table_rows import TableRows
+
             # A time that became a filter is no longer in the text, and rows have to honour it.
             asked = question if text == scope.question else text
             return TableRows(self.store).add_rows(found, asked)

@@ -20,7 +20,7 @@ from knotwork.synthesis.answering import compose_answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
-from knotwork.synthesis.overviews.reading import needs_communities
+from knotwork.synthesis.overviews.reading import needs_communities, read_scope
 from knotwork.synthesis.query_answers import find_leading_result
 from knotwork.synthesis.routing import choose_mode
 from knotwork.text.tokens import count_tokens
@@ -196,9 +196,11 @@ class Asker:
         self, evidence: Evidence, sources: Sources, notes: list[str], *, is_general: bool
     ) -> Iterator[AskEvent] | None:
         """Return the steps to an answer about the whole, or None for any other question."""
+        question = evidence.query.text
+        if not is_general and read_scope(question) is None:
+            return None
         from knotwork.synthesis.overviews.composing import plan_overview
 
-        question = evidence.query.text
         overview = plan_overview(
             question, evidence, store=sources.store, sources=sources, is_general=is_general
         )
