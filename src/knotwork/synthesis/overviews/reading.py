@@ -8,11 +8,12 @@ is not sure, and is dropped without such a document.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from knotwork.synthesis.overviews.chinese import read_chinese, strip_chinese
-from knotwork.synthesis.overviews.english import read_english, strip_english
-from knotwork.synthesis.overviews.scopes import Scope
 from knotwork.text.characters import HAN
+
+if TYPE_CHECKING:
+    from knotwork.synthesis.overviews.scopes import Scope
 
 _LONGEST = 240
 _HAN_TEXT = re.compile(f"[{HAN}]")
@@ -23,7 +24,14 @@ def read_scope(question: str) -> Scope | None:
     text = " ".join(question.split())
     if not text or len(text) > _LONGEST:
         return None
-    return read_chinese(text) if _is_chinese(text) else read_english(text)
+    # Every question is read, and the forms of a language take a while to compile.
+    if _is_chinese(text):
+        from knotwork.synthesis.overviews.chinese import read_chinese
+
+        return read_chinese(text)
+    from knotwork.synthesis.overviews.english import read_english
+
+    return read_english(text)
 
 
 def needs_communities(question: str) -> bool:
@@ -34,7 +42,13 @@ def needs_communities(question: str) -> bool:
 
 def strip_text_nouns(phrase: str) -> str:
     """Return a phrase without the words for texts: "the travel chapter" is "travel"."""
-    return strip_chinese(phrase) if _is_chinese(phrase) else strip_english(phrase)
+    if _is_chinese(phrase):
+        from knotwork.synthesis.overviews.chinese import strip_chinese
+
+        return strip_chinese(phrase)
+    from knotwork.synthesis.overviews.english import strip_english
+
+    return strip_english(phrase)
 
 
 def _is_chinese(text: str) -> bool:
