@@ -36,7 +36,8 @@ TAGS = {
 }  # fmt: skip
 ATTRIBUTES = {
     "style", "title", "viewbox", "role", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "fill",
-    "fill-opacity", "font-size", "stroke", "stroke-opacity", "stroke-width", "text-anchor",
+    "fill-opacity", "font-size", "stroke", "stroke-dasharray", "stroke-opacity", "stroke-width",
+    "text-anchor",
 }  # fmt: skip
 
 

@@ -140,5 +140,6 @@ def finish(source: Candidate, made: Preparation, stages: Stages, *, wanted: bool
         made.extractions,
         stages.tiers.settings(wanted, read=False),
         tuple(embedding.chunk_key(chunk) for chunk in leaves) if embedding else (),
+        descriptions=tuple(d for extraction in made.extractions for d in extraction.descriptions),
         memories=made.memories,
     )

@@ -193,7 +193,10 @@ class DocumentReader:
             done.prepared,
             extractions=tuple(outcome.extraction for outcome in done.outcomes),
             readings=tuple(_reading_of(outcome, source) for outcome in done.outcomes),
-            descriptions=tuple(d for outcome in done.outcomes for d in outcome.descriptions),
+            descriptions=(
+                *done.prepared.descriptions,  # of one entity in one chunk the last one is kept
+                *(d for outcome in done.outcomes for d in outcome.descriptions),
+            ),
             settings=self._tiers.settings(True, read=not missed),
         )
         return read, done.kind

@@ -14,7 +14,7 @@ from knotwork.config import Settings
 from knotwork.errors import ConfigError
 from knotwork.inference.chat import ChatModel, TokenUsage
 from knotwork.inference.model_run import ModelRun
-from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, Chunk, EdgeType
+from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, ENTITY_EDGES, Chunk
 from knotwork.stores.base import DocumentStore, Store
 from knotwork.text.names import normal_form
 from knotwork.text.terms import content_terms
@@ -161,7 +161,7 @@ def count_schema(
     counts = SchemaCounts(word_key)
     types: dict[str, str] = {}
     facts: Counter[tuple[str, str, str]] = Counter()
-    scanned = store.graph.edges(types={EdgeType.RELATES})
+    scanned = store.graph.edges(types=ENTITY_EDGES)
     while edges := list(islice(scanned, _BATCH)):
         ends = {end for edge in edges for end in (edge.source, edge.target)}
         for entity_id, kind in _types_of(store, ends - types.keys()):

@@ -64,7 +64,7 @@ class Prepared:
     ``keys`` are the content keys of the leaf chunks, in order, NO_VECTORS for a chunk that gets
     none; empty without an embedder. ``settings`` are what the ledger will say it was indexed with.
     ``memories`` are what the prompt about each chunk recalls, by its id; ``readings`` and
-    ``descriptions`` what a model read, if one did.
+    ``descriptions`` what definitions say and what a model read, if one did.
     """
 
     source: Candidate

@@ -257,9 +257,14 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         return find_topics(self.store, about=about, level=level, limit=limit)
 
     def member_names(self, topics: Iterable[Topic], *, most: int = 8) -> dict[str, str]:
-        """Return the names of the ``most`` important members of communities, by entity id."""
-        ids = {i for topic in topics for i in topic.community.entity_ids[:most]}
-        return {entity.id: entity.name for entity in self.store.graph.entities(ids).values()}
+        """Return the names of the ``most`` important members of communities, by entity id.
+
+        Keywords are left out.
+        """
+        members = [topic.community.entity_ids for topic in topics]
+        found = self.store.graph.entities({i for ids in members for i in ids})
+        named = {i: e.name for i, e in found.items() if not e.is_keyword}
+        return {i: named[i] for ids in members for i in [i for i in ids if i in named][:most]}
 
     def documents(self) -> list[LedgerEntry]:
         """Return what is known of every source, failed ones among them, ordered by uri."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from knotwork.indexing.report import IndexReport
 from knotwork.mcp_server import shapes
-from knotwork.records import Answer, Chunk, Document, Evidence, GraphPath, QueryResult, Subgraph
+from knotwork.records import (
+    Answer,
+    Chunk,
+    Document,
+    Edge,
+    EdgeType,
+    Evidence,
+    GraphPath,
+    QueryResult,
+    Subgraph,
+)
 from knotwork.records.documents import Span
 from knotwork.stores.base import Store
 
@@ -141,15 +151,25 @@ def describe_subgraph(subgraph: Subgraph) -> shapes.Neighbourhood:
             for node in subgraph.nodes
         ],
         relations=[
-            shapes.Relation(
-                source=names[edge.source],
-                relation=edge.relation or edge.type,
-                target=names[edge.target],
-                weight=edge.weight,
-                chunk_ids=list(edge.chunks),
-            )
+            _describe_relation(edge, names)
             for edge in subgraph.edges
+            if edge.type != EdgeType.CO_OCCURS
         ],
+        co_occurrences=[
+            _describe_relation(edge, names)
+            for edge in subgraph.edges
+            if edge.type == EdgeType.CO_OCCURS
+        ],
+    )
+
+
+def _describe_relation(edge: Edge, names: Mapping[str, str]) -> shapes.Relation:
+    return shapes.Relation(
+        source=names[edge.source],
+        relation=edge.relation or edge.type,
+        target=names[edge.target],
+        weight=edge.weight,
+        chunk_ids=list(edge.chunks),
     )
 
 

@@ -119,10 +119,13 @@ class Relation(BaseModel):
 
 
 class Neighbourhood(BaseModel):
-    """What lies around names, strongest relations first; ``relations`` are between names."""
+    """What lies around names, strongest first: relations that chunks state between names, and pairs
+    of names that stand in one sentence.
+    """
 
     things: list[Thing]
     relations: list[Relation]
+    co_occurrences: list[Relation]
 
 
 class Finding(BaseModel):

@@ -47,13 +47,13 @@ def word_reply(reply: shapes.Reply) -> str:
 
 
 def word_neighbourhood(found: shapes.Neighbourhood) -> str:
-    """Return one line for each relation."""
-    if not found.relations:
+    """Return one line for each relation, then one for each co-occurrence."""
+    if not found.relations and not found.co_occurrences:
         names = ", ".join(thing.name for thing in found.things)
         return f"No relations. Names: {names}" if names else "The index has none of these names."
     return _lines(
         f"{item.source} -{item.relation}→ {item.target} ({item.weight:g})"
-        for item in found.relations
+        for item in (*found.relations, *found.co_occurrences)
     )
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from knotwork.notebook.layout import place_nodes
-from knotwork.notebook.markup import MUTED, Markup, element, shorten, table
-from knotwork.records import Edge, Node, Subgraph
+from knotwork.notebook.markup import MUTED, Markup, element, join, shorten, table
+from knotwork.records import Edge, EdgeType, Node, Subgraph
 
 MOST_NODES = 60
 MOST_EDGES = 150
@@ -80,8 +80,9 @@ def _draw_edge(edge: Edge, places: Mapping[str, Place], *, labelled: bool) -> Ma
         stroke="currentColor",
         stroke_opacity=0.3,
         stroke_width=round(min(1 + math.log1p(max(edge.weight, 0.0)) / 2, 4.0), 2),
+        stroke_dasharray="4 3" if edge.type == EdgeType.CO_OCCURS else "none",
     )  # fmt: skip
-    if not labelled or edge.source == edge.target:
+    if not labelled or edge.source == edge.target or edge.type == EdgeType.CO_OCCURS:
         return line
     label = element(
         "text",
@@ -129,16 +130,27 @@ def _type(node: Node) -> str:
 
 
 def _list(subgraph: Subgraph) -> Markup:
+    """Return the relations as a table, and apart from them what only stands in one sentence."""
     names = {node.id: node.name for node in subgraph.nodes}
-    rows = [
-        (names.get(e.source, e.source), e.relation or e.type, names.get(e.target, e.target),
-         f"{e.weight:g}")
-        for e in subgraph.edges[:MOST_ROWS]
-    ]  # fmt: skip
-    if not rows:
-        return Markup("")
-    return element(
-        "details",
-        element("summary", "Relations"),
-        table(rows, header=("from", "relation", "to", "weight")),
+    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
+    stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
+    lists = (
+        ("Relations", "relation", stated),
+        ("Named in one sentence", "", together),
     )
+    return join(
+        element(
+            "details",
+            element("summary", title),
+            table(
+                [
+                    (names.get(e.source, e.source), e.relation or e.type,
+                     names.get(e.target, e.target), f"{e.weight:g}")
+                    for e in edges[:MOST_ROWS]
+                ],
+                header=("from", relation, "to", "weight"),
+            ),
+        )
+        for title, relation, edges in lists
+        if edges
+    )  # fmt: skip

@@ -34,6 +34,10 @@ from knotwork.records.filters import AllOf, AnyOf, Comparison, Condition, Filter
 from knotwork.records.graph import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    KEYWORD,
+    KEYWORD_TYPES,
+    Description,
     Direction,
     Edge,
     EdgeType,
@@ -46,6 +50,8 @@ from knotwork.records.graph import (
     Relation,
     Subgraph,
     entity_id,
+    entity_label,
+    relation_edge_type,
 )
 from knotwork.records.identity import content_id, id_to_int, int_to_id
 from knotwork.records.paths import GraphPath, Hop
@@ -56,7 +62,7 @@ from knotwork.records.queries import (
     Relationship,
     RowSource,
 )
-from knotwork.records.readings import ChunkReading, Description, EntitySummary, ReadingStatus
+from knotwork.records.readings import ChunkReading, EntitySummary, ReadingStatus
 from knotwork.records.resolutions import (
     PERSON_SOURCE,
     RULES_SOURCE,
@@ -69,8 +75,11 @@ from knotwork.records.tables import Cell, Column, Table
 __all__ = [
     "ALIAS_RELATION",
     "CO_OCCURRENCE_RELATION",
+    "ENTITY_EDGES",
     "EXTRACTIVE_SOURCE",
     "GRAPH_URI",
+    "KEYWORD",
+    "KEYWORD_TYPES",
     "PERSON_SOURCE",
     "RULES_SOURCE",
     "AllOf",
@@ -131,6 +140,8 @@ __all__ = [
     "Verdict",
     "content_id",
     "entity_id",
+    "entity_label",
     "id_to_int",
     "int_to_id",
+    "relation_edge_type",
 ]

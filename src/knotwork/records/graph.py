@@ -26,6 +26,7 @@ class Label(StrEnum):
     SECTION = "Section"
     CHUNK = "Chunk"
     ENTITY = "Entity"
+    KEYWORD = "Keyword"
 
 
 class EdgeType(StrEnum):
@@ -38,13 +39,34 @@ class EdgeType(StrEnum):
     MENTIONS = "MENTIONS"
     ABOUT = "ABOUT"
     RELATES = "RELATES"
+    CO_OCCURS = "CO_OCCURS"
 
 
 ALIAS_RELATION = "also known as"
 """The relation of a short or other name to the full name of the same thing."""
 
 CO_OCCURRENCE_RELATION = "co-occurs with"
-"""The relation of two entities of one sentence between which no relation words were found."""
+"""The relation of two entities of one sentence that states no relation between them."""
+
+KEYWORD = "KEYWORD"
+"""The type of an entity that is only a keyword."""
+
+KEYWORD_TYPES = frozenset({KEYWORD, "NUMBER"})
+"""Types of what helps to find a chunk but names nothing: headings, repeated phrases, numbers."""
+
+
+ENTITY_EDGES: frozenset[str] = frozenset({EdgeType.RELATES, EdgeType.CO_OCCURS})
+"""Types of the edges between entities."""
+
+
+def relation_edge_type(relation: str) -> EdgeType:
+    """Return the type of the edges that a relation of this name makes."""
+    return EdgeType.CO_OCCURS if relation == CO_OCCURRENCE_RELATION else EdgeType.RELATES
+
+
+def entity_label(type_: str) -> Label:
+    """Return the label of an entity of this type: keywords are not shown as entities."""
+    return Label.KEYWORD if type_ in KEYWORD_TYPES else Label.ENTITY
 
 
 @lru_cache(maxsize=1 << 16)
@@ -88,12 +110,26 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Description:
+    """What a chunk says of an entity, in a line; a contribution of the chunk, as a mention is."""
+
+    chunk_id: str
+    normal_form: str
+    text: str
+
+    @property
+    def entity_id(self) -> str:
+        return entity_id(self.normal_form)
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """What an extractor found in one chunk."""
 
     chunk_id: str
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
+    descriptions: tuple[Description, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +137,8 @@ class Entity:
     """An aggregated entity.
 
     ``name`` and ``type`` are those with most mentions (ties: the smallest string; a type beats no
-    type). ``chunk_count`` is the number of chunks that mention it.
+    type). It is a keyword only if all its mentions are. ``chunk_count`` is the number of chunks
+    that mention it.
     """
 
     id: str
@@ -109,6 +146,11 @@ class Entity:
     normal_form: str
     type: str
     chunk_count: int
+
+    @property
+    def is_keyword(self) -> bool:
+        """Whether it helps to find chunks but names nothing, so that it is not shown."""
+        return self.type in KEYWORD_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +165,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An aggregated edge. ``relation`` names a RELATES edge; ``chunks`` support it."""
+    """An aggregated edge. ``relation`` names a RELATES or CO_OCCURS edge; ``chunks`` support it."""
 
     source: str
     type: str

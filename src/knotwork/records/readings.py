@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from knotwork.records.graph import entity_id
-
 
 class ReadingStatus(StrEnum):
     """How much of a chunk's reply is used."""
@@ -17,19 +15,6 @@ class ReadingStatus(StrEnum):
     """Some of it: the complaints say what is not."""
     QUARANTINED = "quarantined"
     """Nothing: the chunk has what the rules found, and waits for another try."""
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a reply says of an entity, in a line; a contribution of one chunk, as a mention is."""
-
-    chunk_id: str
-    normal_form: str
-    text: str
-
-    @property
-    def entity_id(self) -> str:
-        return entity_id(self.normal_form)
 
 
 @dataclass(frozen=True, slots=True)

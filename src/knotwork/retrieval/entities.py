@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork.records import (
-    CO_OCCURRENCE_RELATION,
     Chunk,
     Edge,
     EdgeType,
@@ -153,7 +152,7 @@ class _FactReader:
             text = summaries.get(entity.id) or " ".join(dict.fromkeys(lines))
             found = supports.of((entity.id,), nearest)
             if found and (text.strip() or len(members[entity.id]) > 1):
-                kind = f" ({entity.type})" if entity.type else ""
+                kind = f" ({entity.type})" if entity.type and not entity.is_keyword else ""
                 line = f"{names[entity.id]}{kind}" + (f": {text}" if text.strip() else "")
                 worth = 1.0 if text.strip() else _WORTH_OF_NAMES
                 facts.append(Fact(line, found, worth + worths[entity.id]))
@@ -240,7 +239,7 @@ class _FactReader:
             for ids in members.values()
             for entity in ids
             for edge in around.get(entity, ())
-            if edge.relation and edge.relation != CO_OCCURRENCE_RELATION
+            if edge.relation
         }
         lines: defaultdict[tuple[str, str, str], list[Edge]] = defaultdict(list)
         for (source, relation, target), edge in edges.items():

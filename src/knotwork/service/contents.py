@@ -57,6 +57,7 @@ def read_contents(store: Store, document_id: str) -> Contents:
             only_here=entity.chunk_count <= len(by_entity[entity.id]),
         )
         for entity in entities.values()
+        if not entity.is_keyword
     ]
     relations = _relations(store, entities, chunk_ids)
     ends = {end for stated in relations for end in (stated.edge.source, stated.edge.target)}

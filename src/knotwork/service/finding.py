@@ -16,8 +16,8 @@ _WITH_PART = (
 
 
 def find_things(base: KnowledgeBase, name: str, *, limit: int) -> list[Entity]:
-    """Return things by name: what is called just so, those with its words, the best first, then
-    those with it as a part.
+    """Return entities by name, keywords left out: what is called just so, those with its words, the
+    best first, then those with it as a part.
 
     Raises as `KnowledgeBase.cypher`.
     """
@@ -27,6 +27,7 @@ def find_things(base: KnowledgeBase, name: str, *, limit: int) -> list[Entity]:
         part = {"part": name.strip().lower(), "most": limit}
         ids += [str(row[0]) for row in base.cypher(_WITH_PART, part, row_limit=limit).rows]
     found = store.graph.entities(ids)
-    things = [found[i] for i in dict.fromkeys(ids) if i in found]
+    known = (found[i] for i in dict.fromkeys(ids) if i in found)
+    things = [entity for entity in known if not entity.is_keyword]
     wanted = name.strip().casefold()
     return sorted(things, key=lambda thing: thing.name.casefold() != wanted)[:limit]

@@ -97,7 +97,8 @@ class GraphStore(Protocol):
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
         """Return the entities with these normal forms, by normal form."""
 
-    def entity_count(self) -> int: ...
+    def entity_count(self) -> int:
+        """Return the number of entities, keywords left out."""
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
         """Return each chunk's mentions, ordered by entity id."""
@@ -145,7 +146,8 @@ class GraphStore(Protocol):
 
         Each hop visits the nodes found by the last one, in the order found; a node contributes at
         most ``fan`` neighbours, strongest first; edges already taken are skipped; the walk ends
-        when ``limit`` edges are taken or after ``depth`` hops. ``types`` defaults to RELATES.
+        when ``limit`` edges are taken or after ``depth`` hops. ``types`` defaults to RELATES
+        and CO_OCCURS.
         """
 
     def schema(self) -> GraphSchema: ...

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from knotwork.records import Chunk, Document, Entity, Label, Node, Section
+from knotwork.records import (
+    KEYWORD_TYPES,
+    Chunk,
+    Document,
+    Entity,
+    Label,
+    Node,
+    Section,
+    entity_label,
+)
 
 
 def document_name(uri: str, title: str) -> str:
@@ -64,7 +73,7 @@ def entity_node(entity: Entity) -> Node:
     """Show an entity as a node."""
     return Node(
         entity.id,
-        Label.ENTITY,
+        entity_label(entity.type),
         entity.name,
         {
             "type": entity.type,
@@ -72,3 +81,19 @@ def entity_node(entity: Entity) -> Node:
             "chunk_count": entity.chunk_count,
         },
     )
+
+
+def most_frequent(forms: Mapping[str, int]) -> str:
+    """Return the most frequent form, the smallest of equals, an empty one for none."""
+    return min(forms, key=lambda form: (-forms[form], form), default="")
+
+
+def entity_type(types: Mapping[str, int], mentions: int) -> str:
+    """Return the type of an entity, given how many of its mentions have each type.
+
+    It is a keyword only if all its mentions are: what one text names is an entity.
+    """
+    named = {type_: times for type_, times in types.items() if type_ not in KEYWORD_TYPES}
+    if named or sum(types.values()) < mentions:
+        return most_frequent(named)
+    return most_frequent(types)

@@ -1,8 +1,8 @@
 """Graphs as statements see them, the same on every store.
 
 The index's own graph has its nodes by id and its edges by type, source, target and relation; a
-node has the properties of its record, with ``id`` and ``name``; MENTIONS, ABOUT and RELATES have a
-``weight``, RELATES the ``relation`` and the ``chunks`` that say it.
+node has the properties of its record, with ``id`` and ``name``; MENTIONS, ABOUT, RELATES
+and CO_OCCURS have a ``weight``, the last two the ``relation`` and the ``chunks`` that say it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def edge_properties(
     type_: str, weight: float, relation: str, chunks: Callable[[], Sequence[str]]
 ) -> dict[str, PropertyValue]:
     """Return the properties of an edge of the index's own graph."""
-    if type_ == EdgeType.RELATES:
+    if type_ in (EdgeType.RELATES, EdgeType.CO_OCCURS):
         return {"relation": relation, "weight": weight, "chunks": list(chunks())}
     if type_ in (EdgeType.MENTIONS, EdgeType.ABOUT):
         return {"weight": weight}

@@ -38,7 +38,7 @@ class RunsCypher(Protocol):
     """A store that answers read-only openCypher statements.
 
     The graph `OWN_GRAPH` is the index itself, in the labels and relationship types of
-    `records.graph` (Document, Section, Chunk, Entity; RELATES with ``relation`` as a property).
+    `records.graph` (Document, Section, Chunk, Entity, Keyword; RELATES with ``relation``).
     """
 
     def cypher(

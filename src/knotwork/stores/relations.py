@@ -17,7 +17,7 @@ class ReadsRelations(Protocol):
 
 
 class RelationLink(NamedTuple):
-    """A RELATES edge seen from one of its ends; ``forward`` when that end is its source."""
+    """A relation or co-occurrence seen from one end; ``forward`` when that end is its source."""
 
     relation: str
     forward: bool
@@ -32,7 +32,7 @@ class LinksRelations(Protocol):
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the RELATES edges at each entity: those that leave it, then those that reach it.
+        """Return the relations and co-occurrences at each entity: out of it, then into it.
 
         Of either kind the ``limit`` strongest, ordered by weight descending, then by the id of the
         other end; several between the same two ends in the order of the store.

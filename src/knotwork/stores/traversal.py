@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from knotwork.records import Edge, EdgeType
+from knotwork.records import Edge
 
 Key = TypeVar("Key", int, str)
-
-EXPLORED_TYPES: frozenset[str] = frozenset({EdgeType.RELATES})
-"""The edges that `explore` follows unless told otherwise."""
 
 EDGE_CHUNKS = 16
 """How many supporting chunks, smallest ids first, an edge shows outside a full scan."""

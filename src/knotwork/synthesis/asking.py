@@ -316,7 +316,7 @@ def _settle_mode(
         models is not None
         and mode is AskMode.LOCAL
         and isinstance(store, StoresReadings)
-        and bool(store.readings.described())
+        and bool(store.readings.counts())
     )
     return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from knotwork.records import Edge, EdgeType, Entity, Label, content_id, entity_id
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    KEYWORD,
+    Edge,
+    EdgeType,
+    Entity,
+    Label,
+    content_id,
+    entity_id,
+)
 from knotwork.stores.base import Scored, Store
 from knotwork.testing.samples import sample_document, sample_mention, sample_relation
 
@@ -38,6 +48,53 @@ class GraphStoreContract:
         assert store.graph.entities([key, _ABSENT]) == {key: expected}
         assert store.graph.lookup(["ada", "absent"]) == {"ada": expected}
         assert store.graph.entity_count() == 1
+
+    def test_an_entity_is_a_keyword_only_where_no_mention_names_it(self, store: Store) -> None:
+        store.graph.upsert(
+            mentions=[
+                sample_mention(_CHUNKS[0], "Ada", type_=KEYWORD, times=9),
+                sample_mention(_CHUNKS[1], "Ada", type_="", times=1),
+                sample_mention(_CHUNKS[0], "Bob", type_=KEYWORD, times=9),
+                sample_mention(_CHUNKS[1], "Bob", type_="person", times=1),
+                sample_mention(_CHUNKS[0], "Cid", type_=KEYWORD),
+            ]
+        )
+        found = store.graph.lookup(["ada", "bob", "cid"])
+        assert {form: entity.type for form, entity in found.items()} == {
+            "ada": "",
+            "bob": "person",
+            "cid": KEYWORD,
+        }
+        assert [form for form, entity in found.items() if entity.is_keyword] == ["cid"]
+        assert store.graph.schema().labels == {"Entity": 2, "Keyword": 1}
+        store.graph.remove_chunks([_CHUNKS[1]])
+        assert {e.type for e in store.graph.lookup(["ada", "bob", "cid"]).values()} == {KEYWORD}
+        assert store.graph.entity_count() == 0
+
+    def test_co_occurrences_are_kept_apart_from_relations(self, store: Store) -> None:
+        together = CO_OCCURRENCE_RELATION
+        add_edges(store, ("x", "likes", "y", 1), ("x", together, "y", 9), ("x", together, "z", 3))
+        x, y, z = map(entity_id, "xyz")
+        likes = Edge(x, EdgeType.RELATES, y, 1.0, "likes", (_CHUNKS[0],))
+        near = [
+            Edge(x, EdgeType.CO_OCCURS, y, 9.0, together, (_CHUNKS[0],)),
+            Edge(x, EdgeType.CO_OCCURS, z, 3.0, together, (_CHUNKS[0],)),
+        ]
+        assert list(store.graph.edges(types=[EdgeType.RELATES])) == [likes]
+        found = list(store.graph.edges(types=[EdgeType.CO_OCCURS]))
+        assert found == sorted(near, key=lambda edge: edge.target)
+        for types, fan, expected in (
+            ([EdgeType.RELATES], None, [likes]),
+            ([EdgeType.CO_OCCURS], None, near),
+            ([EdgeType.CO_OCCURS], 1, near[:1]),
+            (ENTITY_EDGES, 1, [near[0], likes]),
+        ):
+            assert store.graph.neighbours([x], types=types, fan=fan)[x] == expected
+        assert store.graph.explore([x], types=[EdgeType.RELATES]).edges == (likes,)
+        assert len(store.graph.explore([x]).edges) == 3
+        schema = store.graph.schema()
+        assert (schema.edge_types["RELATES"], schema.edge_types["CO_OCCURS"]) == (1, 2)
+        assert schema.relations == {"likes": 1}
 
     def test_a_mention_without_spans_counts_once_and_ties_take_the_smallest(
         self, store: Store
@@ -180,8 +237,10 @@ class GraphStoreContract:
     def test_nodes_of_every_label_are_found(self, store: Store) -> None:
         document, sections, chunks = sample_document("a.md", ["text"], title="A title")
         store.documents.put(document, sections, chunks)
-        store.graph.upsert(mentions=[sample_mention(chunks[0].id, "Part")])
-        ids = [document.id, sections[0].id, chunks[0].id, entity_id("part")]
+        named = [("Part", ""), ("Word", KEYWORD)]
+        store.graph.upsert(mentions=[sample_mention(chunks[0].id, n, type_=t) for n, t in named])
+        keyword = entity_id("word")
+        ids = [document.id, sections[0].id, chunks[0].id, entity_id("part"), keyword]
         nodes = store.graph.nodes([*ids, _ABSENT, "no id"])
         assert [nodes[i].label for i in ids] == list(Label)
         assert nodes[chunks[0].id].properties["text"] == "text"
@@ -193,7 +252,10 @@ class GraphStoreContract:
         assert store.graph.find(label="Document", name="a.md") == []
         everything = [n.id for n in store.graph.find()]
         assert everything == sorted(everything)
-        assert len(everything) == 5
+        assert len(everything) == 6
+        assert [n.id for n in store.graph.find(label="Keyword", name="word")] == [keyword]
+        assert store.graph.find(label="Entity", name="word") == []
+        assert store.graph.entity_count() == 1
         assert [n.id for n in store.graph.find(limit=2)] == everything[:2]
         assert store.graph.find(label="Absent") == []
 

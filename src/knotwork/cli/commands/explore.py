@@ -37,9 +37,7 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours of each."
 )
-@click.option(
-    "--limit", metavar="N", type=_COUNT, help="Relations, at most: 50 by default; paths: 5."
-)
+@click.option("--limit", metavar="N", type=_COUNT, help="Edges, at most: 50 by default; paths: 5.")
 @click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this name.")
 @with_session()
 def command(
@@ -52,11 +50,11 @@ def command(
     limit: int | None,
     target: str | None,
 ) -> None:
-    """Walk the knowledge graph from one or more names, strongest relations first; with --to, show
-    the shortest paths from one name to another instead.
+    """Walk the knowledge graph from one or more names, strongest relations first, then
+    co-occurrences; with --to, show the shortest paths from one name to another instead.
     """
     from knotwork.cli.envelopes import describe_subgraph
-    from knotwork.records import Direction
+    from knotwork.records import Direction, EdgeType
 
     check_choice("direction", direction, get_args(Direction))
     if target is not None:
@@ -77,17 +75,26 @@ def command(
         session.terminal.say("The index knows none of these names.")
         return
     title = {node.id: node.name for node in subgraph.nodes}
-    session.terminal.table(
-        [
-            (title[edge.source], edge.relation or edge.type, title[edge.target], f"{edge.weight:g}")
-            for edge in subgraph.edges
-        ],
-        header=("from", "relation", "to", "weight"),
-    )
+    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
+    stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
+    if stated:
+        session.terminal.table(
+            [
+                (title[e.source], e.relation or e.type, title[e.target], f"{e.weight:g}")
+                for e in stated
+            ],
+            header=("from", "relation", "to", "weight"),
+        )
+    if together:
+        session.terminal.say("Named in one sentence:", style="bold")
+        session.terminal.table(
+            [(title[e.source], title[e.target], f"{e.weight:g}") for e in together],
+            header=("entity", "entity", "sentences"),
+        )
     cut = " (--limit allows no more)" if len(subgraph.edges) >= most else ""
     session.terminal.note(
         f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
-        f"{count_of(len(subgraph.edges), 'relation')}{cut}",
+        f"{count_of(len(stated), 'relation')}, {count_of(len(together), 'co-occurrence')}{cut}",
         style="dim",
     )
 

@@ -20,7 +20,6 @@ from knotwork.indexing.communities.sentences import Sentence
 from knotwork.indexing.describing import Describer
 from knotwork.records import (
     ALIAS_RELATION,
-    CO_OCCURRENCE_RELATION,
     Community,
     CommunityReport,
     EdgeType,
@@ -247,7 +246,7 @@ def _relations(store: Store, community: Community, material: Material) -> list[R
         edge
         for key in members
         for edge in edges.get(key, ())
-        if edge.target in names and edge.relation not in {ALIAS_RELATION, CO_OCCURRENCE_RELATION}
+        if edge.target in names and edge.relation != ALIAS_RELATION
     ]
     found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
     related = (Related(names[e.source], e.relation, names[e.target]) for e in found)

@@ -37,7 +37,7 @@ import numpy as np
 from scipy import sparse
 
 from knotwork.graph.partition import Labels, Weights, undirected_adjacency
-from knotwork.records import EdgeType
+from knotwork.records import ENTITY_EDGES, EdgeType
 from knotwork.stores.base import Store
 from knotwork.stores.homonyms import read_senses
 from knotwork.stores.resolutions import read_groups
@@ -97,7 +97,7 @@ def read_network(store: Store) -> Network:
     senses = read_senses(store)
     mentions = [(e.target, e.source) for e in store.graph.edges(types=[EdgeType.MENTIONS])]
     relations: list[tuple[Meaning, Meaning, float]] = []
-    for edge in store.graph.edges(types=[EdgeType.RELATES]):
+    for edge in store.graph.edges(types=ENTITY_EDGES):
         ends = edge.source, edge.target
         relations += _relations(*ends, edge.weight, edge.chunks, senses)
     return _make_network(_mentions(mentions, senses), relations, read_groups(store))

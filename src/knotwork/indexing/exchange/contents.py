@@ -11,7 +11,7 @@ from functools import cached_property
 
 from knotwork.indexing.communities.refreshing import stored_communities
 from knotwork.indexing.exchange.labels import join_sentences
-from knotwork.records import Community, Description, EdgeType, Entity
+from knotwork.records import ENTITY_EDGES, Community, Description, EdgeType, Entity
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.readings import StoresReadings
@@ -93,7 +93,7 @@ class Contents:
 
     @cached_property
     def edges(self) -> list[Relationship]:
-        edges = self.store.graph.edges(types=[EdgeType.RELATES])
+        edges = self.store.graph.edges(types=ENTITY_EDGES)
         kept = (e for e in edges if e.source in self.entities and e.target in self.entities)
         return [
             Relationship(

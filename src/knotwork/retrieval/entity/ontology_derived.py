@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from knotwork.records import CO_OCCURRENCE_RELATION, EdgeType, Label
+from knotwork.records import CO_OCCURRENCE_RELATION, ENTITY_EDGES, Label
 from knotwork.retrieval.entity.ontology_rules import FollowRule, Ontology, default_ontology
 from knotwork.retrieval.question import rarity
 from knotwork.stores.base import Store
@@ -55,7 +55,7 @@ def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology
 def _sampled(store: Store, sample: int) -> list[tuple[tuple[str, str, bool], _Seen]]:
     nodes = store.graph.find(label=Label.ENTITY, limit=sample)
     entities = store.graph.entities([node.id for node in nodes])
-    around = store.graph.neighbours(list(entities), types=[EdgeType.RELATES], fan=_FAN)
+    around = store.graph.neighbours(list(entities), types=ENTITY_EDGES, fan=_FAN)
     seen: defaultdict[tuple[str, str, bool], _Seen] = defaultdict(lambda: _Seen(set()))
     for entity_id, edges in around.items():
         names = Counter((edge.relation, edge.source == entity_id) for edge in edges)

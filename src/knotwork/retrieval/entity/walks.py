@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from knotwork.errors import ConfigError
-from knotwork.records import Direction, Edge, EdgeType, Entity
+from knotwork.records import ENTITY_EDGES, Direction, Edge, Entity
 from knotwork.stores.base import Store
 
 DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
@@ -135,7 +135,7 @@ def _hop(
 ) -> dict[str, float]:
     """Walk the edges of the frontier; return what was reached, or reached better."""
     around = store.graph.neighbours(
-        frontier, direction=limits.direction, types=[EdgeType.RELATES], fan=limits.fan
+        frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
     )
     ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
     trail.entities.update(store.graph.entities(ends - trail.entities.keys()))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from knotwork.records import Chunk, EdgeType, GraphPath, Hop, Relation, Span
+from knotwork.records import ENTITY_EDGES, Chunk, GraphPath, Hop, Relation, Span
 from knotwork.retrieval.paths.coarse import Ranked
 from knotwork.retrieval.paths.enumeration import complete
 from knotwork.retrieval.paths.links import LinkReader
@@ -123,7 +123,7 @@ def _chunks_of(triples: Sequence[_Triple], store: Store) -> list[tuple[str, ...]
     if isinstance(graph, LinksRelations):
         return graph.relation_chunks(triples, limit=_CHUNKS)
     sources = {source for source, _, _ in triples}
-    edges = graph.neighbours(sources, direction="out", types=[EdgeType.RELATES])
+    edges = graph.neighbours(sources, direction="out", types=ENTITY_EDGES)
     known = {(e.source, e.relation, e.target): e.chunks for found in edges.values() for e in found}
     return [known.get(triple, ())[:_CHUNKS] for triple in triples]
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, pairwise, product
 
-from knotwork.records import CO_OCCURRENCE_RELATION, Edge, EdgeType, GraphPath, Hop
+from knotwork.records import CO_OCCURRENCE_RELATION, ENTITY_EDGES, Edge, GraphPath, Hop
 from knotwork.stores.base import Store
 
 MOST_HOPS = 5
@@ -72,7 +72,7 @@ class _Links:
         self._read += len(keys)
         if self._read > _MOST_READ:
             return False
-        found = self._store.graph.neighbours(sorted(keys), types=[EdgeType.RELATES], fan=_FAN)
+        found = self._store.graph.neighbours(sorted(keys), types=ENTITY_EDGES, fan=_FAN)
         for edge in (edge for edges in found.values() for edge in edges):
             for one, other in ((edge.source, edge.target), (edge.target, edge.source)):
                 known = self.edges[one].get(other)

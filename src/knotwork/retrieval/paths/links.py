@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, Edge, EdgeType
+from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, ENTITY_EDGES, Edge
 from knotwork.stores.base import Store
 from knotwork.stores.relations import LinksRelations, RelationLink
 
@@ -46,7 +46,7 @@ class LinkReader:
 
     def _from_neighbours(self, ids: Sequence[str]) -> dict[str, list[RelationLink]]:
         found: dict[str, list[RelationLink]] = {key: [] for key in ids}
-        types = [EdgeType.RELATES]
+        types = ENTITY_EDGES
         limit = self._limit
         leaving = self._graph.neighbours(ids, direction="out", types=types, fan=limit)
         reaching = self._graph.neighbours(ids, direction="in", types=types, fan=limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from knotwork.records import Edge, EdgeType, PropertyValue, QueryResult
+from knotwork.records import ENTITY_EDGES, Edge, PropertyValue, QueryResult
 from knotwork.retrieval.things import chunks_about
 from knotwork.stores.base import Store
 from knotwork.text.names import normal_form
@@ -71,9 +71,7 @@ def _texts(values: Iterable[PropertyValue]) -> Iterator[str]:
 
 
 def _edges_of(entity_ids: Sequence[str], store: Store) -> dict[str, list[Edge]]:
-    return store.graph.neighbours(
-        entity_ids, direction="both", types=[EdgeType.RELATES], fan=_NEIGHBOURS
-    )
+    return store.graph.neighbours(entity_ids, direction="both", types=ENTITY_EDGES, fan=_NEIGHBOURS)
 
 
 def _raise(worths: dict[str, float], key: str, worth: float) -> None:

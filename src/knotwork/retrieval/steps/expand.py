@@ -11,7 +11,7 @@ from dataclasses import replace
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.records import ALIAS_RELATION, EdgeType, Evidence, Hit, Query
+from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.question import read_question
 from knotwork.retrieval.steps.asking import ask_words, require_model
@@ -126,7 +126,7 @@ class Expand:
             return []
         things = read_things_of(self._store, ids)
         same = [other for i in ids for other in things.members(things.of(i)) if other not in ids]
-        edges = self._store.graph.neighbours(ids, types=[EdgeType.RELATES], fan=NEIGHBOURS)
+        edges = self._store.graph.neighbours(ids, types=ENTITY_EDGES, fan=NEIGHBOURS)
         ends = [
             (edge.relation != ALIAS_RELATION, edge.target if edge.source == i else edge.source)
             for i in ids

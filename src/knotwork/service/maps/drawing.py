@@ -11,7 +11,7 @@ from knotwork.graph.layout import lay_out
 from knotwork.graph.partition import undirected_adjacency
 from knotwork.indexing.communities.refreshing import NAMES_META
 from knotwork.indexing.communities.survey import CONTENT_META
-from knotwork.records import Community, EdgeType, content_id, id_to_int
+from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int
 from knotwork.service.maps.atlas import NOWHERE, Floats, GraphMap, Ints, Words
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
@@ -103,7 +103,7 @@ def _read_communities(store: Store) -> list[Community]:
 def _read_entities(store: Store, communities: Sequence[Community]) -> _Entities:
     ids = sorted({key for community in communities for key in community.entity_ids})
     found = store.graph.entities(ids)
-    known = [found[key] for key in ids if key in found]
+    known = [found[key] for key in ids if key in found and not found[key].is_keyword]
     types: dict[str, int] = {}
     numbers = [types.setdefault(entity.type, len(types)) for entity in known]
     return _Entities(
@@ -118,7 +118,7 @@ def _read_entities(store: Store, communities: Sequence[Community]) -> _Entities:
 def _read_edges(store: Store, position: dict[str, int]) -> _Edges:
     names: dict[str, int] = {}
     rows: list[tuple[int, int, float, int]] = []
-    for edge in store.graph.edges(types=[EdgeType.RELATES]) if position else ():
+    for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
         source, target = position.get(edge.source), position.get(edge.target)
         if source is not None and target is not None and source != target:
             name = names.setdefault(edge.relation, len(names))

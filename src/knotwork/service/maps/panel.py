@@ -24,7 +24,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """What is known of an entity: ``others`` are the far ends of its relations, by id."""
+    """What is known of an entity: ``edges`` are its relations, then its co-occurrences; ``others``
+    are their far ends, by id.
+    """
 
     entity: Entity
     names: tuple[str, ...]
@@ -45,8 +47,13 @@ def read_dossier(store: Store, entity_id: str, *, relations: int, passages: int)
             f"There is no entity `{entity_id}`.",
             fix="It may have gone with its document. Find others: GET …/entities?name=…",
         )
-    near = store.graph.neighbours([entity_id], types=[EdgeType.RELATES], fan=relations)
-    edges = near.get(entity_id, [])[:relations]
+    edges = [
+        edge
+        for kind in (EdgeType.RELATES, EdgeType.CO_OCCURS)
+        for edge in store.graph.neighbours([entity_id], types=[kind], fan=relations).get(
+            entity_id, []
+        )
+    ][:relations]
     ends = {end for edge in edges for end in (edge.source, edge.target)} - {entity_id}
     description, source = _describe(store, entity_id)
     return Dossier(

@@ -7,11 +7,18 @@ from typing import Any
 
 import apsw
 
-from knotwork.records import Direction, EdgeType
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    Direction,
+    EdgeType,
+    relation_edge_type,
+)
+from knotwork.stores.embedded.contributions import relation_key
 from knotwork.stores.embedded.packing import pack_keys
 from knotwork.stores.traversal import Link, strongest
 
-_Side = tuple[str, bool]
+_Side = tuple[EdgeType, bool]
 """An edge type, and whether it is followed from source to target."""
 
 _NAMES = {True: "out", False: "in"}
@@ -48,30 +55,37 @@ STRUCTURE: dict[_Side, str] = {
     (EdgeType.ABOUT, True): "SELECT entity, about, '' FROM mention WHERE chunk = ? AND about > 0",
     (EdgeType.ABOUT, False): "SELECT chunk, about, '' FROM mention WHERE entity = ? AND about > 0",
 }
-"""For every type but RELATES, a query for the other ends and weights of the edges at a node."""
+"""For each type without a relation, a query for the other ends and weights of a node's edges."""
 
 _RELATES = {
     True: (
         "SELECT e.target, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
-        " WHERE e.source = ? ORDER BY e.weight DESC, e.target LIMIT ?"
+        " WHERE e.source = ?1 {} ORDER BY e.weight DESC, e.target LIMIT ?2"
     ),
     False: (
         "SELECT e.source, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
-        " WHERE e.target = ? ORDER BY e.weight DESC, e.source LIMIT ?"
+        " WHERE e.target = ?1 {} ORDER BY e.weight DESC, e.source LIMIT ?2"
     ),
 }
 _RELATES_BETWEEN = {
     True: (
         "SELECT e.target, e.weight, r.name FROM json_each(?2) j"
         " CROSS JOIN edge e ON e.source = ?1 AND e.target = j.value"
-        " CROSS JOIN relation r ON r.id = e.relation"
+        " CROSS JOIN relation r ON r.id = e.relation WHERE true {}"
     ),
     False: (
         "SELECT e.source, e.weight, r.name FROM json_each(?2) j"
         " CROSS JOIN edge e ON e.source = j.value AND e.target = ?1"
-        " CROSS JOIN relation r ON r.id = e.relation"
+        " CROSS JOIN relation r ON r.id = e.relation WHERE true {}"
     ),
 }
+_CO_OCCURRENCE = relation_key(CO_OCCURRENCE_RELATION)
+_OF_TYPES: dict[frozenset[str], str] = {
+    frozenset({EdgeType.RELATES}): f"AND e.relation <> {_CO_OCCURRENCE}",
+    frozenset({EdgeType.CO_OCCURS}): f"AND e.relation = {_CO_OCCURRENCE}",
+}
+"""What an edge must be besides, where relations or co-occurrences alone are asked for."""
+
 _PRESENT = (
     "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
     " UNION ALL SELECT 1 FROM section WHERE id = ?1 UNION ALL SELECT 1 FROM document WHERE id = ?1"
@@ -85,9 +99,9 @@ _GROWTH = 8
 class Adjacency:
     """Finds the links of nodes in one direction (or both), of some types, cut to a fan.
 
-    The RELATES edges of a node with many are read only as far as the fan needs. ``present_only``
-    leaves out links to what is not stored (a chunk may be mentioned before its document is put);
-    the ends of RELATES edges always are.
+    The relations and co-occurrences of a node with many are read only as far as the fan needs.
+    ``present_only`` leaves out links to what is not stored (a chunk may be mentioned before its
+    document is put); the ends of relations always are.
     """
 
     def __init__(
@@ -103,7 +117,11 @@ class Adjacency:
         self._fan = fan
         self._present_only = present_only
         self._sides = [out for out in (True, False) if direction in ("both", _NAMES[out])]
-        self._relates = types is None or EdgeType.RELATES in types
+        wanted = ENTITY_EDGES if types is None else ENTITY_EDGES.intersection(types)
+        self._relates = bool(wanted)
+        of_types = _OF_TYPES.get(wanted, "")
+        self._relations = {out: sql.format(of_types) for out, sql in _RELATES.items()}
+        self._between = {out: sql.format(of_types) for out, sql in _RELATES_BETWEEN.items()}
         self._structure = [
             (type_, out, sql)
             for (type_, out), sql in STRUCTURE.items()
@@ -134,7 +152,7 @@ class Adjacency:
         cut: list[bool] = []
         for out in self._sides:
             rows, complete = self._first_rows(node, out=out)
-            links += _links(node, rows, out=out, type_=EdgeType.RELATES)
+            links += _links(node, rows, out=out)
             if not complete:
                 cut.append(out)
         if cut:
@@ -144,7 +162,7 @@ class Adjacency:
         return links
 
     def _first_rows(self, node: int, *, out: bool) -> tuple[list[_Row], bool]:
-        sql = _RELATES[out]
+        sql = self._relations[out]
         if self._fan is None:
             return self._execute(sql, (node, _ALL)).fetchall(), True
         size = 2 * self._fan + _SPARE_EDGES
@@ -157,11 +175,21 @@ class Adjacency:
             size *= _GROWTH
 
     def _links_between(self, node: int, others: Iterable[int], *, out: bool) -> list[Link[int]]:
-        rows = self._execute(_RELATES_BETWEEN[out], (node, pack_keys(others))).fetchall()
-        return _links(node, rows, out=out, type_=EdgeType.RELATES)
+        rows = self._execute(self._between[out], (node, pack_keys(others))).fetchall()
+        return _links(node, rows, out=out)
 
 
-def _links(node: int, rows: Iterable[_Row], *, out: bool, type_: str) -> list[Link[int]]:
-    if out:
-        return [Link(-weight, other, type_, name, node, other) for other, weight, name in rows]
-    return [Link(-weight, other, type_, name, other, node) for other, weight, name in rows]
+def _links(
+    node: int, rows: Iterable[_Row], *, out: bool, type_: EdgeType | None = None
+) -> list[Link[int]]:
+    """Return rows as links; without a type, as the one that each relation makes."""
+    return [
+        Link(
+            -weight,
+            other,
+            type_ or relation_edge_type(name),
+            name,
+            *((node, other) if out else (other, node)),
+        )
+        for other, weight, name in rows
+    ]

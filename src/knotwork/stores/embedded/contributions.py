@@ -11,6 +11,7 @@ from functools import lru_cache
 from knotwork.records import Mention, Relation, content_id, id_to_int
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.packing import pack_keys, pack_spans
+from knotwork.stores.nodes import entity_type, most_frequent
 
 _MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
 _RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"
@@ -156,7 +157,7 @@ def _apply_entities(database: Database, difference: _Difference) -> None:
         count += difference.chunks[entity]
         names = _sum(names_held, changes)
         types = _sum(types_held, difference.types.get(entity, {}))
-        best = _most(names), _most(types)
+        best = most_frequent(names), entity_type(types, sum(names.values()))
         packed = json.dumps(names), json.dumps(types)
         if entity not in held:
             made.append((entity, count, *best, difference.normal_forms[entity], *packed))
@@ -177,11 +178,6 @@ def _sum(packed: str, changes: _Forms) -> _Forms:
     for form, times in changes.items():
         forms[form] = forms.get(form, 0) + times
     return {form: times for form, times in forms.items() if times > 0}
-
-
-def _most(forms: _Forms) -> str:
-    """Return the most frequent form, the smallest of equals, an empty one for none."""
-    return min(forms, key=lambda form: (-forms[form], form), default="")
 
 
 def _apply_edges(database: Database, difference: _Difference) -> None:

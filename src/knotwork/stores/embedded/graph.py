@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
     Direction,
     Edge,
     EdgeType,
@@ -28,12 +30,12 @@ from knotwork.stores.embedded.contributions import (
     write_contributions,
 )
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.nodes import find_keys, read_nodes
+from knotwork.stores.embedded.nodes import TABLES, find_keys, read_nodes
 from knotwork.stores.embedded.packing import keys_of, pack_keys, unpack_spans
 from knotwork.stores.embedded.relation_links import read_relation_links
 from knotwork.stores.embedded.scans import scan
 from knotwork.stores.relations import RelationLink
-from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
+from knotwork.stores.traversal import EDGE_CHUNKS, Link, walk
 
 _ENTITIES = (
     "SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count FROM json_each(?) j"
@@ -65,15 +67,15 @@ _SUPPORTS = (
     " AND relation = j.value ->> 2 ORDER BY chunk LIMIT ?2)) FROM json_each(?1) j"
 )
 _LABEL_COUNTS = (
-    "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"
-    " (SELECT count(*) FROM chunk), (SELECT count(*) FROM entity)"
+    "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"  # noqa: S608
+    " (SELECT count(*) FROM chunk), (SELECT count(*) FROM entity),"
+    f" (SELECT count(*) FROM {TABLES[Label.KEYWORD]})"
 )
 _EDGE_COUNTS = (
     "SELECT (SELECT count(*) FROM section), (SELECT count(*) FROM chunk),"
     " (SELECT count(*) FROM chunk WHERE parent IS NOT NULL),"
     " (SELECT count(*) - count(DISTINCT document) FROM chunk WHERE is_parent = 0),"
-    " (SELECT count(*) FROM mention), (SELECT count(*) FROM mention WHERE about > 0),"
-    " (SELECT coalesce(sum(edges), 0) FROM relation)"
+    " (SELECT count(*) FROM mention), (SELECT count(*) FROM mention WHERE about > 0)"
 )
 
 
@@ -110,7 +112,7 @@ class EmbeddedGraph:
 
     def entity_count(self) -> int:
         """Return the number of entities."""
-        ((count,),) = self._database.rows("SELECT count(*) FROM entity")
+        ((count,),) = self._database.rows(f"SELECT count(*) FROM {TABLES[Label.ENTITY]}")  # noqa: S608
         return int(count)
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
@@ -192,7 +194,7 @@ class EmbeddedGraph:
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the strongest RELATES edges at each entity, without their chunks."""
+        """Return the strongest relations and co-occurrences at each entity, without chunks."""
         with self._database.reading() as connection:
             return read_relation_links(connection, keys_of(entity_ids), limit=limit)
 
@@ -228,7 +230,7 @@ class EmbeddedGraph:
         types: Collection[str] | None = None,
     ) -> Subgraph:
         """Walk breadth first from ``seeds``; see `GraphStore.explore`."""
-        followed = EXPLORED_TYPES if types is None else types
+        followed = ENTITY_EDGES if types is None else types
         with self._database.reading() as connection:
             keys = [key for _, key in keys_of(seeds)]
             known = read_nodes(connection, keys)
@@ -246,15 +248,17 @@ class EmbeddedGraph:
     def schema(self) -> GraphSchema:
         """Count nodes by label, edges by type and RELATES edges by relation."""
         with self._database.reading():
-            ((document, section, chunk, entity),) = self._database.rows(_LABEL_COUNTS)
+            ((document, section, chunk, entity, keyword),) = self._database.rows(_LABEL_COUNTS)
             (counts,) = self._database.rows(_EDGE_COUNTS)
-            relations = self._database.rows(
-                "SELECT name, edges FROM relation ORDER BY edges DESC, name"
+            relations: dict[str, int] = dict(
+                self._database.rows("SELECT name, edges FROM relation ORDER BY edges DESC, name")
             )
+        co_occurring = relations.pop(CO_OCCURRENCE_RELATION, 0)
         labels = (
             (Label.CHUNK, chunk),
             (Label.DOCUMENT, document),
-            (Label.ENTITY, entity),
+            (Label.ENTITY, entity - keyword),
+            (Label.KEYWORD, keyword),
             (Label.SECTION, section),
         )
         types = (
@@ -264,24 +268,29 @@ class EmbeddedGraph:
             EdgeType.NEXT,
             EdgeType.MENTIONS,
             EdgeType.ABOUT,
-            EdgeType.RELATES,
         )
-        edge_types = sorted(zip(types, counts, strict=True))
+        edge_types = sorted(
+            [
+                *zip(types, counts, strict=True),
+                (EdgeType.RELATES, sum(relations.values())),
+                (EdgeType.CO_OCCURS, co_occurring),
+            ]
+        )
         return GraphSchema(
             {label: count for label, count in labels if count},
             {type_: count for type_, count in edge_types if count},
-            dict(relations),
+            relations,
         )
 
     def _edges(self, links: Sequence[Link[int]]) -> list[Edge]:
         """Return links as edges, each with its first supporting chunks."""
-        supports = iter(self._supports([link for link in links if link.type == EdgeType.RELATES]))
+        supports = iter(self._supports([link for link in links if link.relation]))
         ids = _Ids()
         edges: list[Edge] = []
         for link in links:
             source, target = ids[link.source], ids[link.target]
             chunks: tuple[str, ...] = ()
-            if link.type == EdgeType.RELATES:
+            if link.relation:
                 chunks = next(supports)
             elif link.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
                 chunks = (source,)
@@ -289,7 +298,7 @@ class EmbeddedGraph:
         return edges
 
     def _supports(self, links: Sequence[Link[int]]) -> list[tuple[str, ...]]:
-        """Return the first chunks of RELATES edges, in the order of the edges."""
+        """Return the first chunks of edges with a relation, in their order."""
         keys = [(link.source, link.target, relation_key(link.relation)) for link in links]
         rows = self._database.fetch(_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
         return [tuple(sorted(chunks.split())) for _, chunks in sorted(rows)]

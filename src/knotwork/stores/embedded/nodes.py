@@ -7,7 +7,16 @@ from typing import Any
 
 import apsw
 
-from knotwork.records import Entity, Label, Node, content_id, entity_id, id_to_int, int_to_id
+from knotwork.records import (
+    KEYWORD_TYPES,
+    Entity,
+    Label,
+    Node,
+    content_id,
+    entity_id,
+    id_to_int,
+    int_to_id,
+)
 from knotwork.stores.embedded.packing import pack_keys
 from knotwork.stores.nodes import document_name, entity_node
 
@@ -28,17 +37,23 @@ _DOCUMENT = (
     " FROM json_each(?) j CROSS JOIN document d ON d.id = j.value"
 )
 
-_TABLES = {
-    Label.DOCUMENT: "document",
-    Label.SECTION: "section",
-    Label.CHUNK: "chunk",
-    Label.ENTITY: "entity",
+KEYWORDS = ", ".join(f"'{type_}'" for type_ in sorted(KEYWORD_TYPES))
+"""The types of keywords, as the list of an SQL ``IN``."""
+
+TABLES = {
+    Label.DOCUMENT: "document WHERE true",
+    Label.SECTION: "section WHERE true",
+    Label.CHUNK: "chunk WHERE true",
+    Label.ENTITY: f"entity WHERE type NOT IN ({KEYWORDS})",
+    Label.KEYWORD: f"entity WHERE type IN ({KEYWORDS})",
 }
+"""Where the rows of each label are; conditions can be added."""
 _BY_NAME = {
-    Label.DOCUMENT: "SELECT id FROM document WHERE title = ?1 OR (id = ?2 AND title = '')",
-    Label.SECTION: "SELECT id FROM section WHERE title = ?1",
-    Label.CHUNK: "SELECT id FROM chunk WHERE name = ?1",
-    Label.ENTITY: "SELECT id FROM entity WHERE name = ?1 OR id = ?2",
+    Label.DOCUMENT: "title = ?1 OR (id = ?2 AND title = '')",
+    Label.SECTION: "title = ?1",
+    Label.CHUNK: "name = ?1",
+    Label.ENTITY: "name = ?1 OR id = ?2",
+    Label.KEYWORD: "name = ?1 OR id = ?2",
 }
 
 
@@ -61,14 +76,14 @@ def find_keys(
 ) -> list[int]:
     """Return the keys of the nodes with this label and exact name, ascending."""
     keys: list[int] = []
-    for known, table in _TABLES.items():
+    for known, table in TABLES.items():
         if label not in (None, known):
             continue
         if name is None:
             sql = f"SELECT id FROM {table} ORDER BY id LIMIT ?"  # noqa: S608
             rows = connection.execute(sql, (limit,))
         else:
-            sql = f"{_BY_NAME[known]} ORDER BY id LIMIT ?3"
+            sql = f"SELECT id FROM {table} AND ({_BY_NAME[known]}) ORDER BY id LIMIT ?3"  # noqa: S608
             rows = connection.execute(sql, (name, _key_by_name(known, name), limit))
         keys += [key for (key,) in rows]
     return sorted(keys)[:limit]
@@ -76,7 +91,8 @@ def find_keys(
 
 def _key_by_name(label: Label, name: str) -> int:
     """Return the key of what is identified by ``name`` itself: a normal form or an address."""
-    named = entity_id(name) if label == Label.ENTITY else content_id("document", name)
+    is_entity = label in (Label.ENTITY, Label.KEYWORD)
+    named = entity_id(name) if is_entity else content_id("document", name)
     return id_to_int(named)
 
 

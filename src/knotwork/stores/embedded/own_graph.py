@@ -14,17 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.cypher import PropertyGraph
-from knotwork.records import EdgeType, Label, PropertyValue, int_to_id
+from knotwork.records import CO_OCCURRENCE_RELATION, EdgeType, Label, PropertyValue, int_to_id
 from knotwork.stores.embedded.database import Database, Row
+from knotwork.stores.embedded.nodes import TABLES
 from knotwork.stores.nodes import document_name
 from knotwork.stores.projection import edge_name, edge_properties
 
-_LABELS = (Label.CHUNK, Label.DOCUMENT, Label.ENTITY, Label.SECTION)
-_TABLES = ("chunk", "document", "entity", "section")
+_LABELS = (Label.CHUNK, Label.DOCUMENT, Label.ENTITY, Label.KEYWORD, Label.SECTION)
+_RELATIONS = (
+    "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
+    " JOIN relation r ON r.id = e.relation WHERE r.name {} ORDER BY e.source, e.target, r.name"
+)
 _EDGES: dict[EdgeType, str] = {
     EdgeType.ABOUT: (
         "SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity"
     ),
+    EdgeType.CO_OCCURS: _RELATIONS.format(f"= '{CO_OCCURRENCE_RELATION}'"),
     EdgeType.HAS_CHILD: (
         "SELECT parent, id, 0 FROM chunk WHERE parent IS NOT NULL ORDER BY parent, id"
     ),
@@ -36,10 +41,7 @@ _EDGES: dict[EdgeType, str] = {
         " ORDER BY ordinal, id) AS following FROM chunk WHERE is_parent = 0)"
         " WHERE following IS NOT NULL ORDER BY 1"
     ),
-    EdgeType.RELATES: (
-        "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
-        " JOIN relation r ON r.id = e.relation ORDER BY e.source, e.target, r.name"
-    ),
+    EdgeType.RELATES: _RELATIONS.format(f"<> '{CO_OCCURRENCE_RELATION}'"),
 }
 _SUPPORTS = (
     "SELECT chunk FROM contribution WHERE source = ? AND target = ? AND relation = ? ORDER BY chunk"
@@ -98,8 +100,8 @@ def project_index(database: Database) -> PropertyGraph:
 def _nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the keys of all nodes, ascending, and the positions of their labels."""
     found = [
-        np.array([key for (key,) in database.fetch(f"SELECT id FROM {table}")], np.int64)  # noqa: S608
-        for table in _TABLES
+        np.array([key for (key,) in database.fetch(f"SELECT id FROM {TABLES[label]}")], np.int64)  # noqa: S608
+        for label in _LABELS
     ]
     codes = np.repeat(np.arange(len(found), dtype=np.int8), [len(keys) for keys in found])
     keys = np.concatenate(found)
@@ -109,13 +111,13 @@ def _nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
 
 def _edges(database: Database) -> _Ends:
     sources, targets, weights, relations, starts = [], [], [], [], [0]
-    for kind, sql in _EDGES.items():
+    for sql in _EDGES.values():
         rows: list[Row] = database.fetch(sql)
         starts.append(starts[-1] + len(rows))
         sources.append(np.array([row[0] for row in rows], np.int64))
         targets.append(np.array([row[1] for row in rows], np.int64))
         weights.append(np.array([row[2] for row in rows], np.float64))
-        named = [row[3] if kind == EdgeType.RELATES else 0 for row in rows]
+        named = [row[3] if len(row) > 3 else 0 for row in rows]
         relations.append(np.array(named, np.int64))
     return _Ends(
         np.concatenate(sources),
@@ -163,7 +165,8 @@ class _Properties:
 _COLUMNS = {
     Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
     Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
-    Label.ENTITY: "SELECT id, name, type, normal_form, chunk_count FROM entity",
+    Label.ENTITY: f"SELECT id, name, type, normal_form, chunk_count FROM {TABLES[Label.ENTITY]}",  # noqa: S608
+    Label.KEYWORD: f"SELECT id, name, type, normal_form, chunk_count FROM {TABLES[Label.KEYWORD]}",  # noqa: S608
     Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
 }
 
@@ -228,5 +231,6 @@ _SHOWN = {
     Label.CHUNK: _Chunk,
     Label.DOCUMENT: _document,
     Label.ENTITY: _entity,
+    Label.KEYWORD: _entity,
     Label.SECTION: _section,
 }

@@ -1,4 +1,4 @@
-"""The RELATES edges at entities, without the chunks behind them: what a walk along paths reads."""
+"""Relations and co-occurrences at entities, without their chunks: what a walk along paths reads."""
 
 from __future__ import annotations
 

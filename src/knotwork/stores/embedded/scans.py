@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 
-from knotwork.records import Edge, EdgeType, int_to_id
+from knotwork.records import Edge, EdgeType, int_to_id, relation_edge_type
 from knotwork.stores.embedded.database import Bindings, Database, Row
 
 _PAGE_ROWS = 10_000
@@ -88,17 +89,19 @@ def mention_edge(type_: EdgeType, chunk: int, entity: int, weight: float) -> Edg
     return Edge(int_to_id(chunk), type_, int_to_id(entity), weight, "", (int_to_id(chunk),))
 
 
-def _relates(database: Database) -> Iterator[Edge]:
-    """Yield RELATES edges; rows come by the relation's key, the order wanted is by its name."""
+def _relations(database: Database, type_: EdgeType) -> Iterator[Edge]:
+    """Yield RELATES or CO_OCCURS edges, of two ends by the name of the relation."""
     rows = paged(database, _CONTRIBUTIONS, (-1, -1, -1, -1))
     for (source, target), between in groupby(rows, key=lambda row: row[:2]):
         edges: dict[str, tuple[int, list[str]]] = {}
         for _, _, _, chunk, weight, name in between:
+            if relation_edge_type(name) != type_:
+                continue
             edges.setdefault(name, (weight, []))[1].append(int_to_id(chunk))
         for name, (weight, chunks) in sorted(edges.items()):
             yield Edge(
                 int_to_id(source),
-                EdgeType.RELATES,
+                type_,
                 int_to_id(target),
                 float(weight),
                 name,
@@ -108,10 +111,11 @@ def _relates(database: Database) -> Iterator[Edge]:
 
 _SCANS: dict[EdgeType, Callable[[Database], Iterator[Edge]]] = {
     EdgeType.ABOUT: _about,
+    EdgeType.CO_OCCURS: partial(_relations, type_=EdgeType.CO_OCCURS),
     EdgeType.HAS_CHILD: _children,
     EdgeType.HAS_CHUNK: _chunks,
     EdgeType.HAS_SECTION: _sections,
     EdgeType.MENTIONS: _mentions,
     EdgeType.NEXT: _following,
-    EdgeType.RELATES: _relates,
+    EdgeType.RELATES: partial(_relations, type_=EdgeType.RELATES),
 }

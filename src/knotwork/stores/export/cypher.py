@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from knotwork.records import Edge, Label
@@ -19,7 +18,7 @@ from knotwork.stores.export.outline import (
     ExportReport,
     Outline,
     replace_text_file,
-    split_batches,
+    split_groups,
 )
 
 STATEMENT_ROWS = 200
@@ -79,29 +78,27 @@ def _format_rows(rows: Sequence[dict[str, Literal]]) -> str:
 
 
 def _node_statements(nodes: Iterator[ExportedNode]) -> Iterator[str]:
-    for label, group in groupby(nodes, key=lambda node: node.label):
-        for batch in split_batches(group, STATEMENT_ROWS):
-            rows: list[dict[str, Literal]] = [{"id": n.id, **n.properties} for n in batch]
-            yield f"{_format_rows(rows)}MERGE (n:{label} {{id: row.id}}) SET n = row;\n"
+    for label, batch in split_groups(nodes, lambda node: node.label, STATEMENT_ROWS):
+        rows: list[dict[str, Literal]] = [{"id": n.id, **n.properties} for n in batch]
+        yield f"{_format_rows(rows)}MERGE (n:{label} {{id: row.id}}) SET n = row;\n"
 
 
 def _edge_statements(outline: Outline) -> Iterator[str]:
     def key(edge: Edge) -> tuple[str, Label, Label]:
         return edge.type, *outline.end_labels(edge)
 
-    for (edge_type, source, target), group in groupby(outline.edges(), key=key):
-        for batch in split_batches(group, STATEMENT_ROWS):
-            rows: list[dict[str, Literal]] = [
-                {
-                    "source": edge.source,
-                    "target": edge.target,
-                    "relation": edge.relation,
-                    "weight": float(edge.weight),
-                    "chunks": sorted(edge.chunks),
-                }
-                for edge in batch
-            ]
-            match = f"MATCH (a:{source} {{id: row.source}}), (b:{target} {{id: row.target}})"
-            merge = f"MERGE (a)-[r:{edge_type} {{relation: row.relation}}]->(b)"
-            update = "SET r.weight = row.weight, r.chunks = row.chunks"
-            yield f"{_format_rows(rows)}{match}\n{merge}\n{update};\n"
+    for (edge_type, source, target), batch in split_groups(outline.edges(), key, STATEMENT_ROWS):
+        rows: list[dict[str, Literal]] = [
+            {
+                "source": edge.source,
+                "target": edge.target,
+                "relation": edge.relation,
+                "weight": float(edge.weight),
+                "chunks": sorted(edge.chunks),
+            }
+            for edge in batch
+        ]
+        match = f"MATCH (a:{source} {{id: row.source}}), (b:{target} {{id: row.target}})"
+        merge = f"MERGE (a)-[r:{edge_type} {{relation: row.relation}}]->(b)"
+        update = "SET r.weight = row.weight, r.chunks = row.chunks"
+        yield f"{_format_rows(rows)}{match}\n{merge}\n{update};\n"

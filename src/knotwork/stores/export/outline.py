@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -35,6 +35,7 @@ from knotwork.stores.resolutions import read_groups
 BATCH_SIZE = 1000
 
 Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 Value = str | float | bool
 
@@ -89,6 +90,7 @@ class Outline:
         self._document_ids = sorted(store.documents.document_ids())
         self._documents = frozenset(self._document_ids)
         self._entity_keys = sorted(self._find_entity_keys())
+        self._keywords = frozenset(self._find_keywords())
         self._node_count = 0
         self._edge_count = 0
 
@@ -127,12 +129,13 @@ class Outline:
                 return Label.SECTION, Label.CHUNK
             case EdgeType.NEXT | EdgeType.HAS_CHILD:
                 return Label.CHUNK, Label.CHUNK
-            case EdgeType.MENTIONS:
-                return Label.CHUNK, Label.ENTITY
-            case EdgeType.ABOUT:
-                return Label.ENTITY, Label.CHUNK
-            case EdgeType.RELATES:
-                return Label.ENTITY, Label.ENTITY
+            case EdgeType.MENTIONS | EdgeType.ABOUT:
+                return Label.CHUNK, self._entity_label(edge.target)
+            case EdgeType.RELATES | EdgeType.CO_OCCURS:
+                return self._entity_label(edge.source), self._entity_label(edge.target)
+
+    def _entity_label(self, identifier: str) -> Label:
+        return Label.KEYWORD if identifier in self._keywords else Label.ENTITY
 
     def _read_nodes(self) -> Iterator[ExportedNode]:
         documents = self._store.documents
@@ -163,12 +166,31 @@ class Outline:
         edges = self._store.graph.edges(types=[EdgeType.MENTIONS])
         return {id_to_int(edge.target) for edge in edges}
 
+    def _find_keywords(self) -> Iterator[str]:
+        for keys in split_batches(self._entity_keys, BATCH_SIZE):
+            for entity in self._store.graph.entities([int_to_id(key) for key in keys]).values():
+                if entity.is_keyword:
+                    yield entity.id
+
 
 def split_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Yield lists of at most ``size`` items, in order."""
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def split_groups(
+    items: Iterable[Item], key: Callable[[Item], Key], size: int
+) -> Iterator[tuple[Key, list[Item]]]:
+    """Yield lists of at most ``size`` items of one key; within a key, items keep their order."""
+    waiting: dict[Key, list[Item]] = {}
+    for item in items:
+        group = waiting.setdefault(key(item), [])
+        group.append(item)
+        if len(group) == size:
+            yield key(item), waiting.pop(key(item))
+    yield from waiting.items()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from knotwork.records import (
+    ENTITY_EDGES,
     Direction,
     Edge,
     EdgeType,
@@ -17,13 +18,20 @@ from knotwork.records import (
     Relation,
     Subgraph,
     entity_id,
+    relation_edge_type,
 )
 from knotwork.stores.base import Scored
 from knotwork.stores.memory.state import Access, State
-from knotwork.stores.nodes import chunk_node, document_node, entity_node, section_node
+from knotwork.stores.nodes import (
+    chunk_node,
+    document_node,
+    entity_node,
+    entity_type,
+    most_frequent,
+    section_node,
+)
 from knotwork.stores.traversal import (
     EDGE_CHUNKS,
-    EXPLORED_TYPES,
     Link,
     edge_order,
     strongest,
@@ -67,7 +75,8 @@ class MemoryGraph:
         return {entity.normal_form: entity for entity in found.values()}
 
     def entity_count(self) -> int:
-        return len({entity for _, entity in self._state().mentions})
+        found = self.entities({entity for _, entity in self._state().mentions})
+        return sum(not entity.is_keyword for entity in found.values())
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
         wanted = set(chunk_ids)
@@ -148,7 +157,7 @@ class MemoryGraph:
         nodes = self._all_nodes()
         edges = _by_key(
             edge
-            for edge in self.edges(types=EXPLORED_TYPES if types is None else types)
+            for edge in self.edges(types=ENTITY_EDGES if types is None else types)
             if edge.source in nodes and edge.target in nodes
         )
         links = _links_by_node(edges.values(), direction)
@@ -195,11 +204,8 @@ def _aggregate(key: str, mentions: Sequence[Mention]) -> Entity:
         names[mention.name] += weight
         if mention.type:
             types[mention.type] += weight
-    return Entity(key, _most(names), mentions[0].normal_form, _most(types), len(mentions))
-
-
-def _most(counts: Counter[str]) -> str:
-    return min(counts, key=lambda value: (-counts[value], value), default="")
+    type_ = entity_type(types, names.total())
+    return Entity(key, most_frequent(names), mentions[0].normal_form, type_, len(mentions))
 
 
 def _structure_edges(state: State) -> Iterator[Edge]:
@@ -235,7 +241,7 @@ def _relation_edges(state: State) -> Iterator[Edge]:
     for (source, target, name), contributions in grouped.items():
         weight = float(sum(contribution.weight for contribution in contributions))
         chunks = tuple(sorted(contribution.chunk_id for contribution in contributions))
-        yield Edge(source, EdgeType.RELATES, target, weight, name, chunks)
+        yield Edge(source, relation_edge_type(name), target, weight, name, chunks)
 
 
 def _by_key(edges: Iterable[Edge]) -> dict[_EdgeKey, Edge]:

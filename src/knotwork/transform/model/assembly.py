@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from knotwork.records import Chunk, Description, Extraction, Mention, Relation, Span
+from knotwork.records import KEYWORD, Chunk, Description, Extraction, Mention, Relation, Span
 from knotwork.text.names import STOP_NAMES, name_candidates, normal_form
 from knotwork.transform.model.cleaning import fold
 from knotwork.transform.model.drafts import (
@@ -141,10 +141,11 @@ class _Assembly:
                 self.chunk.id, form, self._surface(name, form, spans), kind, spans
             )
             return form
+        known_type = "" if known.type == KEYWORD else known.type
         own = known.spans
         fresh = [s for s in spans if not any(s.start < o.end and o.start < s.end for o in own)]
         merged = tuple(sorted((*own, *fresh)))
-        kept_kind = kind if kind and (self.around.typed or not known.type) else known.type
+        kept_kind = kind if kind and (self.around.typed or not known_type) else known_type
         if merged != own or kept_kind != known.type:
             self.mentions[form] = replace(known, spans=merged, type=kept_kind)
         return form

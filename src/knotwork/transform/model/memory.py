@@ -16,6 +16,7 @@ import numpy as np
 from knotwork.records import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
+    KEYWORD,
     Chunk,
     Extraction,
     Mention,
@@ -135,7 +136,7 @@ def _worth(weight: int, description: str) -> int:
 
 
 def _called(mentions: Iterable[Mention]) -> list[str]:
-    return [f"{m.name} ({m.type})" if m.type else m.name for m in mentions]
+    return [f"{m.name} ({m.type})" if m.type not in {"", KEYWORD} else m.name for m in mentions]
 
 
 def names_in(memory: str) -> Mapping[str, str]:
