@@ -123,11 +123,10 @@ def test_reasoning_shows_a_path_that_the_graph_has(index, embedder):
             )
 
 
-def test_a_plan_that_the_graph_does_not_have_brings_no_path(index, embedder):
+def test_what_the_graph_does_not_have_brings_no_path(index, embedder):
     agent = build_agent("reasoning", store=index, embedder=embedder)
-    evidence = agent.retrieve(Query("Who directed Silver Lantern?"))
+    evidence = agent.retrieve(Query("Who directed Silver Birch?"))
     assert evidence.paths == ()
-    assert any("0 paths in the graph" in line for line in evidence.trace)
     assert evidence.hits
 
 

@@ -194,12 +194,17 @@ def test_explore_walks_from_a_name():
     assert "Oriane Keld" in names.values()
     for edge in payload["edges"]:
         assert {edge["source"], edge["target"]} <= set(names)
-        assert edge["type"] == "RELATES"
+        together = edge["relation"] == "co-occurs with"
+        assert edge["type"] == ("CO_OCCURS" if together else "RELATES")
         assert edge["chunks"]
     shown = knotwork("explore", "Oriane Keld", "--limit", "3")
-    header, *rows = shown.out.splitlines()
+    stated, together = shown.out.split("Named in one sentence:\n")
+    header, *relations = stated.splitlines()
     assert header.split() == ["from", "relation", "to", "weight"]
-    assert len(rows) == 3
+    other, *pairs = together.splitlines()
+    assert other.split() == ["entity", "entity", "sentences"]
+    assert len(relations) + len(pairs) == 3
+    assert not any("co-occurs" in line for line in relations)
     assert "--limit allows no more" in shown.err
 
 

@@ -26,7 +26,7 @@ def test_the_workspaces_of_a_folder_are_listed_and_described(client):
     assert [item["name"] for item in listed] == ["hidden", "open"]
     told = client.get(OPEN).json()["data"]
     assert told["documents"] == 22
-    assert told["labels"]["Entity"] == told["entities"] > 100
+    assert told["labels"]["Entity"] == told["entities"] > 50
     assert told["has_communities"]
 
 
@@ -184,7 +184,7 @@ def test_communities_come_with_reports_that_lead_to_the_documents(client):
     assert told["levels"][0] == 0
     first = told["communities"][0]
     shown = client.get(f"{OPEN}/communities/{first['id']}").json()["data"]
-    assert len(shown["members"]) == shown["size"] >= len(first["members"])
+    assert shown["size"] >= len(shown["members"]) >= len(first["members"]) > 0
     support = shown["findings"][0]["supports"][0]
     document = client.get(f"{OPEN}/documents/{support['document_id']}").json()["data"]
     assert document["text"][slice(*support["span"])].strip()

@@ -3,6 +3,7 @@
 import pytest
 from tests.transform.documents import extract, forms, mentions, relations
 
+from knotwork.records import KEYWORD
 from knotwork.transform.rules import RuleSettings
 
 
@@ -23,7 +24,6 @@ from knotwork.transform.rules import RuleSettings
         ("活动在2023年5月1日开始。", "2023年5月1日", "DATE"),
         ("用户达到3.5亿。", "3.5亿", "NUMBER"),
         ("他使用 iPhone 14 上网。", "iphone 14", ""),
-        ("人们谈论“数字丝绸之路”。", "数字丝绸之路", ""),
     ],
 )
 def test_names_and_types(text: str, form: str, kind: str) -> None:
@@ -31,6 +31,11 @@ def test_names_and_types(text: str, form: str, kind: str) -> None:
     mention = mentions(extraction)[form]
     assert mention.type == kind
     assert mention.spans
+
+
+def test_words_between_quotation_marks_find_chunks_and_are_not_shown() -> None:
+    (extraction,) = extract("", "人们谈论“数字丝绸之路”。")
+    assert mentions(extraction)["数字丝绸之路"].type == KEYWORD
 
 
 def test_repeated_compounds_are_terms() -> None:

@@ -93,7 +93,7 @@ def test_repeated_lower_case_phrases_are_terms() -> None:
         ('He saw the film "Vertigo" twice.', "vertigo", "WORK"),
         ("It happened on 13 March 1963.", "13 march 1963", "DATE"),
         ("It cost $1.2 in 1999.", "1999", "DATE"),
-        ("Call load_index() first.", "load_index", "IDENTIFIER"),
+        ("Call load_index() first.", "load_index", "FUNCTION"),
         ("They liked Blue Falcon.", "blue falcon", ""),
     ],
 )

@@ -8,12 +8,82 @@ from tests.transform.documents import extract, mentions, relations
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, entity_id
 from knotwork.transform.rules import RuleExtractor, RuleSettings
 from knotwork.transform.rules.aliases import is_short_for
-from knotwork.transform.rules.relations import relation_words
 
 
 def test_words_between_two_names_are_their_relation() -> None:
     (extraction,) = extract("", "Lothair II was the second son of Lothair I.")
     assert ("lothair ii", "second son of", "lothair i") in relations(extraction)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "relation", "target"),
+    [
+        ("They say that Oslo, the capital of Norway, is old.", "oslo", "capital of", "norway"),
+        (
+            "Critics say that Alien Moon was directed by Anna Smith.",
+            "alien moon",
+            "directed by",
+            "anna smith",
+        ),
+        (
+            "Alien Moon is a 1976 American drama film directed by Elia Kazan.",
+            "alien moon",
+            "directed by",
+            "elia kazan",
+        ),
+        ("Anna Smith (born 3 May 1977 in Vienna) sings.", "anna smith", "born in", "vienna"),
+        ("Anna Smith (born 3 May 1977) is a singer.", "anna smith", "born", "3 may 1977"),
+        (
+            "Debian now supports UEFI Secure Boot, which helps.",
+            "debian",
+            "supports",
+            "uefi secure boot",
+        ),
+        ("The slapd package contains the OpenLDAP server.", "slapd", "contains", "openldap"),
+        (
+            "Kohuwala is one of the suburbs of Colombo.",
+            "kohuwala",
+            "one of the suburbs of",
+            "colombo",
+        ),
+        ("曹雪芹创作《红楼梦》。", "曹雪芹", "创作", "红楼梦"),
+        ("7月13日,美国白宫发布《网络安全战略》。", "美国白宫", "发布", "网络安全战略"),
+        ("中国联通董事长刘烈宏出席。", "刘烈宏", "董事长", "中国联通"),
+        ("北京是中国的首都。", "北京", "是…的首都", "中国"),
+        (
+            "CrossOver，由 CodeWeavers 开发，是一个很好的软件集合。",
+            "crossover",
+            "由…开发",
+            "codeweavers",
+        ),
+    ],
+)
+def test_a_pattern_states_a_relation(text: str, source: str, relation: str, target: str) -> None:
+    (extraction,) = extract("", text)
+    assert (source, relation, target) in relations(extraction)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The mother of Anna Smith founded Acme last year.",
+        "Helen was born in Albuquerque, New Mexico, the daughter of Pablita Velarde.",
+        "He met Debian users who follow Linux kernel rules.",
+        "SELECT privilege on WAL is required by Acme rules.",
+        "She praised Iran in Chess Olympiads at Moscow.",
+        "DINUM 通过 CSRD 配套准则。",
+        "顾佳丹先生、童国华先生。",
+        "GitHub 或 GitLab 都可以。",
+    ],
+)
+def test_words_between_names_that_state_nothing_are_no_relation(text: str) -> None:
+    stated = {r for _, r, _ in relations(extract("", text)[0])} - {CO_OCCURRENCE_RELATION}
+    assert stated <= {"born in"}
+
+
+def test_what_a_sentence_states_is_no_co_occurrence_too() -> None:
+    (extraction,) = extract("", "Anna Smith founded Acme.")
+    assert relations(extraction) == {("anna smith", "founded", "acme")}
 
 
 def test_a_pronoun_speaks_of_the_subject() -> None:
@@ -75,13 +145,6 @@ def test_a_surname_mentions_the_full_name_of_an_earlier_chunk() -> None:
 )
 def test_what_can_be_short_for_what(short: str, full: str, *, expected: bool) -> None:
     assert is_short_for(short, full) is expected
-
-
-@given(st.text(alphabet="abc ,'was theof", max_size=60))
-def test_relation_words_are_few_and_lower_case(between: str) -> None:
-    words = relation_words(between, longest=6)
-    assert len(words.split()) <= 6
-    assert words == words.lower().strip()
 
 
 @settings(max_examples=30, deadline=None)

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TypeVar
 
 from knotwork.records import (
+    ENTITY_EDGES,
     Direction,
     Edge,
     EdgeType,
@@ -30,7 +31,7 @@ from knotwork.stores.fields import Selection
 from knotwork.stores.filtered.documents import refuse_to_write
 from knotwork.stores.id_sets import IdSet
 from knotwork.stores.relations import LinksRelations, ReadsRelations
-from knotwork.stores.traversal import EDGE_CHUNKS, EXPLORED_TYPES, Link, walk
+from knotwork.stores.traversal import EDGE_CHUNKS, Link, walk
 
 T = TypeVar("T")
 _EdgeKey = tuple[str, str, str, str]
@@ -68,8 +69,9 @@ class FilteredGraph:
         return {form: e for form, e in found.items() if e.id in self.allowed_entities}
 
     def entity_count(self) -> int:
-        """Return the number of entities."""
-        return len(self.allowed_entities)
+        """Return the number of entities, keywords left out."""
+        found = self._graph.entities(list(self.allowed_entities))
+        return sum(not entity.is_keyword for entity in found.values())
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
         """Return each allowed chunk's mentions, ordered by entity id."""
@@ -144,7 +146,7 @@ class FilteredGraph:
         types: Collection[str] | None = None,
     ) -> Subgraph:
         """Walk breadth first from ``seeds`` over edges that an allowed chunk states."""
-        followed = EXPLORED_TYPES if types is None else types
+        followed = ENTITY_EDGES if types is None else types
         edges: dict[tuple[str, str, str, str], Edge] = {}
 
         def adjacent(keys: Sequence[str]) -> Iterator[list[Link[str]]]:
@@ -171,7 +173,7 @@ class FilteredGraph:
         return [i for i in chunk_ids if i in self._selection.chunks]
 
     def _has(self, node: Node) -> bool:
-        if node.label == Label.ENTITY:
+        if node.label in (Label.ENTITY, Label.KEYWORD):
             return node.id in self.allowed_entities
         if node.label == Label.CHUNK:
             return node.id in self._selection.chunks
@@ -182,7 +184,7 @@ class FilteredGraph:
         """Return the edges that an allowed chunk states, or whose ends it leaves, in order."""
         chunks = self._selection.chunks
         above = self.nodes([e.source for e in edges if e.type == EdgeType.HAS_SECTION])
-        unseen = [e for e in edges if e.type == EdgeType.RELATES and not self._allowed(e.chunks)]
+        unseen = [e for e in edges if e.type in ENTITY_EDGES and not self._allowed(e.chunks)]
         cut = [edge for edge in unseen if len(edge.chunks) >= EDGE_CHUNKS]
         support = dict(zip(map(_key, cut), self._read_support(cut), strict=True)) if cut else {}
         kept: list[Edge] = []
@@ -210,7 +212,7 @@ class FilteredGraph:
 
     @cached_property
     def _support(self) -> dict[_EdgeKey, tuple[str, ...]]:
-        scanned = self._graph.edges(types=[EdgeType.RELATES])
+        scanned = self._graph.edges(types=ENTITY_EDGES)
         return {_key(edge): edge.chunks for edge in scanned if len(edge.chunks) > EDGE_CHUNKS}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,16 +11,26 @@ from typing import NamedTuple
 from knotwork.text.names import STOP_NAMES
 from knotwork.text.segmentation import segment
 from knotwork.text.sentences import split_sentences
-from knotwork.transform.rules.chinese import HanSentence, find_han_names, han_relation, is_chinese
+from knotwork.transform.rules.chinese import HanSentence, find_han_names, is_chinese
 from knotwork.transform.rules.english import find_names, gather_evidence
 from knotwork.transform.rules.occurrences import Occurrence
-from knotwork.transform.rules.relations import relation_words
+from knotwork.transform.rules.technical import ADDRESS
 from knotwork.transform.rules.tokens import WORD, Sentence
 from knotwork.transform.rules.types import name_type
+from knotwork.transform.rules.vocabulary import word_set
 
 _LONGEST_RELATION_WORDS = 8
 _LONGEST_RELATION_HAN = 24
-_NO_ENTITIES = frozenset({"DATE", "NUMBER"})
+_NO_ENTITIES = frozenset({"DATE", "NUMBER", ADDRESS})
+_WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|['’]s\b")
+_BREAK = re.compile(r"[.;!?|\n\t]")
+_TRIMMED_WORDS = word_set(
+    """a an the this that these those his her its their our my your some any each every both
+    all and or but while as also then thus so yet who which whom whose when where there not
+    only just very more most still later now however been being be i he she it they we you
+    himself herself itself themselves"""
+)
+"""Words cut off at both ends of what stands between two names."""
 _HAN_WORDS = frozenset({"n", "nz", "nr", "ns", "nt", "nrt", "v", "vn", "j", "l", "eng"})
 
 
@@ -107,11 +118,46 @@ def _facts(
             continue
         if not isinstance(sentence, HanSentence):
             between = sentence.text[before.end : after.start]
-            words = relation_words(between, longest=_LONGEST_RELATION_WORDS)
+            words = _words_between(between)
         elif after.start - before.end <= _LONGEST_RELATION_HAN:
-            words = han_relation(sentence, before.end, after.start)
+            words = _han_words_between(sentence, before.end, after.start)
         else:
             words = ""
         source, target = named[before.form].name, named[after.form].name
         facts.append(Fact(source, words, target, sentence.text))
     return facts
+
+
+def _words_between(between: str) -> str:
+    """Return the words between two names as a relation, or ``""`` when they are none."""
+    if len(between) > 12 * _LONGEST_RELATION_WORDS or _BREAK.search(between):
+        return ""
+    words = _WORDS.findall(between.lower())
+    if not words or len(words) > _LONGEST_RELATION_WORDS:
+        return ""
+    first, last = 0, len(words)
+    while first < last and words[first] in _TRIMMED_WORDS:
+        first += 1
+    while last > first and words[last - 1] in _TRIMMED_WORDS:
+        last -= 1
+    kept = words[first:last]
+    if kept and kept[0] in {"'s", "’s"}:
+        kept = kept[1:] or ["of"]
+    if len(kept) > 1 and kept[0] in {"was", "were", "is", "are"}:
+        kept = [word for word in kept[1:] if word not in {"a", "an", "the"}]
+    return " ".join(kept)
+
+
+def _han_words_between(sentence: HanSentence, start: int, end: int) -> str:
+    """Return the verb, or else the noun, between two names as their relation, or ``""``."""
+    between = [w for w in sentence.words if w.start >= start and w.end <= end]
+    if any(word.text in {"。", "；", "！", "？", ";", "\n"} for word in between):
+        return ""
+    verbs = [word.text for word in between if word.tag in {"v", "vd", "vn", "vi"}]
+    content = [verb for verb in verbs if verb not in {"是", "有", "会", "會", "能", "可", "要"}]
+    if content:
+        return "".join(content[:2])
+    if verbs:
+        return verbs[0]
+    nouns = [word.text for word in between if word.tag in {"n", "j"} and len(word.text) > 1]
+    return nouns[0] if len(nouns) == 1 else ""

@@ -29,8 +29,8 @@ _ALSO = re.compile(
     r"(?:\s+(?:simply|often|also|commonly|professionally))?(?:\s+(?:as|to))?\s*[\"“‘']?(?:the\s+|The\s+)?$"
 )
 _HAN_ALSO = re.compile(
-    r"[\s，,、]*[（(]?\s*(?:以下|下文)?(?:或|又|亦|也|简|簡|统|統|全|别|別|旧|舊|原|俗|合|通|下|后|後)"
-    r"(?:简|簡|称|稱|名|叫)*(?:称|稱|名|叫|作)?(?:为|為|之为)?\s*[：:]?\s*[“「『\"《]?$"
+    r"[\s，,、]*[（(]?\s*(?:以下|下文)?(?:(?:或|又|亦|也|统|統|旧|舊|原|俗|合|通|下|后|後)"
+    r"(?:简|簡|被)?(?:称|稱|名|叫)|(?:简|簡|全|别|別)(?:称|稱|名|写|寫)|缩写|縮寫)(?:作|为|為)*\s*[：:]?\s*[“「『\"《]?$"
 )
 _BRACKET = re.compile(r"\s*[(（]\s*(?:the\s+)?[\"“”「『']?$")
 _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9&.-]{1,9}")
@@ -68,7 +68,7 @@ def is_short_for(short: str, full: str) -> bool:
     if _HAN_NAME.fullmatch(short) and len(short) < len(full):
         characters = iter(full)
         return all(character in characters for character in short)
-    if not _ACRONYM.fullmatch(short) or sum(c.isupper() for c in short) < 2:
+    if not is_acronym(short):
         return False
     letters = [c.lower() for c in short if c.isalnum()]
     words = [w for w in re.split(r"[\s–-]+", full) if w]
@@ -81,6 +81,11 @@ def is_short_for(short: str, full: str) -> bool:
     if letters in (initials, content, content[: len(letters)] if len(letters) > 2 else content):
         return True
     return len(letters) >= 3 and _in_order(letters, initials) and _in_order(content, letters)
+
+
+def is_acronym(name: str) -> bool:
+    """Return whether a name is written as an acronym is: WHO, DNSSEC, G&CU."""
+    return _ACRONYM.fullmatch(name) is not None and sum(c.isupper() for c in name) > 1
 
 
 def _in_order(parts: Iterable[str], whole: Iterable[str]) -> bool:

@@ -20,6 +20,11 @@ from knotwork.transform.rules.chinese_vocabulary import (
 )
 from knotwork.transform.rules.occurrences import Occurrence
 from knotwork.transform.rules.parts import YEAR
+from knotwork.transform.rules.technical import (
+    IDENTIFIER,
+    noun_type,
+    technical_type,
+)
 from knotwork.transform.rules.vocabulary import common_words
 
 _PERSONS = frozenset({"nr", "nrt", "nrfg"})
@@ -35,11 +40,16 @@ _DATES = re.compile(
 )
 _NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?\s*(?:[万亿億萬]+元?|[%％元])|\d{4,}")
 _LATIN = re.compile(
-    r"(?<![<\w])[A-Za-z][\w.+#&/-]*(?:\s[A-Z0-9][\w.+#&/-]*)*|(?<![\w])\d+[A-Z][\w+-]*", re.ASCII
+    r"(?<![\w./~])(?:~/|/(?=[\w.+-]+/|(?:etc|usr|var|tmp|dev|proc|srv|opt|boot)\b))[\w.+@/-]{0,120}\w"
+    r"|(?<![\w-])--[a-z][\w-]{1,60}"
+    r"|https?://[^\s<>\"')\]，。）]+"
+    r"|(?<![<\w])[A-Za-z][\w.+#&/-]*(?:\s[A-Z0-9][\w.+#&/-]*)*|(?<![\w])\d+[A-Z][\w+-]*",
+    re.ASCII,
 )
 _HAN = re.compile(f"[{HAN}]")
 _SUBJECT_END = re.compile(r"[是为為，,（(：:；。、]|(?:一)?[种種]")
 _HAN_SHARE = 0.3
+_LONG_SURNAMES = frozenset({"欧阳", "司马", "诸葛", "上官", "司徒", "夏侯", "皇甫", "东方"})
 _LONGEST_RUN = 10
 """The most words of an organization or a chain of places."""
 
@@ -147,13 +157,14 @@ def _marked(text: str) -> Iterator[Occurrence]:
     for match in _TITLE_MARKS.finditer(text):
         yield Occurrence(*match.span(1), normal_form(match[1]), "WORK")
     for match in _QUOTES.finditer(text):
-        yield Occurrence(*match.span(1), normal_form(match[1]))
+        yield Occurrence(*match.span(1), normal_form(match[1]), doubtful=True)
     dated = -1
     for match in _DATES.finditer(text):
         dated = match.end()
         yield Occurrence(*match.span(), normal_form(match[0]), "DATE")
     for match in _NUMBERS.finditer(text) if dated < 0 else ():
-        kind = "DATE" if YEAR.fullmatch(match[0]) else "NUMBER"
+        alone = not _HAN.match(text, match.end())
+        kind = "DATE" if alone and YEAR.fullmatch(match[0]) else "NUMBER"
         yield Occurrence(*match.span(), normal_form(match[0]), kind)
 
 
@@ -162,7 +173,11 @@ def _latin(text: str) -> Iterator[Occurrence]:
         name = match[0].rstrip(".-/&")
         if len(name) < 2 or (name.islower() and name in common_words()):
             continue
-        yield Occurrence(match.start(), match.start() + len(name), normal_form(name))
+        start, end = match.start(), match.start() + len(name)
+        kind = technical_type(name)
+        if kind == IDENTIFIER and "_" not in name:
+            kind = noun_type(text, start, end) if name.islower() else ""
+        yield Occurrence(start, end, normal_form(name), kind)
 
 
 def _continues(words: Sequence[Word], position: int) -> bool:
@@ -269,11 +284,13 @@ def _single(word: Word, following: Word | None) -> Occurrence | None:
         titled = following is not None and following.simplified in PERSON_TITLES
         likely = text[0] in SURNAMES and len(text) <= 4
         if titled or likely or len(text) >= 3:
-            return _joined([word], "PERSON" if titled or (likely and len(text) > 2) else "")
+            certain = titled or (likely and len(text) == 3) or text[:2] in _LONG_SURNAMES
+            name = _joined([word], "PERSON" if certain else "")
+            return name if certain else name._replace(doubtful=True)
         return None
     if word.tag == "nt":
         return _joined([word], "ORGANIZATION" if text.endswith(ORGANIZATION_ENDS) else "")
-    return _joined([word], "") if word.tag == "nz" else None
+    return _joined([word], "")._replace(doubtful=True) if word.tag == "nz" else None
 
 
 def _terms(run: Sequence[Word]) -> Iterator[Occurrence]:
@@ -295,18 +312,3 @@ def _terms(run: Sequence[Word]) -> Iterator[Occurrence]:
 def _joined(words: Sequence[Word], kind: str, *, part: bool = False) -> Occurrence:
     form = normal_form("".join(word.text for word in words))
     return Occurrence(words[0].start, words[-1].end, form, kind, part)
-
-
-def han_relation(sentence: HanSentence, start: int, end: int) -> str:
-    """Return the verb, or else the noun, between two names as their relation, or ``""``."""
-    between = [w for w in sentence.words if w.start >= start and w.end <= end]
-    if any(word.text in {"。", "；", "！", "？", ";", "\n"} for word in between):
-        return ""
-    verbs = [word.text for word in between if word.tag in {"v", "vd", "vn", "vi"}]
-    content = [verb for verb in verbs if verb not in {"是", "有", "会", "會", "能", "可", "要"}]
-    if content:
-        return "".join(content[:2])
-    if verbs:
-        return verbs[0]
-    nouns = [word.text for word in between if word.tag in {"n", "j"} and len(word.text) > 1]
-    return nouns[0] if len(nouns) == 1 else ""

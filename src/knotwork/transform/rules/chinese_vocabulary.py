@@ -43,7 +43,8 @@ _COMMON_NOUNS = (
     "国家 地区 家族 王子 王朝 安全 确保安全 西汉时 抽奖 长足发展 飞速发展 "
     "智能化 高水平 闻讯 公路 铁路 广场 机场 海岸 半岛 群岛 大陆 中部 东部 "
     "西部 南部 北部 中南部 当地 全国 全球 世界 社会 高速公路 国际 市区 郊区 "
-    "港口 平原 高原 山区"
+    "港口 平原 高原 山区 大城市 新城 公司 有限公司 股份有限公司 分公司 "
+    "上海分公司 江河湖海 庆典 三中 三联 契约"
 )
 COMMON_NOUNS = frozenset(_COMMON_NOUNS.split())
 """Nouns that the segmentation takes for names."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from knotwork.text.names import STOP_NAMES, normal_form
 from knotwork.transform.rules.occurrences import Occurrence
 from knotwork.transform.rules.parts import YEAR, is_generic, number_type, segments
+from knotwork.transform.rules.technical import noun_type, technical_type
 from knotwork.transform.rules.tokens import (
     CAPITAL,
     CODE,
@@ -44,6 +45,10 @@ _QUOTE = re.compile(r"[\"“«‘'`]")
 _CONTRACTION = re.compile(r"(?:n['’]t|['’](?:ve|re|ll|d|m))$")
 _AFTER_NO_TITLE = ORGANIZATION_ENDS | PLACE_ENDS | {"electric", "edward"}
 _COMPANY_TAILS = frozenset({"inc.", "ltd.", "inc", "ltd", "llc", "plc"})
+_CALLED = re.compile(
+    r"\b[Tt]he ([a-z][a-z\d]*(?:[+.-][a-z\d]+)*)"
+    r"(?= (?:package|command|utility|daemon|parameter|directive|option|function|library)\b)"
+)
 _BEFORE_YEAR = frozenset({"in", "since", "by", "from", "until", "after", "before"})
 
 
@@ -69,7 +74,7 @@ def gather_evidence(sentences: Iterable[Sentence]) -> Evidence:
             [
                 tokens[i].lower
                 for i in sentence.marked
-                if tokens[i].kind == CAPITAL and not _opens(tokens, i)
+                if tokens[i].kind == CAPITAL and not opens(tokens, i)
             ]
         )
     return Evidence(frozenset(lower), frozenset(capitalised))
@@ -91,18 +96,19 @@ def find_names(sentence: Sentence, evidence: Evidence) -> list[Occurrence]:
         runs.append((first, last))
         found.extend(_name_and_parts(text, tokens, first, last, inside=inside))
     found.extend(_comma_names(text, tokens, runs))
+    found.extend(_called(text))
     for position in sentence.marked:
         token = tokens[position]
         if token.kind == DATE:
             found.append(Occurrence(token.start, token.end, normal_form(token.text), "DATE"))
         elif token.kind == CODE and any(character.isalnum() for character in token.text):
-            found.append(_code(token))
+            found.extend(_code(token))
         elif token.kind == HAN and 2 <= len(token.text) <= 12:
             found.append(Occurrence(token.start, token.end, normal_form(token.text)))
     return found
 
 
-def _opens(tokens: Sequence[Token], position: int) -> bool:
+def opens(tokens: Sequence[Token], position: int) -> bool:
     """Say whether a capital is expected here, at the start of a sentence or quotation."""
     if position == 0:
         return True
@@ -184,7 +190,7 @@ def _trimmed(
 ) -> tuple[int, int] | None:
     """Drop words that are capitalised only because a sentence begins, and what is no name."""
     while first < last and (
-        (tokens[first].lower in STARTERS and _opens(tokens, first))
+        (tokens[first].lower in STARTERS and opens(tokens, first))
         or tokens[first].lower in {"the", "a", "an"}
         or tokens[first].kind in {WORD, SIGN, POSSESSIVE}
     ):
@@ -199,7 +205,7 @@ def _trimmed(
         return (first, last) if _names_alone(tokens, first, evidence, common=common) else None
     if (
         common
-        and _opens(tokens, first)
+        and opens(tokens, first)
         and (opening.lower in evidence.lower or tokens[first + 1].lower in LOOSE_JOINERS)
     ):
         return _trimmed_of_common_word(tokens, first, last, evidence)
@@ -227,7 +233,7 @@ def _names_alone(
         return False
     if _CONTRACTION.sub("", token.lower) in STARTERS:
         return token.text.isupper() and token.lower in STOP_NAMES and token.lower != "i"
-    if _opens(tokens, position):
+    if opens(tokens, position):
         if (
             token.lower.endswith("ly")
             and tokens[position + 1 : position + 2]
@@ -322,11 +328,25 @@ def _comma_names(
             yield Occurrence(start, tokens[end].end, form, "", part=True)
 
 
-def _code(token: Token) -> Occurrence:
+def _code(token: Token) -> Iterator[Occurrence]:
+    """Yield a name in code style; of a path, also what it leads to."""
     text = token.text
     start, end = token.start, token.end
     if text.startswith("`"):
         start, end, text = start + 1, end - 1, text.strip("`")
     stripped = text.rstrip(".,;:!?")
     end -= len(text) - len(stripped)
-    return Occurrence(start, end, normal_form(stripped), "IDENTIFIER")
+    yield Occurrence(start, end, normal_form(stripped), technical_type(stripped))
+    last = stripped.rpartition("/")[2]
+    if len(last) > 1 and last != stripped and "." in last and "://" not in stripped:
+        yield Occurrence(end - len(last), end, normal_form(last), part=True)
+
+
+def _called(text: str) -> Iterator[Occurrence]:
+    """Yield lower-case names between an article and what they are: "the aide package"."""
+    for match in _CALLED.finditer(text):
+        if match[1] not in common_words():
+            kind = noun_type(text, *match.span(1))
+            plain = match[1].isalpha() and kind not in {"COMMAND", "PACKAGE", "SERVICE"}
+            vague = plain or match[1].endswith(("ed", "ing"))
+            yield Occurrence(*match.span(1), normal_form(match[1]), kind, doubtful=vague)

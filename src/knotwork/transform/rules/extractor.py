@@ -7,7 +7,11 @@ from collections.abc import Sequence
 
 from knotwork.records import (
     ALIAS_RELATION,
+    CO_OCCURRENCE_RELATION,
+    KEYWORD,
+    KEYWORD_TYPES,
     Chunk,
+    Description,
     Document,
     Extraction,
     Mention,
@@ -15,6 +19,7 @@ from knotwork.records import (
     Span,
     content_id,
 )
+from knotwork.text.names import normal_form
 from knotwork.transform.rules.aboutness import (
     Topic,
     heading_weights,
@@ -29,10 +34,16 @@ from knotwork.transform.rules.chinese import HanSentence
 from knotwork.transform.rules.dictionary import Dictionary
 from knotwork.transform.rules.occurrences import Occurrence
 from knotwork.transform.rules.reading import AnySentence, Reading, subject_term
-from knotwork.transform.rules.relations import Link, entity_id, han_links, sentence_links
+from knotwork.transform.rules.relations import (
+    Link,
+    co_occurrence,
+    entity_id,
+    han_links,
+    sentence_links,
+)
 from knotwork.transform.rules.settings import RuleSettings
 
-VERSION = 2
+VERSION = 3
 """Raised with every change of what the rules extract."""
 
 
@@ -72,8 +83,10 @@ class _ChunkReading:
         self.settings = reading.settings
         self.spans: dict[str, dict[Span, None]] = {}
         self.surfaces: dict[str, Counter[str]] = {}
+        self.defined: dict[str, str] = {}
         self.sentences: list[tuple[AnySentence, list[Occurrence]]] = []
         self._gather()
+        self._gather_definitions()
         self._resolve_surnames()
 
     def extraction(self) -> Extraction:
@@ -85,7 +98,13 @@ class _ChunkReading:
         kept = self._kept(about, counts)
         mentions = tuple(self._mention(form, topics.get(form), about[form]) for form in kept)
         subject = max(topics.values(), key=lambda t: t.about).form if topics else ""
-        return Extraction(self.chunk.id, mentions, tuple(self._relations(set(kept), subject)))
+        relations = tuple(self._relations(set(kept), subject))
+        descriptions = tuple(
+            Description(self.chunk.id, form, text)
+            for form, text in self.defined.items()
+            if form in about
+        )
+        return Extraction(self.chunk.id, mentions, relations, descriptions)
 
     def _gather(self) -> None:
         phrases: set[str] = set()
@@ -103,12 +122,21 @@ class _ChunkReading:
                 self._add(name.form, sentence, name)
             self.sentences.append((sentence, kept))
 
+    def _gather_definitions(self) -> None:
+        """Mention the terms that are defined here where they stand, as they are written there."""
+        for definition in self.reading.definitions:
+            if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
+                self._add_at(definition.form, definition.term, definition.name)
+                self.defined[definition.form] = definition.text
+
     def _add(self, form: str, sentence: AnySentence, name: Occurrence) -> None:
         span = Span(sentence.start + name.start, sentence.start + name.end)
+        self._add_at(form, span, sentence.text[name.start : name.end])
+
+    def _add_at(self, form: str, span: Span, surface: str) -> None:
         spans = self.spans.setdefault(form, {})
         if span not in spans:
             spans[span] = None
-            surface = sentence.text[name.start : name.end]
             self.surfaces.setdefault(form, Counter())[surface] += 1
 
     def _resolve_surnames(self) -> None:
@@ -185,23 +213,39 @@ class _ChunkReading:
         name = self._surface(form, topic.name if topic else self.reading.surface(form))
         spans = tuple(sorted(self.spans.get(form, ())))
         kind = self.reading.types.get(form, "")
+        if form not in self.reading.entities and kind not in KEYWORD_TYPES:
+            kind = KEYWORD
         return Mention(self.chunk.id, form, " ".join(name.split()), kind, spans, round(about, 4))
 
     def _relations(self, kept: set[str], subject: str) -> list[Relation]:
         weights: Counter[Link] = Counter()
         spans: dict[Link, Span] = {}
+        shown = kept & self.reading.entities
+        subject = subject if subject in shown else ""
         for sentence, names in self.sentences:
-            mains = [n for n in names if not n.part and n.form in kept]
+            mains = [self._typed(n) for n in names if not n.part and n.form in shown]
             if isinstance(sentence, HanSentence):
                 links = han_links(sentence, mains, settings=self.settings)
             else:
-                links = sentence_links(
-                    sentence.text, mains, subject=subject, settings=self.settings
-                )
+                links = sentence_links(sentence, mains, subject=subject, settings=self.settings)
             for item in links:
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
-        strongest_links = sorted(weights, key=lambda item: -weights[item])
+        for definition in self.reading.definitions:
+            whole = normal_form(definition.whole)
+            if definition.form in self.defined and definition.form in shown and whole in shown:
+                relation = "option of" if definition.type == "OPTION" else "parameter of"
+                item = Link(definition.form, relation, whole)
+                weights[item], spans[item] = 1, definition.term
+        named = {
+            co_occurrence(short, full)
+            for short, full in self._aliases().items()
+            if self._is_sure(short, full)
+        }
+        strongest_links = sorted(
+            (item for item in weights if item not in named),
+            key=lambda item: (item.relation == CO_OCCURRENCE_RELATION, -weights[item]),
+        )
         relations = [
             self._relation(item, weights[item], spans[item])
             for item in strongest_links[: self.settings.relations_per_chunk]
@@ -209,9 +253,17 @@ class _ChunkReading:
         relations += [
             self._relation(Link(short, ALIAS_RELATION, full), len(self.spans[short]), None)
             for short, full in self._aliases().items()
-            if short in kept and full in kept and short != full
+            if short in shown and full in shown and short != full and self._is_sure(short, full)
         ]
         return relations
+
+    def _is_sure(self, short: str, full: str) -> bool:
+        """Return whether an alias is stated, or a surname: other short names only find chunks."""
+        stated = self.reading.aliases.get(short) == full
+        return stated or self.reading.types.get(full) == "PERSON"
+
+    def _typed(self, name: Occurrence) -> Occurrence:
+        return name._replace(type=self.reading.types.get(name.form, name.type))
 
     def _relation(self, item: Link, weight: int, span: Span | None) -> Relation:
         source, target = entity_id(item.source), entity_id(item.target)

@@ -9,15 +9,22 @@ from collections.abc import Iterable, Sequence
 from knotwork.records import Chunk, Document, Span
 from knotwork.text.names import normal_form, without_suffix
 from knotwork.text.sentences import split_sentences
-from knotwork.transform.rules.aliases import find_aliases, surname_aliases
+from knotwork.transform.rules.aliases import find_aliases, is_acronym, surname_aliases
 from knotwork.transform.rules.chinese import HanSentence, count_nouns, find_han_names, is_chinese
 from knotwork.transform.rules.dictionary import Dictionary
 from knotwork.transform.rules.english import Evidence, find_names, gather_evidence
 from knotwork.transform.rules.matching import Term, TermMatcher
+from knotwork.transform.rules.naming import Place, Places, english_entities, han_entities
 from knotwork.transform.rules.occurrences import Occurrence
 from knotwork.transform.rules.phrases import repeated_phrases
 from knotwork.transform.rules.settings import RuleSettings
 from knotwork.transform.rules.subjects import defines_subject, find_subject
+from knotwork.transform.rules.technical import (
+    IDENTIFIER,
+    is_command,
+    noun_type,
+    read_definitions,
+)
 from knotwork.transform.rules.titles import Title, read_title
 from knotwork.transform.rules.tokens import Sentence
 from knotwork.transform.rules.types import context_type, name_type, title_type
@@ -57,8 +64,14 @@ class Reading:
         self.phrases = repeated_phrases(english, repeats=settings.phrase_repeats)
         self._terms = TermMatcher(self._known_terms(document))
         self._phrase_terms = TermMatcher(Term(phrase) for phrase in self.phrases)
+        self.definitions = read_definitions(document)
+        places = Places(document, chunks)
+        self._places = {span: places.of(s.text, span) for span, s in self.sentences.items()}
+        self.entities = {normal_form(entry.term) for entry in dictionary.entries}
+        """Normal forms of the names that are entities; the others are keywords."""
         self.names = self._find_names()
         self.types = self._find_types(document)
+        self._name_defined()
         self.aliases, self.surnames = self._find_aliases()
 
     def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
@@ -115,10 +128,13 @@ class Reading:
         names: dict[Span, list[Occurrence]] = {}
         nouns: dict[Span, list[Occurrence]] = {}
         for span, sentence in self.sentences.items():
+            place = self._places[span]
             if isinstance(sentence, HanSentence):
                 names[span], nouns[span] = find_han_names(sentence)
+                self.entities.update(han_entities(names[span], sentence.text, place))
             else:
-                names[span] = find_names(sentence, self.evidence)
+                names[span] = found = find_names(sentence, self.evidence)
+                self.entities.update(english_entities(sentence, found, place, self.evidence))
         counts = count_nouns(nouns.values())
         for span, found in nouns.items():
             names[span] = _merged(names[span], (n for n in found if self._repeated(n, counts)))
@@ -147,16 +163,50 @@ class Reading:
                     known = types[name.form] = name.type or name_type(surface, name.form)
                 elif not known and name.type:
                     known = types[name.form] = name.type
-                if not known and not name.part:
-                    kind = context_type(text, name.start, name.end)
+                if known in {"", IDENTIFIER} and not name.part:
+                    kind = self._type_here(text, name, known)
                     votes.setdefault(name.form, Counter())[kind] += 1
         for form, counter in votes.items():
             del counter[""]
-            if counter and not types[form]:
+            if counter and types[form] in {"", IDENTIFIER}:
                 types[form] = min(counter, key=lambda kind: (-counter[kind], kind))
         if self.title is not None and title_type(document.title):
             types[self.title.form] = title_type(document.title)
         return types
+
+    def _type_here(self, text: str, name: Occurrence, known: str) -> str:
+        """Return the type that the surroundings of a name show, or ``""``."""
+        surface = text[name.start : name.end]
+        if known == IDENTIFIER:
+            return noun_type(text, name.start, name.end)
+        return "COMMAND" if is_command(surface) else context_type(text, name.start, name.end)
+
+    def _name_defined(self) -> None:
+        """Take what definitions say of their terms, and the title where it names something."""
+        for definition in self.definitions:
+            if self.types.get(definition.form, "") in {"", IDENTIFIER, "TERM"}:
+                self.types[definition.form] = definition.type
+            self.entities.add(definition.form)
+        title = self.title
+        if title is not None and title.form and not title.is_phrase:
+            kind = self.types.setdefault(title.form, name_type(title.text, title.form))
+            if kind or self._is_named_in_prose(title):
+                self.entities.add(title.form)
+
+    def _is_named_in_prose(self, title: Title) -> bool:
+        """Return whether a sentence names the title: with a capital that prose would not have,
+        or in Chinese.
+        """
+        return any(
+            name.form == title.form
+            and any(
+                is_chinese(word) or (word[0].isupper() and word.lower() not in common_words())
+                for word in self.sentences[span].text[name.start : name.end].split()
+            )
+            for span, names in self.names.items()
+            if self._places[span] is Place.PROSE
+            for name in names
+        )
 
     def _find_aliases(self) -> tuple[dict[str, str], dict[str, str]]:
         stated: dict[str, str] = {}
@@ -164,6 +214,8 @@ class Reading:
             for alias in find_aliases(self.sentences[span].text, names):
                 if alias.full not in stated and stated.get(alias.full) != alias.short:
                     stated.setdefault(*alias)
+                    if is_acronym(self.surface(alias.short)):
+                        self.entities.update(alias)
         stated |= _dictionary_aliases(self.dictionary, stated)
         forms = [n.form for names in self.names.values() for n in names]
         alone = {n.form for names in self.names.values() for n in names if not n.part}

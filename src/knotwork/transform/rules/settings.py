@@ -59,7 +59,3 @@ class RuleSettings:
     """The most relations of one sentence."""
     relations_per_chunk: int = 24
     """The most different relations of one chunk, strongest first; aliases do not count."""
-    relation_words: int = 6
-    """The most words between two entities that can be their relation."""
-    relation_han: int = 12
-    """The same in Chinese characters."""

@@ -41,6 +41,8 @@ _TOKEN = re.compile(
     rf"|(?P<capital>(?!Jan|Feb|Ma[ry]|Apr|Ju[nl]|Aug|Sep|Oct|Nov|Dec)[A-Z][a-z]{{3,}}{_PLAIN_END}(?!\.))"
     rf"|(?P<code>https?://[^\s<>\"')\]]+|www\.[^\s<>\"')\]]+|[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+"
     rf"|(?<!`)`(?!`)[^`\n]{{1,80}}`(?!`)"
+    rf"|(?<![\w/.~])(?:~/|/(?=[\w.+-]+/|(?:etc|usr|var|tmp|dev|proc|srv|opt|boot)\b))[\w.+@/-]{{0,120}}\w"
+    rf"|(?<![\w-])--[a-z][\w-]{{1,60}}"
     rf"|[\w-]{{1,80}}\.(?:{_SUFFIXES})\b|\w{{1,80}}\(\)"
     rf"|[a-z]\w*(?:\.[A-Za-z_]\w+){{0,9}}\.[a-z]\w+(?:\(\))?(?<=\w\w)(?!\.\w)"
     rf"|{_LETTER}\w*_\w+)"

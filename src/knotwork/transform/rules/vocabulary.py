@@ -8,11 +8,12 @@ from importlib.resources import files
 from knotwork.text.names import STOP_NAMES, normal_form
 
 
-def _words(listed: str) -> frozenset[str]:
+def word_set(listed: str) -> frozenset[str]:
+    """Return the words of a list that is written as a text."""
     return frozenset(listed.split())
 
 
-STARTERS = STOP_NAMES | _words(
+STARTERS = STOP_NAMES | word_set(
     """above according accordingly across actually additionally afterwards ahead along alongside
     alternatively amid among another anyway apart approximately around aside basically behind below
     beneath beside besides beyond briefly certainly clearly consequently conversely currently
@@ -32,25 +33,25 @@ STARTERS = STOP_NAMES | _words(
 )
 """Words that open a sentence without being part of the name behind them."""
 
-PARTICLES = _words(
+PARTICLES = word_set(
     "de von van der den du di da del della dos das bin ibn al el la le les y zu ten ter"
 )
 """Small words inside a name, at which it is never cut."""
 
-JOINERS = _words("of for and & the in on at to with from") | PARTICLES
+JOINERS = word_set("of for and & the in on at to with from") | PARTICLES
 """Small words that may join two capitalised words."""
 
-LOOSE_JOINERS = _words("in on at to with from")
+LOOSE_JOINERS = word_set("in on at to with from")
 """Joiners that more often stand between two names than inside one."""
 
-CALENDAR = _words(
+CALENDAR = word_set(
     """january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sep sept
     oct nov dec mon tue wed thu fri sat sun am pm bc ad bce ce"""
 )
 """Capitalised words that name nothing alone."""
 
-GENERIC_HEADS = _words(
+GENERIC_HEADS = word_set(
     """king queen prince princess duke duchess earl count countess baron baroness bishop archbishop
     pope emperor empress president minister secretary governor mayor senator general admiral captain
     colonel chairman director professor doctor sir lord lady saint st dr mr mrs ms house board bank
@@ -66,13 +67,13 @@ GENERIC_HEADS = _words(
 )
 """Words that name nothing when cut off from a longer name."""
 
-NOBLE_TITLES = _words(
+NOBLE_TITLES = word_set(
     """duke duchess earl count countess baron baroness margrave prince princess king queen bishop
     landgrave elector marquess marquis viscount lord"""
 )
 """Titles that follow a name and a comma."""
 
-HONORIFICS = _words(
+HONORIFICS = word_set(
     """mr mr. mrs mrs. ms ms. dr dr. prof prof. professor president king queen prince princess sir
     lord lady pope emperor empress saint senator sen. governor gov. judge justice captain capt.
     capt general gen. gen colonel col. col lieutenant lt. lt major sergeant admiral rev. reverend
@@ -81,7 +82,7 @@ HONORIFICS = _words(
 )
 """Titles in front of a person's name."""
 
-PERSON_NOUNS = _words(
+PERSON_NOUNS = word_set(
     """actor actress architect artist astronaut athlete author boxer businessman businesswoman
     character chairman chef chemist comedian composer conductor cricketer designer director
     drummer economist editor emperor engineer entrepreneur filmmaker footballer founder general
@@ -93,7 +94,7 @@ PERSON_NOUNS = _words(
 )
 """Nouns that stand right before a person's name."""
 
-ORGANIZATION_ENDS = _words(
+ORGANIZATION_ENDS = word_set(
     """inc inc. ltd ltd. llc plc corp corp. corporation co. company gmbh ag s.a. university college
     institute academy school association society foundation federation committee commission council
     agency ministry department bureau party club league union bank group records studios pictures
@@ -101,41 +102,33 @@ ORGANIZATION_ENDS = _words(
     orchestra philharmonic symphony museum library hospital church army navy band choir team
     parliament congress senate brothers bros bros."""
 )
-ORGANIZATION_HEADS = _words(
+ORGANIZATION_HEADS = word_set(
     """university institute academy ministry department bank board bureau church college committee
     association society council federation office school museum confederation faculty"""
 )
-PLACE_ENDS = _words(
+PLACE_ENDS = word_set(
     """river lake mountain mountains street avenue road county island islands city bay sea ocean
     province district valley park peninsula desert forest beach harbour harbor airport station
     castle palace cathedral abbey bridge square stadium township village municipality oblast
     prefecture region hills coast glacier canyon falls"""
 )
-PLACE_HEADS = _words(
+PLACE_HEADS = word_set(
     "lake mount mt. cape fort gulf isle bay strait republic kingdom province county"
 )
-WORK_NOUNS = _words(
+WORK_NOUNS = word_set(
     """film movie novel book album song single play opera poem painting series sitcom musical
     magazine newspaper documentary ballet symphony ep comic manga anime video game"""
 )
 """Nouns that stand right before or behind the name of a work."""
 
-PRONOUNS = _words("he she it they his her its their this these")
+PRONOUNS = word_set("he she it they his her its their this these")
 """Words that open a sentence about what the text is about."""
 
-VERBS_OF_BEING = _words(
+VERBS_OF_BEING = word_set(
     """is are was were has have had 's became becomes remains refers means may can will would
     should must does did served played born died founded established located known"""
 )
 """Verbs that follow the subject of a definition."""
-
-TRIMMED_WORDS = _words(
-    """a an the this that these those his her its their our my your some any each every both all
-    and or but while as also then thus so yet who which whom whose when where there not only just
-    very more most still later now however been being be i he she it they we you himself herself
-    itself themselves"""
-)
-"""Words cut off at both ends of a relation."""
 
 
 def _lines(name: str) -> list[str]:
@@ -146,13 +139,13 @@ def _lines(name: str) -> list[str]:
 @cache
 def common_words() -> frozenset[str]:
     """Return the words that English hardly ever writes with a capital inside a sentence."""
-    return _words(" ".join(_lines("common_english.txt")))
+    return word_set(" ".join(_lines("common_english.txt")))
 
 
 @cache
 def given_names() -> frozenset[str]:
     """Return given names in lower case."""
-    return _words(" ".join(_lines("given_names.txt")).lower())
+    return word_set(" ".join(_lines("given_names.txt")).lower())
 
 
 @cache

@@ -1,0 +1,312 @@
+"""The patterns by which an English sentence states a relation between two of its names.
+
+A pattern reads every word between the names, looks at what stands before the first (it must be a
+subject) and behind the second (it must not be part of a longer phrase), and reads nothing where one
+word does not fit. Few relations are found, and few of them are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from knotwork.transform.rules.tokens import (
+    CODE,
+    DATE,
+    NUMBER,
+    POSSESSIVE,
+    SIGN,
+    WORD,
+    Token,
+)
+from knotwork.transform.rules.vocabulary import VERBS_OF_BEING, word_set
+
+_BEING = frozenset({"is", "are", "was", "were"})
+_HAVING = frozenset({"has", "have", "had"})
+_MODALS = frozenset({"can", "may", "must"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_DETERMINERS = _ARTICLES | {"its", "his", "her", "their"}
+_PREPOSITIONS = word_set(
+    """of in on at to from by with for as into through under over near after before about
+    against between during within without via per than like since until upon among across
+    along around behind above below inside outside onto toward towards despite except
+    including"""
+)
+_DATED = frozenset({"in", "on", "since", "from", "until"})
+_CONJUNCTIONS = word_set(
+    """and or but while when where whereas because although though if so then that which who
+    whose whom as nor both either also however"""
+)
+_ADVERBS = word_set("""also first later then now still already once originally often""")
+_NOT_ADVERBS = word_set("""family only early daily supply apply reply july italy assembly""")
+_ENDS_PHRASE = _PREPOSITIONS | _CONJUNCTIONS | _BEING | _HAVING | _ADVERBS
+_BARE_NOUNS = word_set(
+    """part capital member home chairman chairwoman president head ceo founder co-founder son
+    daughter wife husband widow widower brother sister father mother uncle aunt cousin
+    nephew niece grandson granddaughter grandfather grandmother king queen emperor prime
+    minister successor predecessor author director editor heir leader owner mayor governor
+    short seat"""
+)
+"""Nouns that name a relation without an article: "son of", "part of"."""
+_ADJECTIVES = word_set(
+    """similar equal equivalent compatible identical analogous related adjacent native parallel
+    subject dedicated"""
+)
+_SORTS = word_set(
+    """command utility program tool package library module extension parameter setting variable
+    option flag function method file directory table view catalog column field server daemon
+    service process protocol database system language format format system statement clause
+    type driver interface distribution desktop project kernel software application suite
+    framework"""
+)
+"""Nouns that say what a name beside them is, as "the aide package" does."""
+_NOUN_PREPOSITIONS = frozenset({"of", "in", "from", "at", "to", "for", "on"})
+_LONGEST_NOUN_PHRASE = 4
+_BARE_WORDS = 2
+_LONGEST_PREMODIFIERS = 5
+
+
+class _Verbs(NamedTuple):
+    active: frozenset[str]
+    participles: frozenset[str]
+
+
+class Side(NamedTuple):
+    """A name as the tokens it spans, from ``first`` up to but without ``end``."""
+
+    first: int
+    end: int
+    is_date: bool = False
+
+
+def read_relation(tokens: Sequence[Token], source: Side, target: Side) -> str:
+    """Return the relation that the words between two names state, or ``""``."""
+    if source.is_date or not is_subject(tokens, source.first) or not _is_whole(tokens, target):
+        return ""
+    between = tokens[source.end : target.first]
+    listed = source.first > 0 and tokens[source.first - 1].text == ","
+    if listed and between and between[0].text in {",", "("}:
+        return ""  # Albuquerque, New Mexico, the daughter of
+    return relation_between(tokens[source.end : target.first], to_date=target.is_date)
+
+
+def relation_between(between: Sequence[Token], *, to_date: bool = False) -> str:
+    """Return the relation that these words state of a subject before them, or ``""``."""
+    if between and between[0].kind == WORD and between[0].lower in _SORTS:
+        between = between[1:]
+    words = [token.lower for token in between]
+    if len(words) > 12 or not words:
+        return ""
+    if between[0].kind == POSSESSIVE:
+        return _owned(between)
+    apart = words[0] if words[0] in {",", "("} else ""
+    rest = list(between[1:] if apart else between)
+    relative = bool(apart == "," and rest and rest[0].lower in {"who", "which"})
+    rest = _without_adverbs(rest[1:] if relative else rest)
+    being = bool(rest) and rest[0].lower in _BEING
+    having = bool(rest) and rest[0].lower in _HAVING
+    modal = bool(rest) and rest[0].lower in _MODALS
+    if modal and len(rest) > 1 and rest[1].lower == "be":
+        rest, being = rest[2:], True
+        said = _passive(_without_adverbs(rest), to_date=to_date) if rest else ""
+        return f"{words[_first_of(words, _MODALS)]} be {said}" if said else ""
+    if being or having:
+        rest = rest[1:]
+    if having and rest and rest[0].lower == "been":
+        being, rest = True, rest[1:]
+    rest = _without_adverbs(rest)
+    if not rest or (apart and not relative and (being or having)):
+        return ""
+    said = _passive(rest, to_date=to_date) if being or not having else ""
+    if not said and not being and (not apart or relative):
+        said = _active(rest, to_date=to_date, perfect=having)
+    if not said and not having and (being or apart == ",") and not to_date:
+        said = _nominal(rest, bare=True)
+    return said
+
+
+def is_predicate(word: str) -> bool:
+    """Return whether a word may follow the subject of a sentence: a verb, or an adverb of it."""
+    being = word in _BEING or word in _HAVING or word in _MODALS or word in VERBS_OF_BEING
+    return being or word in _verbs().active or word in _ADVERBS
+
+
+def is_subject(tokens: Sequence[Token], first: int) -> bool:
+    """Return whether the name that starts here can be a subject: no preposition or verb before."""
+    for back, position in enumerate(range(first - 1, -1, -1)):
+        token = tokens[position]
+        if token.kind in {SIGN, POSSESSIVE}:
+            return token.text not in {"/", "-", "–", "=", "|", "<", ">", "$", "+", "%", "@", "…"}
+        if token.lower in _CONJUNCTIONS:
+            return True
+        if token.kind in {CODE, DATE, NUMBER} or token.lower in _PREPOSITIONS:
+            return False
+        if token.lower in _DETERMINERS:
+            continue
+        if token.kind == WORD and (_is_verb(token.lower) or token.lower in _BEING | _HAVING):
+            return False
+        if back >= _LONGEST_PREMODIFIERS:
+            return False
+    return True
+
+
+def _is_whole(tokens: Sequence[Token], name: Side) -> bool:
+    """Return whether a name ends its phrase: "the Linux kernel" is not about Linux."""
+    if name.end >= len(tokens):
+        return True
+    following = tokens[name.end]
+    if following.kind == SIGN:
+        gap = following.start - tokens[name.end - 1].end
+        return following.text in ".,;:)!?\"”’'»[(—" or gap > 0
+    if name.is_date:
+        return following.kind != NUMBER
+    if following.kind == WORD and following.lower in _SORTS:
+        return _is_whole(tokens, Side(name.first, name.end + 1))
+    if following.kind == WORD:
+        return following.lower in _ENDS_PHRASE or following.lower.endswith("ly")
+    return False
+
+
+def _first_of(words: Sequence[str], wanted: frozenset[str]) -> int:
+    return next(position for position, word in enumerate(words) if word in wanted)
+
+
+def _without_adverbs(tokens: list[Token]) -> list[Token]:
+    while tokens and (
+        tokens[0].lower in _ADVERBS
+        or (tokens[0].lower.endswith("ly") and tokens[0].lower not in _NOT_ADVERBS)
+    ):
+        tokens = tokens[1:]
+    return tokens
+
+
+def _owned(between: Sequence[Token]) -> str:
+    """Return the noun of "Norway's capital" before a name."""
+    nouns = [token.lower for token in between[1:]]
+    plain = all(token.kind == WORD for token in between[1:])
+    return nouns[-1] if plain and 1 <= len(nouns) <= 2 and nouns[-1] in _BARE_NOUNS else ""
+
+
+def _passive(tokens: Sequence[Token], *, to_date: bool) -> str:
+    """Read "directed by", "born on 3 May 1990 in": a participle and a preposition."""
+    participle = tokens[0].lower
+    if tokens[0].kind != WORD:
+        return ""
+    rest = _without_date(tokens[1:])
+    if not rest:
+        return "born" if to_date and participle == "born" else ""
+    preposition = rest[0].lower
+    if preposition not in _PREPOSITIONS or not _only_determiners(rest[1:]):
+        return ""
+    if to_date and preposition not in _DATED:
+        return ""
+    known = participle in _verbs().participles
+    open_class = preposition == "by" and participle.endswith("ed") and len(participle) > 4
+    return f"{participle} {preposition}" if known or open_class else ""
+
+
+def _without_date(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Leave out "on 3 May 1990" before another preposition."""
+    if (
+        len(tokens) > 2
+        and tokens[0].lower in {"in", "on", "c."}
+        and tokens[1].kind in {DATE, NUMBER}
+    ):
+        rest = tokens[2:]
+        return rest[1:] if rest[0].text == "," else rest
+    dated = len(tokens) > 1 and tokens[0].kind in {DATE, NUMBER}
+    return tokens[1:] if dated else tokens
+
+
+def _active(tokens: Sequence[Token], *, to_date: bool, perfect: bool) -> str:
+    """Read "founded", "depends on the": a verb, and perhaps a preposition."""
+    verb = tokens[0].lower
+    known = _verbs().participles if perfect else _verbs().active
+    if tokens[0].kind != WORD or verb not in known:
+        return ""
+    rest = tokens[1:]
+    preposition = ""
+    if rest and rest[0].lower in _PREPOSITIONS:
+        preposition, rest = rest[0].lower, rest[1:]
+    if not _only_determiners(rest) or (to_date and preposition not in _DATED):
+        return ""
+    return f"{verb} {preposition}".strip()
+
+
+def _nominal(tokens: Sequence[Token], *, bare: bool) -> str:
+    """Read "a former member of the", ", the capital of", "son of", "a film directed by"."""
+    rest = list(tokens)
+    article = rest[0].lower in _ARTICLES
+    if article:
+        rest = rest[1:]
+    prefix = ""
+    if [t.lower for t in rest[:3]] == ["one", "of", "the"]:
+        prefix, rest, article = "one of the ", rest[3:], True
+    end = next((i for i, t in enumerate(rest) if t.lower in _PREPOSITIONS), len(rest))
+    phrase, after = rest[:end], rest[end:]
+    if not phrase or not after or not _only_determiners(after[1:]):
+        return ""
+    nouns = [t.lower for t in phrase if t.kind == WORD]
+    if not _is_noun_phrase(phrase, nouns):
+        return ""
+    words = f"{prefix}{' '.join(nouns)} {after[0].lower}"
+    last = nouns[-1]
+    if len(phrase) > 1 and article and (last in _verbs().participles or after[0].lower == "by"):
+        known = last in _verbs().participles or last.endswith("ed")
+        return f"{last} {after[0].lower}" if known else ""
+    if article:
+        stated = after[0].lower in _NOUN_PREPOSITIONS and not last.endswith("ing")
+    else:
+        stated = bare and len(nouns) <= _BARE_WORDS and last in _BARE_NOUNS | _ADJECTIVES
+    return words if stated else ""
+
+
+def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
+    """Return whether words are a short noun phrase that ends with its noun."""
+    odd = any(t.kind in {SIGN, POSSESSIVE, CODE} or t.lower in _CONJUNCTIONS for t in phrase)
+    bounded = 0 < len(nouns) <= _LONGEST_NOUN_PHRASE and phrase[-1].kind == WORD
+    opening = list(phrase) == _without_adverbs(list(phrase))
+    return not odd and bounded and opening and nouns[0] not in {"not", "no"}
+
+
+def _only_determiners(tokens: Sequence[Token]) -> bool:
+    """Return whether nothing but determiners and opening quotation marks is left."""
+    return all(token.lower in _DETERMINERS or token.text in set('"“«‘`') for token in tokens)
+
+
+def _is_verb(word: str) -> bool:
+    return word in _verbs().active or word in _verbs().participles
+
+
+@cache
+def _verbs() -> _Verbs:
+    data = files("knotwork.transform.rules").joinpath("data/relation_verbs.txt").read_text("utf-8")
+    active: set[str] = set()
+    participles: set[str] = set()
+    for line in data.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        base, *irregular = line.split()
+        past, participle = irregular or (_past(base), _past(base))
+        active |= {past, _third_person(base)}
+        participles.add(participle)
+    return _Verbs(frozenset(active), frozenset(participles))
+
+
+def _third_person(base: str) -> str:
+    if base.endswith(("s", "sh", "ch", "x", "z")):
+        return f"{base}es"
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return f"{base[:-1]}ies"
+    return f"{base}s"
+
+
+def _past(base: str) -> str:
+    if base.endswith("e"):
+        return f"{base}d"
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return f"{base[:-1]}ied"
+    doubled = base in {"star", "transfer", "refer", "program", "transmit"}
+    return f"{base}{base[-1] if doubled else ''}ed"
