@@ -27,7 +27,7 @@ def sample_path(tmp_path_factory):
 def large_path(tmp_path_factory):
     """An index of valleys of which much is said, so that a model's reports are worth it."""
     path = tmp_path_factory.mktemp("large") / "large.knot"
-    with knotwork.open(path, embedding_model="none", index_chunk_tokens=120) as opened:
+    with knotwork.open(path, embedding_model="none", index_chunk_tokens=240) as opened:
         opened.index_documents(make_valleys())
         opened.communities()
     return path
