@@ -117,5 +117,5 @@ def print_demo(
     terminal.say("\nNext", style="bold")
     again = "In which year was the lighthouse of Skarrow built?"
     terminal.say(f'knotwork ask "{again}" --store {path}', indent=2)
-    terminal.say(f'knotwork explore "Heron buoy" --store {path}', indent=2)
+    terminal.say(f'knotwork explore "Oriane Keld" --store {path}', indent=2)
     terminal.say("knotwork index YOUR-FOLDER && knotwork ask YOUR-QUESTION", indent=2)

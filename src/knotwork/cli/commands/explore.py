@@ -17,7 +17,7 @@ _COUNT = click.IntRange(min=1)
 
 @click.command(
     epilog=show_examples(
-        'knotwork explore "Heron buoy"',
+        'knotwork explore "Oriane Keld"',
         "knotwork explore 温青岚 --direction out --json",
         'knotwork explore "Oriane Keld" --to "Skarrow Station"',
     )
