@@ -38,8 +38,8 @@ def test_a_thing_is_found_with_its_sources_marked_and_stands_in_the_address(visi
     visit.check_access()
     page.reload()
     page.locator(".source mark", has_text="Keld").first.wait_for()
-    page.get_by_role("link", name="Ilse Tarrant").or_(
-        page.get_by_role("button", name="Ilse Tarrant")
+    page.get_by_role("link", name="Ilse Tarrant", exact=True).or_(
+        page.get_by_role("button", name="Ilse Tarrant", exact=True)
     ).first.click()
     page.locator(".source mark", has_text="Tarrant").first.wait_for()
     page.go_back()
