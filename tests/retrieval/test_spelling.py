@@ -9,6 +9,7 @@ from knotwork.records import Document, Query
 from knotwork.retrieval.registry import build_retriever, retriever_names
 from knotwork.retrieval.spelling import correct_spelling
 from knotwork.stores.registry import open_store
+from knotwork.testing.embedders import HashingEmbedder
 
 MANUAL = {
     "Locks": "A restartpoint waits for no lock. The collector checks for deadlocks every second.",
@@ -85,6 +86,18 @@ def test_every_retriever_reads_what_is_meant(manual, name):
     assert [hit.chunk.id for hit in slipped.hits] == [hit.chunk.id for hit in right.hits]
     if slipped.hits:
         assert "“collecotr”: searched for “collector”" in "".join(slipped.notes)
+
+
+def test_the_vector_is_that_of_the_question_that_is_meant():
+    embedder = HashingEmbedder(64)
+    store = build_index(open_store("memory:", create=True), embedder, MANUAL)
+    dense = build_retriever("dense", store=store, embedder=embedder)
+    right, slipped = (
+        dense.retrieve(Query(f"what does the {word} write?")) for word in ("collector", "collecotr")
+    )
+    assert [(h.chunk.id, h.score) for h in slipped.hits] == [
+        (h.chunk.id, h.score) for h in right.hits
+    ]
 
 
 def test_an_empty_index_corrects_nothing():

@@ -59,11 +59,11 @@ class DenseRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks nearest to the question."""
-        vector = self._embedder.embed([query.text])[0]
-        ranked = self._store.vectors("chunk").search(vector, k=query.k)
         question = read_question(
             query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
         )
+        vector = self._embedder.embed([question.text])[0]
+        ranked = self._store.vectors("chunk").search(vector, k=query.k)
         features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ())
         parts = {item.id: {"cosine": item.score} for item in ranked}
         evidence = make_evidence(query, self.name, ranked, parts, features, self._store)

@@ -201,9 +201,7 @@ class Asker:
             return None
         from knotwork.synthesis.overviews.composing import plan_overview
 
-        overview = plan_overview(
-            question, evidence, store=sources.store, sources=sources, is_general=is_general
-        )
+        overview = plan_overview(question, evidence, sources=sources, is_general=is_general)
         return self._yield_overview(overview, sources, notes) if overview else None
 
     def _yield_overview(

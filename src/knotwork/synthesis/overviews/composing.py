@@ -56,7 +56,7 @@ class Overview:
 
 
 def plan_overview(
-    question: str, found: Evidence, *, store: Store, sources: Sources, is_general: bool = False
+    question: str, found: Evidence, *, sources: Sources, is_general: bool = False
 ) -> Overview | None:
     """Return how to answer a question about the whole; None for any other question.
 
@@ -71,7 +71,7 @@ def plan_overview(
         scope = Scope(ScopeKind.TOPIC, question) if focus else Scope(ScopeKind.WHOLE)
     if scope is None:
         return None
-    part = find_part(read_outline(store), scope.named) if scope.named else None
+    part = find_part(read_outline(sources.store), scope.named) if scope.named else None
     if part is None and not scope.is_sure:
         return None
     if part is not None and scope.named == scope.subject:
