@@ -1,6 +1,7 @@
 """With a language model: what it would cost is told first, and answers come as they are written."""
 
 import re
+import threading
 
 import pytest
 from tests.browser.serving import fill_sample, run_server
@@ -10,10 +11,26 @@ from knotwork.testing.model_server import ModelTestServer
 
 
 @pytest.fixture(scope="module")
-def models():
-    """A model on this machine that answers by rules, and takes its time."""
-    with ModelTestServer(latency_s=0.25) as server:
+def may_answer():
+    """Set while the model may answer; a test that looks at what is shown before clears it."""
+    allowed = threading.Event()
+    allowed.set()
+    return allowed
+
+
+@pytest.fixture(scope="module")
+def models(may_answer):
+    """A model on this machine that answers by rules, once it may."""
+    with ModelTestServer(latency_s=60, sleep=may_answer.wait) as server:
         yield server
+
+
+@pytest.fixture
+def held_answer(may_answer):
+    """Hold the model's answers back until ``set`` is called."""
+    may_answer.clear()
+    yield may_answer
+    may_answer.set()
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +53,18 @@ def visit(chromium, address_with_model):
     visitor.leave()
 
 
-def test_the_stages_are_told_and_then_the_answer(visit):
+def test_the_stages_are_told_and_then_the_answer(visit, held_answer):
     page = visit.open("/demo/ask")
     page.get_by_role("textbox", name="Your question").fill("Who approves trips abroad?")
     page.keyboard.press("Control+Enter")
     page.get_by_text(re.compile(r"passages?(, .*)? found")).first.wait_for()
+    held_answer.set()
     answer = page.get_by_role("region", name="Answer")
     answer.get_by_role("button", name=re.compile("^Citation ")).first.wait_for()
     page.locator("[aria-label=Answer][aria-busy=false]").wait_for()
 
 
-def test_an_answer_is_stopped(visit):
+def test_an_answer_is_stopped(visit, held_answer):
     page = visit.open("/demo/ask")
     page.get_by_role("textbox", name="Your question").fill("What did Oriane Keld study?")
     page.keyboard.press("Control+Enter")
