@@ -6,7 +6,7 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork import KnowledgeBase
-from knotwork.cli.commands.cypher import read_parameter
+from knotwork.cli.statements import read_parameter
 from knotwork.errors import ConfigError, StoreError
 from knotwork.records import PropertyNode, Relationship
 from knotwork.stores.embedded import EmbeddedStore
@@ -92,3 +92,34 @@ def test_a_store_without_cypher_says_so():
 
     with KnowledgeBase(Plain()) as base, pytest.raises(StoreError, match="plain:"):
         base.cypher("RETURN 1")
+
+
+def test_a_statement_runs_over_the_passages_found(index, tmp_path):
+    statement = "MATCH (node)-[:MENTIONS]->(e:Entity) WHERE e.name <> $not RETURN e.name AS name"
+    (tmp_path / "my query.cypher").write_text(statement + "\n", encoding="utf-8")
+    for given in (statement, tmp_path / "my query.cypher"):
+        found = knotwork(
+            "search", "Marie Curie", "--retrieval-query", given, "--param", "not=Paris", "--json"
+        ).json
+        (result,) = found["results"]
+        assert result["rows"] == [["Marie Curie"]]
+        assert result["source"] == "retrieval_query"
+        assert result["parameters"] == {"not": "Paris"}
+        asked = knotwork(
+            "ask", "Where did Marie Curie work?", "--retrieval-query", given, "--param", "not=Paris"
+        )
+        assert asked.code == 0
+        assert "Query" in asked.out
+        assert "    name\n    Marie Curie\n" in asked.out
+
+
+def test_a_statement_over_passages_that_is_wrong_is_explained(index, tmp_path):
+    for given, told in (
+        ("RETURN nodes.name", "known: `node`, `score`"),
+        ("MATCH (node) DELETE node", "`DELETE` changes the graph"),
+        ("absent.cypher", "cannot be read as a file"),
+        (str(tmp_path), "cannot be read as a file"),
+    ):
+        refused = knotwork("search", "Marie Curie", "--retrieval-query", given)
+        assert refused.code == 2
+        assert told in " ".join(refused.err.split())

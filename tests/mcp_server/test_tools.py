@@ -198,3 +198,21 @@ def test_tools_keep_to_a_filter_and_answer_an_unknown_field_with_the_known_ones(
     assert "`path`" in refused.content[0].text
     scored = talk(call(sample_index, "search", question=QUESTION, k=30, min_score=1e9))
     assert scored.structured_content["passages"] == []
+
+
+def test_a_statement_runs_over_what_a_search_finds(sample_index, talk):
+    for tool in ("search", "ask"):
+        found = talk(
+            call(
+                sample_index,
+                tool,
+                question=QUESTION,
+                retrieval_query="RETURN count(node) AS passages, $least AS least",
+                query_params={"least": 7},
+            )
+        )
+        (rows,) = found.structured_content["results"]
+        assert rows["source"] == "retrieval_query"
+        assert rows["rows"][0][1] == 7
+        assert rows["rows"][0][0] > 0
+        assert "passages | least" in found.content[0].text

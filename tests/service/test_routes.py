@@ -399,3 +399,23 @@ def test_a_wrong_filter_is_refused_with_what_is_right(client):
             f"{OPEN}/ask/stream", json={"question": QUESTION, "filters": filters}
         )
         assert (streamed.status_code, streamed.json()["error"]["code"]) == (400, code)
+
+
+def test_a_statement_runs_over_what_a_search_finds(client):
+    asked = {
+        "question": QUESTION,
+        "retrieval_query": "RETURN node.document AS document, score > $least AS kept",
+        "query_params": {"least": -1},
+        "k": 4,
+    }
+    found = client.post(f"{OPEN}/search", json=asked).json()["data"]
+    rows = found["results"][-1]
+    assert rows["source"] == "retrieval_query"
+    assert rows["rows"] == [[hit["document_id"], True] for hit in found["hits"]]
+    answer = client.post(f"{OPEN}/ask", json=asked).json()["data"]
+    assert answer["results"][-1]["rows"] == rows["rows"]
+    wrong = asked | {"retrieval_query": "MATCH (node) SET node.name = 1 RETURN node"}
+    for route in ("search", "ask", "ask/stream"):
+        refused = client.post(f"{OPEN}/{route}", json=wrong)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["code"] == "query_refused"

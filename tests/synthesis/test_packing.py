@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
-from knotwork.records import Document, Evidence, Hit, Query
+from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
+from knotwork.retrieval.queries.citing import ROWS_SCORE
 from knotwork.synthesis.packing import make_harmless, pack_evidence
 from knotwork.synthesis.prompts import fill_prompt
 from knotwork.synthesis.writing import make_request
@@ -122,3 +123,24 @@ def test_instructions_cost_little_beside_the_passages():
     for language, sentence in (("en", "No."), ("zh", "无。")):
         messages = fill_prompt("answer", language, _blanks(unknown=sentence))
         assert sum(count_tokens(message.content) for message in messages) < 400
+
+
+@given(budget=st.integers(0, 300), size=st.integers(0, 60), leads=st.booleans())
+def test_rows_of_the_users_own_query_come_with_the_first_passage(budget, size, leads):
+    evidence, _ = make_evidence()
+    own = QueryResult(
+        "cypher",
+        "RETURN ...",
+        ("name", "way"),
+        tuple((f"[{n}]", "by <context> ferry") for n in range(size)),
+        source=RETRIEVAL_QUERY,
+    )
+    leading = replace(own, rows=(("Ada",),), columns=("name",), source="x", confidence=0.9)
+    hits = [replace(hit, scores={ROWS_SCORE: 1.0} if leads else {}) for hit in evidence.hits]
+    results = (leading, own) if leads else (own,)
+    evidence = replace(evidence, hits=tuple(hits), results=results)
+    passages = pack_evidence(evidence, budget_tokens=budget)
+    assert sum(count_tokens(passage.text) for passage in passages) <= budget
+    assert all("by (context) ferry" not in passage.text for passage in passages[1:])
+    if budget == 300 and size:
+        assert "name: (0); way: by (context) ferry" in passages[0].text

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from knotwork.cli.envelopes import Titles
 from knotwork.cli.terminal import Terminal, count_of, join_lines
-from knotwork.records import Answer, Citation, Evidence, Hit, PropertyValue, QueryResult
+from knotwork.records import (
+    RETRIEVAL_QUERY,
+    Answer,
+    Citation,
+    Evidence,
+    Hit,
+    PropertyValue,
+    QueryResult,
+)
 from knotwork.retrieval.queries.showing import (
     is_node,
     is_relationship,
@@ -40,7 +48,10 @@ def print_answer(
     for result in answer.results:
         terminal.say()
         terminal.say("Query", style="bold")
-        print_query(terminal, result)
+        if result.source == RETRIEVAL_QUERY:
+            print_result(terminal, result)
+        else:
+            print_query(terminal, result)  # its rows are the text of the answer
     if answer.citations:
         terminal.say()
         title = "Sources" if answer.answered else "Nearest passages"

@@ -132,6 +132,7 @@ def describe_result(result: QueryResult) -> dict[str, Any]:
         "truncated": result.truncated,
         "seconds": round(result.seconds, 4),
         "place": result.place,
+        "source": result.source,
         "confidence": round(result.confidence, 4),
         "row_sources": [
             {**asdict(source), "span": list(source.span)} for source in result.row_sources

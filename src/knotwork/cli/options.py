@@ -65,6 +65,18 @@ WHERE_OPTION = click.option(
 MIN_SCORE_OPTION = click.option(
     "--min-score", metavar="SCORE", type=float, help="Only passages that score at least this."
 )
+PARAMETER_OPTION = click.option(
+    "--param",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A value for $NAME: JSON, or else text. May be repeated.",
+)
+RETRIEVAL_QUERY_OPTION = click.option(
+    "--retrieval-query",
+    metavar="CYPHER",
+    help="Cypher over the passages found, from `node` and `score`: a statement, or a file of one.",
+)
 MODE_OPTION = click.option(
     "--mode",
     metavar="NAME",

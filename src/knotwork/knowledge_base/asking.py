@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Unpack
@@ -18,7 +18,18 @@ from knotwork.indexing.embedding import (
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.reranking import Reranker
 from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE, Part, Parts, fields_of
-from knotwork.records import Answer, Direction, Evidence, Filter, GraphPath, Query, Subgraph
+from knotwork.records import (
+    RETRIEVAL_QUERY,
+    Answer,
+    Direction,
+    Evidence,
+    Filter,
+    GraphPath,
+    PropertyValue,
+    Query,
+    QueryResult,
+    Subgraph,
+)
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.fields import StoresFields
 from knotwork.stores.tables import tables_path
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
     from knotwork.inference.base import Embedder
     from knotwork.inference.role_models import RoleModels
     from knotwork.retrieval.filters import FilterSpec
+    from knotwork.retrieval.queries.hit_queries import HitQuery
     from knotwork.stores.base import Store
     from knotwork.stores.fields import FieldInfo
     from knotwork.synthesis.asking import Asker, AskOptions
@@ -84,6 +96,8 @@ class Asking:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question, best first, each with its reasons.
 
@@ -92,12 +106,20 @@ class Asking:
         `fields` returns what can be compared. Passages that score less than ``min_score``, on the
         scale of the retriever, are left out.
 
+        ``retrieval_query`` is read-only Cypher that runs over the hits: it starts from `node`, a
+        chunk that was found, and `score`, as "MATCH (node)-[:MENTIONS]->(e) RETURN e.name, score";
+        ``query_params`` are its parameters, beside `$question`. Its rows are the last of
+        ``Evidence.results``, and chunks in these rows become hits.
+
         Raises UnknownName for an unknown retriever or field, FilterError for a filter that cannot
         be read, RetrievalError when the retriever cannot work on this index, SchemaMismatch when
-        the index holds vectors of another embedder.
+        the index holds vectors of another embedder; QuerySyntaxError, QueryRefused or QueryTimeout
+        for ``retrieval_query``.
         """
+        over_hits = _read_hit_query(retrieval_query, query_params)
         scope = self._scope(question, filters)
-        found = self._search(scope.question, scope, retriever=retriever, k=k, min_score=min_score)
+        wanted = _Wanted(retriever, k, min_score, over_hits)
+        found = self._search(scope.question, scope, wanted)
         return replace(found, query=replace(found.query, text=question))
 
     def fields(self) -> list[FieldInfo]:
@@ -115,17 +137,26 @@ class Asking:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
         **options: Unpack[AskOptions],
     ) -> Answer:
         """Answer a question from the documents, each statement with its citation.
 
         Without a language model for answers in the settings the answer consists of sentences of
         the documents. When they hold no answer, ``answered`` is False and ``reason`` says why. See
-        `search` for ``filters`` and ``min_score``, `AskOptions` for what a model may do, and
-        `ask_events` for errors.
+        `search` for ``filters``, ``min_score`` and ``retrieval_query``, whose rows a model reads
+        and ``results`` has, `AskOptions` for what a model may do, and `ask_events` for errors.
         """
         *_, last = self.ask_events(
-            question, retriever=retriever, k=k, filters=filters, min_score=min_score, **options
+            question,
+            retriever=retriever,
+            k=k,
+            filters=filters,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
+            **options,
         )
         assert last.answer is not None, "the last event has the answer"
         return last.answer
@@ -138,6 +169,8 @@ class Asking:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
         **options: Unpack[AskOptions],
     ) -> Iterator[AskEvent]:
         """Do what `ask` does, and yield every step, the model's words as they come.
@@ -155,6 +188,7 @@ class Asking:
         with self._lock:
             if self._asker is None:
                 self._asker = Asker(self.store, self.settings, model=self._chat_model)
+        wanted = _Wanted(retriever, k, min_score, _read_hit_query(retrieval_query, query_params))
         scope = self._scope(question, filters)
         tables = tables_path(self.store.url)
         asks_tables = (
@@ -166,7 +200,7 @@ class Asking:
         )
 
         def search(text: str) -> Evidence:
-            found = self._search(text, scope, retriever=retriever, k=k, min_score=min_score)
+            found = self._search(text, scope, wanted)
             if not asks_tables or (scope.filter and text != scope.question):
                 return found
             from knotwork.retrieval.queries.table_rows import TableRows
@@ -252,24 +286,22 @@ class Asking:
         note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
         return _Scope(part, stated.rest, stated.filter, (note,))
 
-    def _search(
-        self,
-        text: str,
-        scope: _Scope,
-        *,
-        retriever: str | None,
-        k: int | None,
-        min_score: float | None,
-    ) -> Evidence:
-        wanted = self.settings.retrieval
-        query = Query(text, wanted.k if k is None else k, scope.filter, min_score)
-        chosen, notes = self._retriever(retriever or wanted.retriever, scope.part)
+    def _search(self, text: str, scope: _Scope, wanted: _Wanted) -> Evidence:
+        usual, least = self.settings.retrieval, wanted.min_score
+        query = Query(text, usual.k if wanted.k is None else wanted.k, scope.filter, least)
+        chosen, notes = self._retriever(wanted.retriever or usual.retriever, scope.part)
         found = chosen.retrieve(query)
         hits = found.hits
-        if min_score is not None:
-            hits = tuple(hit for hit in hits if hit.score >= min_score)
+        if least is not None:
+            hits = tuple(hit for hit in hits if hit.score >= least)
         notes = (*scope.notes, *found.notes, *notes)
-        return replace(found, query=query, hits=hits, notes=notes)
+        found = replace(found, query=query, hits=hits, notes=notes)
+        if wanted.over_hits is None:
+            return found
+        from knotwork.retrieval.queries.hit_queries import run_over_hits
+
+        embedder = self.embedder if found.embedder else None
+        return run_over_hits(found, wanted.over_hits, store=scope.part.store, embedder=embedder)
 
     def _retriever(self, name: str, part: Part) -> tuple[Retriever, tuple[str, ...]]:
         """Return the retriever of this name over a part of the index, with notes on what it lacks.
@@ -326,15 +358,42 @@ class Asking:
 def _as_asked(
     events: Iterator[AskEvent], question: str, notes: tuple[str, ...]
 ) -> Iterator[AskEvent]:
-    """Yield the steps to an answer to ``question``, with these notes first among its own."""
+    """Yield the steps to an answer to ``question``, with these notes first among its own.
+
+    The rows of a retrieval query are the last of its results.
+    """
+    rows: tuple[QueryResult, ...] = ()
     for event in events:
+        if event.evidence is not None:
+            rows = tuple(r for r in event.evidence.results if r.source == RETRIEVAL_QUERY) or rows
         if event.answer is None:
             yield event
         else:
             given = event.answer
             told = tuple(dict.fromkeys((*notes, *given.notes)))
-            answer = replace(given, question=question, notes=told)
+            results = (*given.results, *rows)
+            answer = replace(given, question=question, notes=told, results=results)
             yield replace(event, answer=answer)
+
+
+def _read_hit_query(
+    statement: str | None, parameters: Mapping[str, PropertyValue] | None
+) -> HitQuery | None:
+    if not statement and not parameters:
+        return None
+    # The language is imported with the first statement.
+    from knotwork.retrieval.queries.hit_queries import read_hit_query
+
+    return read_hit_query(statement, parameters)
+
+
+class _Wanted(NamedTuple):
+    """How a search is done: see `Asking.search`."""
+
+    retriever: str | None
+    k: int | None
+    min_score: float | None
+    over_hits: HitQuery | None
 
 
 class _Scope(NamedTuple):

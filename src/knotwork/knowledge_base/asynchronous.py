@@ -147,6 +147,8 @@ class AsyncKnowledgeBase:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question: see `KnowledgeBase.search`."""
         return await self.call(
@@ -156,6 +158,8 @@ class AsyncKnowledgeBase:
             k=k,
             filters=filters,
             min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
         )
 
     async def fields(self) -> list[FieldInfo]:
@@ -170,11 +174,20 @@ class AsyncKnowledgeBase:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
         **options: Unpack[AskOptions],
     ) -> Answer:
         """Answer a question from the documents: see `KnowledgeBase.ask`."""
         run = self.ask_events(
-            question, retriever=retriever, k=k, filters=filters, min_score=min_score, **options
+            question,
+            retriever=retriever,
+            k=k,
+            filters=filters,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
+            **options,
         )
         async with aclosing(run) as events:
             answers = [event.answer async for event in events if event.answer is not None]
@@ -188,11 +201,16 @@ class AsyncKnowledgeBase:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[AskEvent]:
         """Do what `ask` does, and yield every step: see `KnowledgeBase.ask_events`."""
         ask = partial(self.knowledge_base.ask_events, question, filters=filters, **options)
-        return self._run(partial(ask, retriever=retriever, k=k, min_score=min_score))
+        search = {"retriever": retriever, "k": k, "min_score": min_score}
+        return self._run(
+            partial(ask, **search, retrieval_query=retrieval_query, query_params=query_params)
+        )
 
     async def explore(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import CallToolResult, ToolAnnotations
@@ -36,6 +36,16 @@ Where = Annotated[
         "the documents' front matter; an unknown one is answered with those that there are",
     ),
 ]
+RetrievalQuery = Annotated[
+    str,
+    Field(
+        max_length=20_000,
+        description="Read-only Cypher over the passages found: it starts from `node`, a Chunk, and "
+        "`score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows come in "
+        "`results`; chunks in its rows become passages",
+    ),
+]
+QueryParams = Annotated[dict[str, Any], Field(description="Parameters of retrieval_query")]
 Count = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="Passages, at most")]
 
 
@@ -55,10 +65,18 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
         min_score: Annotated[
             float | None, Field(description="Only passages that score at least this")
         ] = None,
+        retrieval_query: RetrievalQuery = "",
+        query_params: QueryParams = {},  # noqa: B006 - the schema tells the default; nothing changes it
     ) -> Annotated[CallToolResult, shapes.Passages]:
         """Find the passages of the documents that bear on a question, best first."""
         evidence = await knowledge_base.search(
-            question, retriever=retriever or None, k=k, filters=where, min_score=min_score
+            question,
+            retriever=retriever or None,
+            k=k,
+            filters=where,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
         )
         found = await knowledge_base.call(describe, evidence)
         return result(found, wording.word_passages(found))
@@ -85,6 +103,8 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
             str, Field(description="auto, basic, local, global, map-reduce, hybrid or drift")
         ] = "auto",
         where: Where = "",
+        retrieval_query: RetrievalQuery = "",
+        query_params: QueryParams = {},  # noqa: B006
     ) -> Annotated[CallToolResult, shapes.Reply]:
         """Answer a question from the documents. The text marks its sources as [1], [2], …, and each
         source gives the exact characters of its document. It says so when the documents hold no
@@ -93,7 +113,12 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
         options = AskOptions(mode=mode, use_llm=permissions.use_llm)
         answer = None
         run = knowledge_base.ask_events(
-            question, retriever=retriever or None, filters=where, **options
+            question,
+            retriever=retriever or None,
+            filters=where,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
+            **options,
         )
         async with aclosing(run) as events:
             step = 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar, Unpack
 
 from knotwork.knowledge_base.base import KnowledgeBase
-from knotwork.records import Direction, Evidence, GraphPath, Subgraph
+from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, Subgraph
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.survey import Topic
@@ -43,6 +43,8 @@ class Backing(Protocol):
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question."""
         ...
@@ -55,6 +57,8 @@ class Backing(Protocol):
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[AskEvent]:
         """Answer a question, and yield every step."""

@@ -102,6 +102,7 @@ def describe_rows(result: QueryResult) -> shapes.Rows:
         rows=[list(row) for row in result.rows],
         truncated=result.truncated,
         place=result.place,
+        source=result.source,
         parameters=dict(result.parameters),
     )
 

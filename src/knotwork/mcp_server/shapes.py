@@ -53,6 +53,7 @@ class Rows(BaseModel):
     rows: list[list[Any]]
     truncated: bool = Field(description="Whether there were more rows than were asked for")
     place: str = Field(description="The graph or the tables that the statement read")
+    source: str = Field(description="The retriever that made it, or retrieval_query; may be empty")
     parameters: dict[str, Any]
 
 
@@ -93,7 +94,9 @@ class Reply(BaseModel):
     reason: str
     confidence: float
     sources: list[Source]
-    results: list[Rows] = Field(description="The rows of the query that answers, if one does")
+    results: list[Rows] = Field(
+        description="The rows of the query that answers, if one does, and of retrieval_query"
+    )
     mode: str
     model: str = Field(description="The model that wrote it; empty where sentences are quoted")
     notes: list[str]

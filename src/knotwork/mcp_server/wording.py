@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from knotwork.mcp_server import shapes
+from knotwork.records import RETRIEVAL_QUERY
 
 PASSAGE_CHARACTERS = 700
 FEWEST_CHARACTERS = 160
@@ -35,7 +36,10 @@ def word_reply(reply: shapes.Reply) -> str:
     lines = [reply.text]
     if not reply.answered and reply.reason:
         lines.append(f"Why: {reply.reason}")
-    lines += [f"Query{_on(rows)}: {' '.join(rows.statement.split())}" for rows in reply.results]
+    for rows in reply.results:
+        lines.append(f"Query{_on(rows)}: {' '.join(rows.statement.split())}")
+        if rows.source == RETRIEVAL_QUERY:  # those of other queries are the text of the answer
+            lines.append(word_rows(rows))
     if reply.sources:
         lines.append("Sources:" if reply.answered else "The nearest passages:")
     lines += [

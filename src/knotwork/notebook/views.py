@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from knotwork.indexing.report import IndexReport
 from knotwork.notebook.drawing import render_subgraph
 from knotwork.notebook.markup import BORDERED, MARKED, MUTED, Markup, element, join, shorten, table
-from knotwork.records import Answer, Citation, Evidence, Hit, QueryResult, Subgraph
+from knotwork.records import (
+    RETRIEVAL_QUERY,
+    Answer,
+    Citation,
+    Evidence,
+    Hit,
+    QueryResult,
+    Subgraph,
+)
 from knotwork.retrieval.queries.showing import show_parameters, show_value
 
 MOST_HITS = 20
@@ -40,7 +48,10 @@ def render_answer(answer: Answer) -> Markup:
         element("div", element("b", answer.question)),
         element("p", answer.text, style=_WRAPPED),
         *_muted([why] if why else []),
-        *(_render_query(result) for result in answer.results),
+        *(
+            _render_result(result) if result.source == RETRIEVAL_QUERY else _render_query(result)
+            for result in answer.results
+        ),
         *([element("div", heading, style=MUTED)] if answer.citations else []),
         *(_render_citation(citation) for citation in answer.citations),
         *_muted([f"confidence {answer.confidence:.2f}, {answer.mode}, {made}", *answer.notes]),

@@ -56,6 +56,7 @@ from knotwork.records.graph import (
 from knotwork.records.identity import content_id, id_to_int, int_to_id
 from knotwork.records.paths import GraphPath, Hop
 from knotwork.records.queries import (
+    RETRIEVAL_QUERY,
     PropertyNode,
     PropertyValue,
     QueryResult,
@@ -81,6 +82,7 @@ __all__ = [
     "KEYWORD",
     "KEYWORD_TYPES",
     "PERSON_SOURCE",
+    "RETRIEVAL_QUERY",
     "RULES_SOURCE",
     "AllOf",
     "Answer",

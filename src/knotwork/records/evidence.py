@@ -149,7 +149,7 @@ class Answer:
     with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
     was answered, as "basic" or "global". ``confidence`` in [0, 1] is the estimated probability that
     quoted sentences answer the question rightly. ``results`` are the rows of the query that
-    answers; they are empty where passages do.
+    answers, if one does, and those of the user's own query over the passages found.
     """
 
     question: str

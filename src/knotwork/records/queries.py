@@ -13,6 +13,9 @@ PropertyValue = Any
 relationships and paths of a graph come as mappings."""
 
 
+RETRIEVAL_QUERY = "retrieval_query"
+"""The ``source`` of rows of the user's own statement over the hits of a search."""
+
 _NO_SPAN = Span(0, 0)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from knotwork.errors import NotPermitted, RequestTooLarge
-from knotwork.records import Answer, Document, Evidence
+from knotwork.records import Answer, Document, Evidence, PropertyValue
 from knotwork.retrieval.filters import FilterSpec
 from knotwork.service.keys import AccessKey, KeyRole
 from knotwork.service.serving import Service
@@ -33,6 +33,8 @@ class Question:
     turns: tuple[tuple[str, str], ...] = ()
     filters: FilterSpec | None = None
     min_score: float | None = None
+    retrieval_query: str | None = None
+    query_params: Mapping[str, PropertyValue] | None = None
 
 
 def check_question(server: Service, key: AccessKey, question: Question) -> Question:
@@ -70,6 +72,8 @@ def ask_events(server: Service, workspace: Workspace, question: Question) -> Ite
             turns=question.turns,
             filters=question.filters,
             min_score=question.min_score,
+            retrieval_query=question.retrieval_query,
+            query_params=question.query_params,
         ):
             if event.answer is not None:
                 answer = event.answer
@@ -94,6 +98,8 @@ def search(workspace: Workspace, question: Question) -> tuple[Evidence, dict[str
             k=question.k,
             filters=question.filters,
             min_score=question.min_score,
+            retrieval_query=question.retrieval_query,
+            query_params=question.query_params,
         )
         span.note_hits(len(evidence.hits))
     return evidence, documents_of(workspace, evidence)

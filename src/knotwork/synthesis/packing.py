@@ -3,7 +3,8 @@
 Sentences compete for the budget by how they bear on the question, those beside a good one with half
 of its worth, since they say who "she" is. Each passage then has its sentences in reading order,
 and the passages stand in the order of the hits, the most useful first. Rows of a query that answers
-are put behind the first passage that states them, so that a model can cite them.
+are put behind the first passage that states them, so that a model can cite them; rows of the user's
+own query over the passages, behind the first passage.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from knotwork.records import Chunk, Evidence, Hit, Span
+from knotwork.records import RETRIEVAL_QUERY, Chunk, Evidence, Hit, QueryResult, Span
 from knotwork.retrieval.queries.citing import ROWS_SCORE
 from knotwork.retrieval.queries.showing import show_row
 from knotwork.synthesis.citing import gap_between, show_sentence
@@ -71,8 +72,11 @@ def pack_evidence(
     chosen: dict[int, list[_Candidate]] = {}
     seen: set[str] = set()
     stating = [rank for rank, hit in enumerate(evidence.hits) if hit.scores.get(ROWS_SCORE)]
-    rows = _row_lines(evidence, int(ROWS_SHARE * budget_tokens), count) if stating else ""
-    left = budget_tokens - count(rows)
+    leading = find_leading_result(evidence, least=0.0) if stating else None
+    rows = _row_line(leading, int(ROWS_SHARE * budget_tokens), count)
+    own = next((r for r in evidence.results if r.source == RETRIEVAL_QUERY), None)
+    own_rows = _row_line(own, int(ROWS_SHARE * budget_tokens) - count(rows), count)
+    left = budget_tokens - count(rows) - count(own_rows)
     for item in sorted(_candidates(evidence), key=lambda c: (-c.worth, c.rank, c.position)):
         cost = count(item.text) + count(_GAP)
         if item.rank not in chosen:
@@ -90,6 +94,8 @@ def pack_evidence(
         best = chosen[rank][0].span
         if rows and rank in stating:
             line, rows = f"{line} {rows}", ""
+        if own_rows:
+            line, own_rows = f"{line} {own_rows}", ""
         passages.append(Passage(number, evidence.hits[rank].chunk, spans, line, best))
     return passages
 
@@ -100,9 +106,8 @@ def holds_rows(evidence: Evidence) -> bool:
     return is_stated and find_leading_result(evidence, least=0.0) is not None
 
 
-def _row_lines(evidence: Evidence, budget_tokens: int, count: Callable[[str], int]) -> str:
-    """Return the rows that answer on one line, as many as fit; "" if no query answers."""
-    result = find_leading_result(evidence, least=0.0)
+def _row_line(result: QueryResult | None, budget_tokens: int, count: Callable[[str], int]) -> str:
+    """Return the rows of a query on one line, as many as fit; "" without rows."""
     if result is None:
         return ""
     head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"

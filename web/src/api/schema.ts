@@ -1103,7 +1103,7 @@ export interface components {
             reason: string;
             /**
              * Results
-             * @description The rows of the query that answers, if any.
+             * @description The rows of the query that answers, if any, and of `retrieval_query`.
              */
             results: components["schemas"]["ResultShape"][];
             /** Retriever */
@@ -1150,8 +1150,20 @@ export interface components {
              * @default auto
              */
             mode: string;
+            /**
+             * Query Params
+             * @description Parameters of `retrieval_query`; `$question` is the question.
+             */
+            query_params?: {
+                [key: string]: unknown;
+            } | null;
             /** Question */
             question: string;
+            /**
+             * Retrieval Query
+             * @description Read-only Cypher that runs over the passages found: it starts from `node`, a chunk, and `score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
+             */
+            retrieval_query?: string | null;
             /**
              * Retriever
              * @description A name of GET /api/v1/retrievers, or several composed.
@@ -2495,6 +2507,15 @@ export interface components {
              * @default auto
              */
             mode: string;
+            /** Query Params */
+            query_params?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Retrieval Query
+             * @description Cypher over the passages found, as in /api/v1/…/ask.
+             */
+            retrieval_query?: string | null;
             /**
              * Sources
              * @description Whether the text ends with a list of its sources.
@@ -3075,6 +3096,11 @@ export interface components {
             rows: unknown[][];
             /** Seconds */
             seconds: number;
+            /**
+             * Source
+             * @description The retriever that made the statement, or retrieval_query.
+             */
+            source: string;
             /** Statement */
             statement: string;
             /** Truncated */
@@ -3124,8 +3150,20 @@ export interface components {
              * @description Passages that score less, on the scale of the retriever, are left out.
              */
             min_score?: number | null;
+            /**
+             * Query Params
+             * @description Parameters of `retrieval_query`; `$question` is the question.
+             */
+            query_params?: {
+                [key: string]: unknown;
+            } | null;
             /** Question */
             question: string;
+            /**
+             * Retrieval Query
+             * @description Read-only Cypher that runs over the passages found: it starts from `node`, a chunk, and `score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
+             */
+            retrieval_query?: string | null;
             /**
              * Retriever
              * @description A name of GET /api/v1/retrievers, or several composed.

@@ -10,11 +10,14 @@ from knotwork.cli.app import show_examples
 from knotwork.cli.options import (
     MIN_SCORE_OPTION,
     MODE_OPTION,
+    PARAMETER_OPTION,
+    RETRIEVAL_QUERY_OPTION,
     RETRIEVER_OPTION,
     WHERE_OPTION,
     with_session,
 )
 from knotwork.cli.session import Session
+from knotwork.cli.statements import read_parameters, read_statement
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 @MODE_OPTION
 @WHERE_OPTION
 @MIN_SCORE_OPTION
+@RETRIEVAL_QUERY_OPTION
+@PARAMETER_OPTION
 @click.option("--expand", is_flag=True, help="Search by the model's keywords too.")
 @click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
 @click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
@@ -93,6 +98,8 @@ def _ask(
         retriever=arguments["retriever"],
         filters=arguments["filters"],
         min_score=arguments["min_score"],
+        retrieval_query=read_statement(arguments["retrieval_query"]),
+        query_params=read_parameters(arguments["parameters"]),
         mode=arguments["mode"],
         expand=arguments["expand"],
         use_llm=not arguments["no_llm"],

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
+from knotwork.cli.options import PARAMETER_OPTION, with_session
 from knotwork.cli.session import Session
+from knotwork.cli.statements import read_parameters
 from knotwork.cli.terminal import count_of
-from knotwork.errors import ConfigError
-
-if TYPE_CHECKING:
-    from knotwork.records import PropertyValue
 
 
 @click.command(
@@ -25,13 +19,7 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("statement")
-@click.option(
-    "--param",
-    "parameters",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A value for $NAME: JSON, or else text. May be repeated.",
-)
+@PARAMETER_OPTION
 @click.option("--graph", metavar="NAME", default="", help="An imported graph, not the index's own.")
 @click.option(
     "--limit",
@@ -67,7 +55,7 @@ def command(
     from knotwork.cli.answers import show_rows
     from knotwork.cli.envelopes import describe_result
 
-    given = dict(read_parameter(text) for text in parameters)
+    given = read_parameters(parameters)
     result = session.open().cypher(
         statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
     )
@@ -80,14 +68,3 @@ def command(
     session.terminal.table(show_rows(result.rows), header=result.columns)
     cut = " (--limit allows no more)" if result.truncated else ""
     session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
-
-
-def read_parameter(text: str) -> tuple[str, PropertyValue]:
-    """Return the name and the value of a parameter as it is written on the command line."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ConfigError(f"`{text}` gives no parameter a value.", fix="Write it as --param n=Ada.")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import MIN_SCORE_OPTION, RETRIEVER_OPTION, WHERE_OPTION, with_session
+from knotwork.cli.options import (
+    MIN_SCORE_OPTION,
+    PARAMETER_OPTION,
+    RETRIEVAL_QUERY_OPTION,
+    RETRIEVER_OPTION,
+    WHERE_OPTION,
+    with_session,
+)
 from knotwork.cli.session import Session
+from knotwork.cli.statements import read_parameters, read_statement
 
 
 @click.command(
@@ -21,17 +31,18 @@ from knotwork.cli.session import Session
 @click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
 @WHERE_OPTION
 @MIN_SCORE_OPTION
+@RETRIEVAL_QUERY_OPTION
+@PARAMETER_OPTION
 @click.option("--explain", is_flag=True, help="Show why each passage is there.")
 @with_session()
 def command(
     session: Session,
     *,
     question: str,
-    retriever: str | None,
-    k: int | None,
-    filters: tuple[str, ...],
-    min_score: float | None,
+    retrieval_query: str | None,
+    parameters: tuple[str, ...],
     explain: bool,
+    **options: Any,  # noqa: ANN401
 ) -> None:
     """Find the passages nearest to a question."""
     from knotwork.cli.answers import print_evidence
@@ -40,7 +51,10 @@ def command(
 
     knowledge_base = session.open()
     evidence = knowledge_base.search(
-        question, retriever=retriever, k=k, filters=filters, min_score=min_score
+        question,
+        retrieval_query=read_statement(retrieval_query),
+        query_params=read_parameters(parameters),
+        **options,
     )
     documents = find_documents(knowledge_base, evidence)
     if session.common.json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from knotwork.indexing.communities.survey import find_topics
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.records import Direction, Evidence, GraphPath, Subgraph
+from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, Subgraph
 from knotwork.retrieval.filters import FilterSpec
 from knotwork.service.access import lease
 from knotwork.service.asking import Question, ask_events, check_question, search
@@ -78,10 +78,20 @@ class SeatedKnowledgeBase:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
         """Return the passages that bear on a question."""
         here = seat.get()
-        wanted = Question(question, retriever, k, filters=filters, min_score=min_score)
+        wanted = Question(
+            question,
+            retriever,
+            k,
+            filters=filters,
+            min_score=min_score,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
+        )
         asked = check_question(here.server, here.key, wanted)
 
         def find() -> Evidence:
@@ -97,6 +107,8 @@ class SeatedKnowledgeBase:
         k: int | None = None,
         filters: FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[AskEvent]:
         """Answer a question within the limits of the server, and yield every step."""
@@ -112,6 +124,8 @@ class SeatedKnowledgeBase:
                 use_llm=options.get("use_llm", True),
                 filters=filters,
                 min_score=min_score,
+                retrieval_query=retrieval_query,
+                query_params=query_params,
             ),
         )
         with lease(here.server, here.workspace) as workspace:

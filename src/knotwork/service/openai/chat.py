@@ -114,6 +114,8 @@ async def complete_chat(
         turns=tuple(earlier_turns(asked.messages)),
         filters=options.filters,
         min_score=options.min_score,
+        retrieval_query=options.retrieval_query,
+        query_params=options.query_params,
     )
     question = check_question(server, key, question)
     identifier = f"chatcmpl-{secrets.token_hex(12)}"

@@ -67,6 +67,10 @@ class KnotworkOptions(BaseModel):
         default=None, description="What documents and pages must fulfil, as in /api/v1/…/ask."
     )
     min_score: float | None = None
+    retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
+        default=None, description="Cypher over the passages found, as in /api/v1/…/ask."
+    )
+    query_params: dict[str, Any] | None = None
 
 
 class ChatRequest(BaseModel):

@@ -140,6 +140,8 @@ def _search_question(asked: SearchRequest) -> Question:
         asked.k,
         filters=asked.filters,
         min_score=asked.min_score,
+        retrieval_query=asked.retrieval_query,
+        query_params=asked.query_params,
     )
 
 

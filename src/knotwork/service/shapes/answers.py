@@ -56,6 +56,15 @@ class SearchRequest(Asked):
     min_score: float | None = Field(
         None, description="Passages that score less, on the scale of the retriever, are left out."
     )
+    retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
+        None,
+        description="Read-only Cypher that runs over the passages found: it starts from `node`, a "
+        "chunk, and `score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its "
+        "rows are the last of `results`; chunks in these rows are added to the passages.",
+    )
+    query_params: dict[str, Any] | None = Field(
+        None, description="Parameters of `retrieval_query`; `$question` is the question."
+    )
 
 
 class TurnShape(Asked):
@@ -167,6 +176,7 @@ class ResultShape(BaseModel):
     truncated: bool
     seconds: float
     place: str = Field(description="The graph or the tables that the statement read.")
+    source: str = Field(description="The retriever that made the statement, or retrieval_query.")
     confidence: float
     row_sources: list[RowSourceShape] = Field(
         description="The first of the rows of files that the result was computed from."
@@ -185,6 +195,7 @@ class ResultShape(BaseModel):
             truncated=result.truncated,
             seconds=round(result.seconds, 4),
             place=result.place,
+            source=result.source,
             confidence=round(result.confidence, 4),
             row_sources=[RowSourceShape.of(source) for source in result.row_sources],
             row_count=result.row_count,
@@ -204,7 +215,9 @@ class AnswerShape(BaseModel):
     model: str
     notes: list[str]
     citations: list[CitationShape]
-    results: list[ResultShape] = Field(description="The rows of the query that answers, if any.")
+    results: list[ResultShape] = Field(
+        description="The rows of the query that answers, if any, and of `retrieval_query`."
+    )
     usage: UsageShape
 
     @classmethod
