@@ -24,7 +24,7 @@ from knotwork.indexing.commits import remove_sources
 from knotwork.indexing.communities.survey import bring_up_to_date, is_current
 from knotwork.indexing.embedding import INTO_META, Embedding
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.questions import QuestionWriter
+from knotwork.indexing.questions import QuestionWriter, put_questions
 from knotwork.indexing.reembedding import EmbeddingInterrupted, Reembedding, identities
 from knotwork.indexing.stages import Stages
 from knotwork.indexing.tiers import Tiers, with_fingerprint
@@ -290,10 +290,23 @@ def test_languages_that_the_embedder_does_not_read_get_no_vectors(store):
     assert store.meta()["languages"] == ""
 
 
-def test_a_model_s_questions_lose_their_vectors_with_a_note(store):
+def test_a_model_s_questions_are_embedded_again(store):
+    build(store, HashingEmbedder(OLD))
+    (chunk, *_) = keyed(store)["question"]
+    asked = {chunk: ["Something that no rule would ask about unicorns?"]}
+    put_questions(store, asked, Embedding(HashingEmbedder(OLD)))
+    new = HashingEmbedder(NEW)
+    *_, last = embed(store, new)
+    assert last.report.notes == ()
+    (expected,) = new.embed(asked[chunk])
+    assert store.vectors("question").get([chunk])[chunk][0] == pytest.approx(expected)
+
+
+def test_a_model_s_questions_of_an_earlier_version_lose_their_vectors_with_a_note(store):
     build(store, HashingEmbedder(OLD))
     (chunk, *_) = keyed(store)["question"]
     store.texts("question").add([(chunk, "Something that no rule would ask about unicorns?")])
+    store.questions.remove_chunks(store.questions.chunk_ids())
     *_, last = embed(store, HashingEmbedder(NEW))
     assert "1 chunk" in last.report.notes[0]
     assert chunk not in keyed(store)["question"]

@@ -20,6 +20,7 @@ UNDO = {
     "0007-replaced-vectors": "ALTER TABLE vector_index DROP COLUMN replaced;",
     "0008-frames": "ALTER TABLE chunk DROP COLUMN frames;",
     "0009-fields": "DROP TABLE document_field; DROP TABLE document_page;",
+    "0010-questions": "DROP TABLE question;",
 }
 
 

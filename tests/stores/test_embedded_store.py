@@ -15,6 +15,7 @@ from knotwork.testing.field_contract import FieldStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
 from knotwork.testing.homonym_contract import HomonymStoreContract
 from knotwork.testing.property_graph_contract import PropertyGraphContract
+from knotwork.testing.question_contract import QuestionStoreContract
 from knotwork.testing.reading_contract import ReadingStoreContract
 from knotwork.testing.resolution_contract import ResolutionStoreContract
 from knotwork.testing.store_contract import StoreContract
@@ -61,6 +62,10 @@ class TestCommunities(CommunityStoreContract):
 
 
 class TestReadings(ReadingStoreContract):
+    pass
+
+
+class TestQuestions(QuestionStoreContract):
     pass
 
 

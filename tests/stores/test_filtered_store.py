@@ -254,6 +254,25 @@ def test_its_own_graph_answers_statements(store) -> None:
     assert left.cypher("MATCH (d:Document) RETURN d.uri").rows == (("b",),)
 
 
+def test_communities_and_questions_of_excluded_passages_are_no_nodes(store) -> None:
+    (a,), (b,) = (put_document(store, uri, {"n": uri}) for uri in "ab")
+    for chunk, names in ((a, ["ada"]), (b, ["bob"])):
+        store.graph.upsert(mentions=[sample_mention(chunk, name) for name in names])
+    mixed = sample_community("mixed", of="ada bob", chunks=(a, b))
+    only = sample_community("only", of="ada", chunks=(a,), level=1, parent="mixed")
+    store.communities.replace([mixed, only])
+    store.communities.put_reports([sample_report(mixed, a, b), sample_report(only, a)])
+    store.questions.put({a: ["Of a?"], b: ["Of b?"]})
+    left = select(store, where("n", "=", "b"))
+    (row,) = left.cypher(
+        "MATCH (n)-[:IN_COMMUNITY]->(c:Community)"
+        " RETURN c.id, c.title, c.entity_count, c.chunk_count, count(n)"
+    ).rows
+    assert row == (mixed.id, None, 1, 1, 2)
+    assert left.cypher("MATCH (:Chunk)-[:ANSWERS]->(q) RETURN q.name").rows == (("Of b?",),)
+    assert left.cypher("MATCH (q:Question) RETURN count(q)").rows == ((1,),)
+
+
 def test_it_cannot_be_written_to(store) -> None:
     put_document(store, "a", {"n": "1"})
     left = select(store, where("n", "=", "1"))

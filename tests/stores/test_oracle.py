@@ -26,6 +26,8 @@ from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.memory import MemoryStore
+from knotwork.stores.queries import RunsCypher
+from knotwork.stores.questions import StoresQuestions
 from knotwork.stores.readings import StoresReadings
 from knotwork.stores.resolutions import StoresResolutions
 from knotwork.testing.community_contract import sample_community, sample_report
@@ -118,6 +120,28 @@ def community_changes(draw: st.DrawFn) -> Operation:
         )
 
     return change
+
+
+@st.composite
+def question_changes(draw: st.DrawFn) -> Operation:
+    asked = st.lists(st.sampled_from(["Who?", "谁？", "When is it? \ud800"]), max_size=3)
+    questions = draw(st.dictionaries(chunk_ids, asked, max_size=3))
+    gone = draw(st.lists(chunk_ids, max_size=1))
+
+    def change(store: Store) -> None:
+        assert isinstance(store, StoresQuestions)
+        store.questions.put(questions)
+        store.questions.remove_chunks(gone)
+
+    return change
+
+
+def own_graph(store: Store) -> list[object]:
+    """Return all nodes and relationships that statements see, in their order."""
+    assert isinstance(store, RunsCypher)
+    nodes = store.cypher("MATCH (n) RETURN n, properties(n)", row_limit=10_000).rows
+    edges = store.cypher("MATCH (a)-[r]->(b) RETURN a.id, r, b.id", row_limit=10_000).rows
+    return [nodes, edges]
 
 
 def community_snapshot(store: Store) -> list[object]:
@@ -222,6 +246,7 @@ operations = st.one_of(
     community_changes(),
     reading_changes(),
     resolution_changes(),
+    question_changes(),
 )
 explorations = st.fixed_dictionaries(
     {
@@ -252,6 +277,7 @@ def compare(memory: Store, embedded: Store, options: dict[str, object], query: s
     assert community_snapshot(embedded) == community_snapshot(memory)
     assert all_readings(embedded) == all_readings(memory)
     assert all_resolutions(embedded) == all_resolutions(memory)
+    assert own_graph(embedded) == own_graph(memory)
     for name in ("chunk", "entity"):
         scored = embedded.texts(name).search(query, k=5)
         oracle = memory.texts(name).search(query, k=5)

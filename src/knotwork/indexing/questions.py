@@ -22,6 +22,7 @@ from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork.inference.checked import complete_checked
 from knotwork.records import Chunk, Extraction, Mention, Span, content_id
 from knotwork.stores.base import FloatMatrix, Store
+from knotwork.stores.questions import StoresQuestions
 from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
@@ -136,6 +137,8 @@ def put_questions(
 ) -> None:
     """Write the questions of chunks into the index, in its transaction."""
     store.texts(QUESTIONS).add((key, "\n".join(asked)) for key, asked in questions.items())
+    if isinstance(store, StoresQuestions):
+        store.questions.put(questions)
     if embedding:
         store.vectors(QUESTIONS).put(embed_questions(questions, embedding))
 

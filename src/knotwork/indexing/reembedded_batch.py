@@ -13,6 +13,7 @@ from knotwork.indexing.questions import QUESTIONS, embed_questions, questions_of
 from knotwork.inference.base import PassageVectors
 from knotwork.records import Chunk
 from knotwork.stores.base import Store
+from knotwork.stores.questions import StoresQuestions
 from knotwork.text.terms import terms
 
 Item = tuple[str, str, FloatMatrix]
@@ -109,14 +110,19 @@ class VectorBatch:
 
 
 def find_questions(store: Store, chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
-    """Return the questions of chunks by id, where the rules wrote them.
+    """Return the questions of chunks by id.
 
-    The index stores the terms of questions, not their text, so they are written again; those that
-    do not match the stored terms were written by a model, and are left out.
+    An index of an earlier version stores the terms of questions, not their text. There the rules
+    write them again; those that do not match the stored terms are a model's, and are left out.
     """
-    mentions = store.graph.mentions([chunk.id for chunk in chunks])
+    ids = [chunk.id for chunk in chunks]
     found: dict[str, tuple[str, ...]] = {}
+    if isinstance(store, StoresQuestions):
+        found |= store.questions.questions(ids)
+    mentions = store.graph.mentions([i for i in ids if i not in found])
     for chunk in chunks:
+        if chunk.id in found:
+            continue
         questions = questions_of(chunk, mentions.get(chunk.id, ()))
         counts = Counter(terms("\n".join(questions)))
         if counts:

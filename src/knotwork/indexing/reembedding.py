@@ -43,8 +43,8 @@ BATCH_CHUNKS = 256
 
 LOST_QUESTIONS_NOTE = (
     "The questions of {count:,} chunks were written by a model and have no vectors any more, since "
-    "the index does not store their text: full text still finds them. Index the documents again to "
-    "have them embedded."
+    "an earlier version did not store their text: full text still finds them. Index the documents "
+    "again to have them embedded."
 )
 
 _ENTRIES = 1_000

@@ -112,8 +112,9 @@ def add_cypher(server: MCPServer, knowledge_base: Backing) -> None:
         limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows")] = 100,
     ) -> Annotated[CallToolResult, shapes.Rows]:
         """Run a read-only openCypher statement on the graph of the index. Its nodes are Document,
-        Section, Chunk and Entity (with name), its relationships HAS_SECTION, HAS_CHUNK, NEXT,
-        HAS_CHILD, MENTIONS, ABOUT and RELATES (with relation and weight).
+        Section, Chunk, Entity, Keyword, Community (with title, summary and level) and Question, all
+        with name; its relationships HAS_SECTION, HAS_CHUNK, NEXT, HAS_CHILD, MENTIONS, ABOUT,
+        RELATES and CO_OCCURS (with relation and weight), IN_COMMUNITY (with importance), ANSWERS.
         """
 
         def run() -> QueryResult:

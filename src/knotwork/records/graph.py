@@ -42,6 +42,20 @@ class EdgeType(StrEnum):
     CO_OCCURS = "CO_OCCURS"
 
 
+class QueriedLabel(StrEnum):
+    """Labels of nodes that only statements see: records beside the graph, shown as nodes of it."""
+
+    COMMUNITY = "Community"
+    QUESTION = "Question"
+
+
+class QueriedEdgeType(StrEnum):
+    """Types of the edges of such nodes; communities have `EdgeType.HAS_CHILD` too."""
+
+    ANSWERS = "ANSWERS"
+    IN_COMMUNITY = "IN_COMMUNITY"
+
+
 ALIAS_RELATION = "also known as"
 """The relation of a short or other name to the full name of the same thing."""
 

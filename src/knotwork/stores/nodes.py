@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from knotwork.records import (
     KEYWORD_TYPES,
     Chunk,
+    Community,
+    CommunityReport,
     Document,
     Entity,
     Label,
     Node,
+    QueriedLabel,
     Section,
+    content_id,
     entity_label,
 )
 
@@ -80,6 +84,39 @@ def entity_node(entity: Entity) -> Node:
             "normal_form": entity.normal_form,
             "chunk_count": entity.chunk_count,
         },
+    )
+
+
+def community_node(community: Community, report: CommunityReport | None) -> Node:
+    """Show a community as a node, with its report if it has one."""
+    properties: dict[str, str | int | float] = {
+        "level": community.level,
+        "entity_count": community.size,
+        "chunk_count": len(community.chunk_ids),
+    }
+    if report is not None:
+        properties |= {
+            "title": report.title,
+            "summary": report.summary,
+            "rating": report.rating,
+            "language": report.language,
+        }
+    name = report.title if report else ""
+    return Node(community.id, QueriedLabel.COMMUNITY, name, properties)
+
+
+def question_id(chunk_id: str, text: str) -> str:
+    """Return the id of a question that a chunk answers."""
+    return content_id("question", chunk_id, text)
+
+
+def question_node(chunk_id: str, ordinal: int, text: str) -> Node:
+    """Show a question that a chunk answers as a node."""
+    return Node(
+        question_id(chunk_id, text),
+        QueriedLabel.QUESTION,
+        text,
+        {"chunk": chunk_id, "ordinal": ordinal},
     )
 
 

@@ -3,10 +3,13 @@
 The index's own graph has its nodes by id and its edges by type, source, target and relation; a
 node has the properties of its record, with ``id`` and ``name``; MENTIONS, ABOUT, RELATES
 and CO_OCCURS have a ``weight``, the last two the ``relation`` and the ``chunks`` that say it.
+Communities and the questions that chunks answer are nodes of it too, though not of the graph store;
+IN_COMMUNITY has the ``importance`` of an entity in its community.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +18,20 @@ from knotwork.errors import UnknownName
 from knotwork.records import (
     Edge,
     EdgeType,
+    Label,
     Node,
     PropertyNode,
     PropertyValue,
+    QueriedEdgeType,
     QueryResult,
     Relationship,
 )
+from knotwork.stores.base import Store
+from knotwork.stores.communities import StoresCommunities
+from knotwork.stores.nodes import community_node, question_node
 from knotwork.stores.queries import OWN_GRAPH
+from knotwork.stores.questions import StoresQuestions
+from knotwork.stores.traversal import edge_order
 
 _KEPT_GRAPHS = 3
 
@@ -32,9 +42,11 @@ def node_properties(node: Node) -> dict[str, PropertyValue]:
 
 
 def edge_properties(
-    type_: str, weight: float, relation: str, chunks: Callable[[], Sequence[str]]
+    type_: str, weight: float, relation: str, chunks: Callable[[], Sequence[str]], *, source: str
 ) -> dict[str, PropertyValue]:
-    """Return the properties of an edge of the index's own graph."""
+    """Return the properties of an edge of the index's own graph; ``source`` is a label."""
+    if type_ == QueriedEdgeType.IN_COMMUNITY:
+        return {} if source == Label.CHUNK else {"importance": weight}
     if type_ in (EdgeType.RELATES, EdgeType.CO_OCCURS):
         return {"relation": relation, "weight": weight, "chunks": list(chunks())}
     if type_ in (EdgeType.MENTIONS, EdgeType.ABOUT):
@@ -48,15 +60,20 @@ def edge_name(source: str, type_: str, target: str, relation: str) -> str:
     return ":".join(part for part in parts if part)
 
 
-def project_own(nodes: Iterable[Node], edges: Iterable[Edge]) -> PropertyGraph:
-    """Make the index's own graph of all its nodes and edges, in their order."""
-    kept = list(nodes)
+def project_own(store: Store) -> PropertyGraph:
+    """Make the index's own graph from what a store tells of it: nodes by id, edges by their key."""
+    nodes, further = _read_records(store)
+    kept = sorted([*store.graph.find(limit=sys.maxsize), *nodes], key=lambda node: node.id)
+    edges = sorted([*store.graph.edges(), *further], key=edge_order)
     positions = {node.id: position for position, node in enumerate(kept)}
     links = [edge for edge in edges if edge.source in positions and edge.target in positions]
 
     def relationship_properties(index: int) -> Mapping[str, PropertyValue]:
         edge = links[index]
-        return edge_properties(edge.type, edge.weight, edge.relation, lambda: edge.chunks)
+        source = kept[positions[edge.source]].label
+        return edge_properties(
+            edge.type, edge.weight, edge.relation, lambda: edge.chunks, source=source
+        )
 
     def relationship_id(index: int) -> str:
         edge = links[index]
@@ -72,6 +89,29 @@ def project_own(nodes: Iterable[Node], edges: Iterable[Edge]) -> PropertyGraph:
         relationship_properties=relationship_properties,
         relationship_id=relationship_id,
     )
+
+
+def _read_records(store: Store) -> tuple[list[Node], list[Edge]]:
+    """Return communities and the questions of chunks as nodes and edges."""
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    if isinstance(store, StoresCommunities):
+        held = store.communities
+        ids = [key for level in held.levels() for key in level]
+        reports = held.reports(ids)
+        for key, community in held.communities(ids).items():
+            nodes.append(community_node(community, reports.get(key)))
+            kind = QueriedEdgeType.IN_COMMUNITY
+            edges += [Edge(m.entity_id, kind, key, m.importance) for m in community.members]
+            edges += [Edge(chunk_id, kind, key) for chunk_id in community.chunk_ids]
+            if community.parent_id is not None:
+                edges.append(Edge(community.parent_id, EdgeType.HAS_CHILD, key))
+    if isinstance(store, StoresQuestions):
+        for key, asked in store.questions.questions(store.questions.chunk_ids()).items():
+            found = [question_node(key, ordinal, text) for ordinal, text in enumerate(asked)]
+            nodes += found
+            edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in found]
+    return nodes, edges
 
 
 def project_imported(

@@ -38,7 +38,8 @@ class RunsCypher(Protocol):
     """A store that answers read-only openCypher statements.
 
     The graph `OWN_GRAPH` is the index itself, in the labels and relationship types of
-    `records.graph` (Document, Section, Chunk, Entity, Keyword; RELATES with ``relation``).
+    `records.graph` (Document, Section, Chunk, Entity, Keyword; RELATES with ``relation``), with
+    communities and questions where the store holds them (`QueriedLabel`, `QueriedEdgeType`).
     """
 
     def cypher(

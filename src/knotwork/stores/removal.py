@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from knotwork.stores.base import Store
 from knotwork.stores.communities import StoresCommunities
+from knotwork.stores.questions import StoresQuestions
 from knotwork.stores.readings import StoresReadings
 from knotwork.stores.resolutions import StoresResolutions
 from knotwork.stores.staging import remove_vectors
@@ -46,6 +47,8 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
             reports = store.communities.forget(chunks, mentioned=mentioned, vanished=vanished)
             store.texts("report").remove(reports)
             remove_vectors(store, "report", reports)
+        if isinstance(store, StoresQuestions):
+            store.questions.remove_chunks(chunks)
         if isinstance(store, StoresReadings):
             store.readings.remove_chunks(chunks)
         if isinstance(store, StoresResolutions):

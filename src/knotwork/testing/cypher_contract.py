@@ -9,7 +9,10 @@ import pytest
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, UnknownName
 from knotwork.records import PropertyNode, PropertyValue, Relationship
 from knotwork.stores.base import Store
+from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.queries import RunsCypher, StoresPropertyGraphs
+from knotwork.stores.questions import StoresQuestions
+from knotwork.testing.community_contract import sample_community, sample_report
 from knotwork.testing.samples import sample_relation
 from knotwork.testing.store_contract import add_document
 
@@ -130,6 +133,54 @@ class CypherContract:
         assert store.cypher("MATCH ()-[r:RELATES]->() RETURN count(r)").rows == ((0,),)
         store.remove_documents([document])
         assert store.cypher(count).rows == ((0,),)
+
+    def test_communities_are_nodes(self, store: QueriedStore) -> None:
+        if not isinstance(store, StoresCommunities):
+            pytest.skip("The store holds no communities.")
+        document = add_document(store, "a.md", ["Ada", "Bob"])
+        chunks = tuple(store.documents.chunk_ids(document))
+        top = sample_community("top", of="ada bob", chunks=chunks)
+        low = sample_community("low", of="bob", chunks=chunks[1:], level=1, parent="top")
+        store.communities.replace([top, low])
+        store.communities.put_reports([sample_report(top, *chunks)])
+        asked = "MATCH (c:Community {level: $level}) RETURN properties(c)"
+        (((properties,),), ((without,),)) = (
+            store.cypher(asked, {"level": level}).rows for level in (0, 1)
+        )
+        counts = {"id": top.id, "level": 0, "entity_count": 2, "chunk_count": 2}
+        report = {"title": "Title", "summary": "Summary\n摘要", "rating": 2.5, "language": "en"}
+        assert properties == {**counts, **report, "name": "Title"}
+        counts = {"id": low.id, "level": 1, "entity_count": 1, "chunk_count": 1}
+        assert without == {**counts, "name": ""}
+        members = store.cypher(
+            "MATCH (e:Entity)-[r:IN_COMMUNITY]->(c {id: $id})"
+            " RETURN e.id, r.importance ORDER BY r.importance DESC",
+            {"id": top.id},
+        ).rows
+        assert members == tuple((m.entity_id, m.importance) for m in top.members)
+        within = store.cypher(
+            "MATCH (p:Community)-[:HAS_CHILD]->(c:Community)<-[r:IN_COMMUNITY]-(h:Chunk)"
+            " RETURN p.id, c.id, h.id, properties(r)"
+        ).rows
+        assert within == ((top.id, low.id, chunks[1], {}),)
+        store.remove_documents([document])
+        assert store.cypher("MATCH (c:Community) RETURN c").rows == ()
+
+    def test_questions_are_nodes(self, store: QueriedStore) -> None:
+        if not isinstance(store, StoresQuestions):
+            pytest.skip("The store holds no questions.")
+        document = add_document(store, "a.md", ["Ada", "Bob"])
+        one, other = store.documents.chunk_ids(document)
+        store.questions.put({one: ["Who?", "谁？"], other: ["Who?"]})
+        rows = store.cypher(
+            "MATCH (c:Chunk)-[:ANSWERS]->(q:Question)"
+            " RETURN c.id, q.name, q.chunk, q.ordinal, q.id ORDER BY q.name, c.id"
+        ).rows
+        expected = [(one, "Who?", one, 0), (other, "Who?", other, 0), (one, "谁？", one, 1)]
+        assert [row[:4] for row in rows] == sorted(expected, key=lambda row: (row[1], row[0]))
+        assert len({row[4] for row in rows}) == 3
+        store.remove_documents([document])
+        assert store.cypher("MATCH (q:Question) RETURN q").rows == ()
 
     def test_rows_are_limited(self, store: QueriedStore) -> None:
         _import(store)

@@ -9,7 +9,10 @@ from knotwork.records import Query
 from knotwork.retrieval.queries.examples import Example, ExampleBook
 from knotwork.retrieval.queries.text_to_cypher import TextToCypherRetriever
 from knotwork.retrieval.queries.text_translation import parse_statement
+from knotwork.stores.memory import MemoryStore
 from knotwork.testing.chat_models import ScriptedChatModel
+from knotwork.testing.community_contract import sample_community, sample_report
+from knotwork.testing.store_contract import add_document
 
 GOOD = "MATCH (f:Film)-[:DIRECTED_BY]->(p:Person) WHERE p.name = 'Olev Raud' RETURN f.title"
 QUESTION = "Which films did Olev Raud make?"
@@ -87,3 +90,35 @@ def test_the_nearest_example_comes_first():
     assert first.statement == "b"
     assert 0 < likeness <= 1
     assert ExampleBook([]).nearest("Who?") == []
+
+
+def test_a_model_may_ask_for_communities(small_graph):
+    statement = (
+        "MATCH (e:Entity {name: 'Ada'})-[:IN_COMMUNITY]->(c:Community {level: 0}) RETURN c.title"
+    )
+    model = ScriptedChatModel(statement)
+    retriever = TextToCypherRetriever(store=small_graph, model=model)
+    (result,) = retriever.retrieve(Query("Which community does Ada belong to?")).results
+    assert result.rows == (("Title",),)
+    said = model.requests[0].messages[-1].content
+    assert "(:Community) 1 nodes: title text; summary text; level integer; rating number" in said
+    assert "(:Entity)-[:IN_COMMUNITY]->(:Community) 2 times" in said
+
+
+def test_words_of_communities_make_no_plan_of_rules(small_graph):
+    (result,) = (
+        TextToCypherRetriever(store=small_graph)
+        .retrieve(Query("Which title of which level does Ada have?"))
+        .results
+    )
+    assert "Community" not in result.statement
+
+
+@pytest.fixture
+def small_graph():
+    store = MemoryStore()
+    add_document(store, "a.md", ["Ada", "Bob"], link=True)
+    community = sample_community("top", of="ada bob")
+    store.communities.replace([community])
+    store.communities.put_reports([sample_report(community)])
+    return store

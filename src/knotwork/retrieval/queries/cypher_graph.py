@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from knotwork.errors import RetrievalError
-from knotwork.records import PropertyValue, QueryResult
+from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
 from knotwork.retrieval.queries.plans import QueryPlan, check_plan
 from knotwork.retrieval.queries.schema import (
     ANY_KIND,
@@ -30,6 +30,7 @@ from knotwork.retrieval.queries.values import (
 )
 from knotwork.retrieval.queries.written_cypher import quote_name, write_cypher
 from knotwork.stores.base import Store
+from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.queries import OWN_GRAPH, RunsCypher, StoresPropertyGraphs
 
 LOOKED_AT_NODES = 300
@@ -44,8 +45,14 @@ ROW_LIMIT = 1_000
 RUN_TIMEOUT_S = 10.0
 _OWN_KINDS = {
     "Entity": ("name", "type"),
-    "Document": ("title", "uri"),
+    "Document": ("name", "uri"),
 }
+_COMMUNITY = (
+    PropertyShape("title", "text"),
+    PropertyShape("summary", "text"),
+    PropertyShape("level", "integer"),
+    PropertyShape("rating", "number"),
+)
 
 
 class CypherGraph:
@@ -137,13 +144,26 @@ class CypherGraph:
             for label, names in _OWN_KINDS.items()
             if known.labels.get(label)
         )
+        model_kinds, model_links = self._communities()
         relations = sorted(known.relations.items(), key=lambda item: (-item[1], item[0]))
         links = tuple(
             LinkShape("RELATES", "Entity", "Entity", count, relation)
             for relation, count in relations[:MOST_RELATIONS]
             if relation
         )
-        return TargetSchema(self.language, kinds, links, self._words)
+        return TargetSchema(self.language, kinds, links, self._words, model_kinds, model_links)
+
+    def _communities(self) -> tuple[tuple[KindShape, ...], tuple[LinkShape, ...]]:
+        """Return the kind of communities and the link to them, if there are any."""
+        if not isinstance(self._store, StoresCommunities):
+            return (), ()
+        ids = [key for level in self._store.communities.levels() for key in level]
+        if not ids:
+            return (), ()
+        kind = str(QueriedLabel.COMMUNITY)
+        members = sum(found.size for found in self._store.communities.communities(ids).values())
+        link = LinkShape(str(QueriedEdgeType.IN_COMMUNITY), "Entity", kind, members)
+        return (KindShape(kind, len(ids), _COMMUNITY),), (link,)
 
     def _read_schema(self) -> TargetSchema:
         counts: Counter[str] = Counter()

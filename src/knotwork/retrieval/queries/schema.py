@@ -87,12 +87,18 @@ class LinkShape:
 
 @dataclass(frozen=True)
 class TargetSchema:
-    """All kinds and links; ``words`` are other words for their names, given by a person."""
+    """All kinds and links; ``words`` are other words for their names, given by a person.
+
+    ``model_kinds`` and ``model_links`` are for models that write whole statements: no plan has
+    them, since their words ("level", "title") are too common in questions.
+    """
 
     language: str
     kinds: tuple[KindShape, ...] = ()
     links: tuple[LinkShape, ...] = ()
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    model_kinds: tuple[KindShape, ...] = ()
+    model_links: tuple[LinkShape, ...] = ()
 
     @cached_property
     def by_name(self) -> Mapping[str, KindShape]:
@@ -102,6 +108,11 @@ class TargetSchema:
     def links_of(self, kind: str) -> list[LinkShape]:
         """Return the links that begin or end at a kind."""
         return [link for link in self.links if kind in (link.source, link.target)]
+
+    def whole(self) -> TargetSchema:
+        """Return the schema with the kinds and links that only whole statements have."""
+        kinds, links = (*self.kinds, *self.model_kinds), (*self.links, *self.model_links)
+        return TargetSchema(self.language, kinds, links, self.words)
 
     def restrict(self, kinds: Collection[str]) -> TargetSchema:
         """Return the schema of these kinds, and of the links between them."""

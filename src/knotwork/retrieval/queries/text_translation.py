@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from knotwork.errors import Unparsable
 from knotwork.inference.chat import ChatModel, ChatReply
@@ -39,6 +40,7 @@ class ModelTranslator:
         shown = "\n".join(
             f"{make_harmless(e.question)}\n{' '.join(e.statement.split())}" for e, _ in near
         )
+        asked = replace(asked, schema=asked.schema.whole())
         request = make_request("translate", asked, attempts, stage=STAGE, more=shown)
         text = complete_checked(self._model, request, parse_statement)
         return Statement(text, origin="by the model", sureness=_SURENESS) if text else None

@@ -42,6 +42,9 @@ _AGREEMENTS = {
     "readings without a chunk": (
         "SELECT count(*) FROM chunk_reading WHERE chunk NOT IN (SELECT id FROM chunk)"
     ),
+    "questions without a chunk": (
+        "SELECT count(*) FROM question WHERE chunk NOT IN (SELECT id FROM chunk)"
+    ),
     "descriptions without a chunk": (
         "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
     ),

@@ -7,34 +7,53 @@ text of a chunk and the chunks behind an edge are read one by one, and never kep
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.cypher import PropertyGraph
-from knotwork.records import CO_OCCURRENCE_RELATION, EdgeType, Label, PropertyValue, int_to_id
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    EdgeType,
+    Label,
+    PropertyValue,
+    QueriedEdgeType,
+    QueriedLabel,
+    int_to_id,
+)
 from knotwork.stores.embedded.database import Database, Row
 from knotwork.stores.embedded.nodes import TABLES
+from knotwork.stores.embedded.packing import unpack_line
 from knotwork.stores.nodes import document_name
 from knotwork.stores.projection import edge_name, edge_properties
 
-_LABELS = (Label.CHUNK, Label.DOCUMENT, Label.ENTITY, Label.KEYWORD, Label.SECTION)
+_TABLES: dict[str, str] = {str(label): table for label, table in TABLES.items()} | {
+    QueriedLabel.COMMUNITY: "community",
+    QueriedLabel.QUESTION: "question",
+}
+_LABELS = tuple(_TABLES)
 _RELATIONS = (
     "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
     " JOIN relation r ON r.id = e.relation WHERE r.name {} ORDER BY e.source, e.target, r.name"
 )
-_EDGES: dict[EdgeType, str] = {
+_EDGES: dict[str, str] = {
     EdgeType.ABOUT: (
         "SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity"
     ),
+    QueriedEdgeType.ANSWERS: "SELECT chunk, id, 0 FROM question ORDER BY chunk, id",
     EdgeType.CO_OCCURS: _RELATIONS.format(f"= '{CO_OCCURRENCE_RELATION}'"),
     EdgeType.HAS_CHILD: (
-        "SELECT parent, id, 0 FROM chunk WHERE parent IS NOT NULL ORDER BY parent, id"
+        "SELECT parent, id, 0 FROM chunk WHERE parent IS NOT NULL"
+        " UNION ALL SELECT parent, id, 0 FROM community WHERE parent IS NOT NULL ORDER BY 1, 2"
     ),
     EdgeType.HAS_CHUNK: "SELECT section, id, 0 FROM chunk ORDER BY section, id",
     EdgeType.HAS_SECTION: ("SELECT coalesce(parent, document), id, 0 FROM section ORDER BY 1, 2"),
+    QueriedEdgeType.IN_COMMUNITY: (
+        "SELECT entity, community, importance FROM community_member"
+        " UNION ALL SELECT chunk, community, 0 FROM community_chunk ORDER BY 1, 2"
+    ),
     EdgeType.MENTIONS: "SELECT chunk, entity, times FROM mention ORDER BY chunk, entity",
     EdgeType.NEXT: (
         "SELECT id, following, 0 FROM (SELECT id, lead(id) OVER (PARTITION BY document"
@@ -78,7 +97,8 @@ def project_index(database: Database) -> PropertyGraph:
             return [int_to_id(chunk) for (chunk,) in rows]
 
         weight = float(ends.weights[index])
-        return edge_properties(kind, weight, names.get(relation, ""), chunks)
+        label = _LABELS[labels[np.searchsorted(keys, source)]]
+        return edge_properties(kind, weight, names.get(relation, ""), chunks, source=label)
 
     def relationship_id(index: int) -> str:
         source, kind, target, relation = edge(index)
@@ -100,7 +120,7 @@ def project_index(database: Database) -> PropertyGraph:
 def _nodes(database: Database) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the keys of all nodes, ascending, and the positions of their labels."""
     found = [
-        np.array([key for (key,) in database.fetch(f"SELECT id FROM {TABLES[label]}")], np.int64)  # noqa: S608
+        np.array([key for (key,) in database.fetch(f"SELECT id FROM {_TABLES[label]}")], np.int64)  # noqa: S608
         for label in _LABELS
     ]
     codes = np.repeat(np.arange(len(found), dtype=np.int8), [len(keys) for keys in found])
@@ -162,12 +182,20 @@ class _Properties:
         return _SHOWN[_LABELS[code]](self._database, key, rows[key])
 
 
-_COLUMNS = {
+_COLUMNS: dict[str, str] = {
     Label.CHUNK: 'SELECT id, name, document, section, ordinal, start, "end" FROM chunk',
     Label.DOCUMENT: "SELECT id, uri, title, media_type, language FROM document",
     Label.ENTITY: f"SELECT id, name, type, normal_form, chunk_count FROM {TABLES[Label.ENTITY]}",  # noqa: S608
     Label.KEYWORD: f"SELECT id, name, type, normal_form, chunk_count FROM {TABLES[Label.KEYWORD]}",  # noqa: S608
     Label.SECTION: 'SELECT id, title, document, level, ordinal, start, "end" FROM section',
+    QueriedLabel.COMMUNITY: (
+        "SELECT c.id, c.level,"
+        " (SELECT count(*) FROM community_member m WHERE m.community = c.id),"
+        " (SELECT count(*) FROM community_chunk h WHERE h.community = c.id),"
+        " r.title, r.summary, r.rating, r.language"
+        " FROM community c LEFT JOIN report r ON r.community = c.id"
+    ),
+    QueriedLabel.QUESTION: "SELECT id, chunk, ordinal, text FROM question",
 }
 
 
@@ -192,6 +220,18 @@ def _section(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
     names = ("level", "ordinal", "start", "end")
     head = {"id": int_to_id(key), "name": title, "document": int_to_id(document)}
     return {**head, **dict(zip(names, figures, strict=True))}
+
+
+def _community(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    names = ("level", "entity_count", "chunk_count", "title", "summary", "rating", "language")
+    found = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+    return {"id": int_to_id(key), "name": found.get("title", ""), **found}
+
+
+def _question(_: Database, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    chunk, ordinal, text = row
+    properties = {"chunk": int_to_id(chunk), "ordinal": ordinal}
+    return {"id": int_to_id(key), "name": unpack_line(text), **properties}
 
 
 class _Chunk(Mapping[str, Any]):
@@ -227,10 +267,12 @@ class _Chunk(Mapping[str, Any]):
         return len(self._plain) + 1
 
 
-_SHOWN = {
+_SHOWN: dict[str, Callable[[Database, int, Row], Mapping[str, PropertyValue]]] = {
     Label.CHUNK: _Chunk,
     Label.DOCUMENT: _document,
     Label.ENTITY: _entity,
     Label.KEYWORD: _entity,
     Label.SECTION: _section,
+    QueriedLabel.COMMUNITY: _community,
+    QueriedLabel.QUESTION: _question,
 }

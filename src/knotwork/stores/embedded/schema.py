@@ -219,6 +219,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
         fill_fields,
     ),
+    Migration(
+        "0010-questions",
+        """
+        CREATE TABLE question (
+            id INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+            text BLOB NOT NULL
+        );
+        CREATE INDEX question_by_chunk ON question (chunk, ordinal);
+        """,
+    ),
 )
 
 

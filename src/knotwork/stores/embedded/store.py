@@ -20,6 +20,7 @@ from knotwork.stores.embedded.homonyms import EmbeddedHomonyms
 from knotwork.stores.embedded.integrity import find_faults
 from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
 from knotwork.stores.embedded.property_graphs import EmbeddedPropertyGraphs
+from knotwork.stores.embedded.questions import EmbeddedQuestions
 from knotwork.stores.embedded.readings import EmbeddedReadings
 from knotwork.stores.embedded.resolutions import EmbeddedResolutions
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
@@ -56,6 +57,7 @@ class EmbeddedStore:
         self.homonyms = EmbeddedHomonyms(database)
         self.property_graphs = EmbeddedPropertyGraphs(database)
         self.fields = EmbeddedFields(database)
+        self.questions = EmbeddedQuestions(database)
 
     @classmethod
     def open(

@@ -1,4 +1,4 @@
-"""The documents, sections and chunks that a filter leaves."""
+"""The documents, sections and chunks that a filter leaves, and the questions that they answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from knotwork.errors import StoreReadOnly
 from knotwork.records import Chunk, Document, Section
 from knotwork.stores.base import DocumentStore
 from knotwork.stores.fields import Selection
+from knotwork.stores.questions import QuestionStore
 
 
 def refuse_to_write(self: object, *_: object, **__: object) -> Never:
@@ -61,3 +62,22 @@ class FilteredDocuments:
     def document_count(self) -> int:
         """Return the number of documents."""
         return len(self._selection.documents)
+
+
+class FilteredQuestions:
+    """The `QuestionStore` of a filtered index: the questions of allowed chunks."""
+
+    put = refuse_to_write
+    remove_chunks = refuse_to_write
+
+    def __init__(self, held: QuestionStore, selection: Selection) -> None:
+        self._held = held
+        self._chunks = selection.chunks
+
+    def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the questions of these chunks in their order; a chunk without any is absent."""
+        return self._held.questions([i for i in chunk_ids if i in self._chunks])
+
+    def chunk_ids(self) -> list[str]:
+        """Return the ids of the allowed chunks that have questions, ascending."""
+        return [i for i in self._held.chunk_ids() if i in self._chunks]

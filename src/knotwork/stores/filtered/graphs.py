@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -66,8 +65,7 @@ class FilteredCypher:
 
         if graph == OWN_GRAPH:
             if self._own is None:
-                held = self._store.graph
-                self._own = project_own(held.find(limit=sys.maxsize), held.edges())
+                self._own = project_own(self._store)
             return answer(
                 self._own, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )

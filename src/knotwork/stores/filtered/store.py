@@ -8,13 +8,18 @@ from knotwork.stores.base import Ledger, Store, TextIndex, VectorIndex
 from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.fields import FieldStore, Selection
 from knotwork.stores.filtered.communities import FilteredCommunities, FilteredReadings
-from knotwork.stores.filtered.documents import FilteredDocuments, refuse_to_write
+from knotwork.stores.filtered.documents import (
+    FilteredDocuments,
+    FilteredQuestions,
+    refuse_to_write,
+)
 from knotwork.stores.filtered.graph import FilteredGraph
 from knotwork.stores.filtered.graphs import FilteredCypher, FilteredPropertyGraphs
 from knotwork.stores.filtered.indexes import FilteredTexts, FilteredVectors
 from knotwork.stores.homonyms import HomonymStore, StoresHomonyms
 from knotwork.stores.id_sets import IdSet
 from knotwork.stores.queries import RunsCypher, StoresPropertyGraphs
+from knotwork.stores.questions import StoresQuestions
 from knotwork.stores.readings import StoresReadings
 from knotwork.stores.resolutions import ResolutionStore, StoresResolutions
 from knotwork.stores.staging import final_name
@@ -34,6 +39,7 @@ class FilteredStore:
     fields: FieldStore
     communities: FilteredCommunities
     readings: FilteredReadings
+    questions: FilteredQuestions
     resolutions: ResolutionStore
     homonyms: HomonymStore
     property_graphs: FilteredPropertyGraphs
@@ -57,6 +63,8 @@ class FilteredStore:
             self.readings = FilteredReadings(store.readings, selection)
         if isinstance(store, StoresResolutions):
             self.resolutions = store.resolutions
+        if isinstance(store, StoresQuestions):
+            self.questions = FilteredQuestions(store.questions, selection)
         if isinstance(store, StoresHomonyms):
             self.homonyms = store.homonyms
         if isinstance(store, StoresPropertyGraphs):

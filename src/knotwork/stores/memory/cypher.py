@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from knotwork.records import Node, PropertyValue, QueryResult
+from knotwork.records import PropertyValue, QueryResult
 from knotwork.stores.projection import (
     OWN_GRAPH,
     GraphSource,
@@ -45,13 +44,8 @@ class MemoryCypher:
         store = self._store
         version = None if store.writing else store.generation()
         if name == OWN_GRAPH:
-            return GraphSource(version, lambda: project_own(_all_nodes(store), store.graph.edges()))
+            return GraphSource(version, lambda: project_own(store))
         stored = store.property_graphs.read(name)
         if stored is None:
             raise unknown_graph(name, store.property_graphs.names())
         return GraphSource(version, lambda: project_imported(*stored))
-
-
-def _all_nodes(store: MemoryStore) -> list[Node]:
-    """Return all nodes, by id."""
-    return store.graph.find(limit=sys.maxsize)

@@ -76,6 +76,7 @@ class State:
     touched: frozenset[str] = frozenset()
     homonyms: dict[str, Homonym] = field(default_factory=dict)
     graphs: dict[str, StoredGraph] = field(default_factory=dict)
+    questions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def copy(self) -> State:
         return State(
@@ -98,6 +99,7 @@ class State:
             self.touched,
             dict(self.homonyms),
             dict(self.graphs),
+            dict(self.questions),
         )
 
 

@@ -16,6 +16,7 @@ from knotwork.stores.memory.graph import MemoryGraph
 from knotwork.stores.memory.homonyms import MemoryHomonyms
 from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
 from knotwork.stores.memory.property_graphs import MemoryPropertyGraphs
+from knotwork.stores.memory.questions import MemoryQuestions
 from knotwork.stores.memory.readings import MemoryReadings
 from knotwork.stores.memory.resolutions import MemoryResolutions
 from knotwork.stores.memory.state import Access, State
@@ -47,6 +48,7 @@ class MemoryStore:
         self.homonyms = MemoryHomonyms(access)
         self.property_graphs = MemoryPropertyGraphs(access)
         self.fields = MemoryFields(access)
+        self.questions = MemoryQuestions(access)
         self.cypher = MemoryCypher(self).run
 
     def texts(self, name: str) -> MemoryTexts:
