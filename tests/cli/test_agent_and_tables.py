@@ -86,3 +86,15 @@ def test_a_file_without_a_table_is_told(index):
     empty.write_text("a,b\n", "utf-8")
     assert "no row" in knotwork("tables", "add", empty).err
     assert "ends in none of" in knotwork("tables", "add", index / "notes.txt").err
+
+
+def test_an_agent_keeps_to_filters(index):
+    question = "Where did the director of Silver Lantern grow up?"
+    asked = ("agent", question, "--json", "--explain", "--where", "path = lantern.txt")
+    found = knotwork(*asked).json["evidence"]
+    assert found["filter"] == "path = 'lantern.txt'"
+    assert {hit["title"] for hit in found["hits"]} == {"lantern"}
+    nothing = knotwork(*asked, "--where", "path = ilves.txt").json
+    assert nothing["evidence"]["hits"] == []
+    assert "No document matches the filter" in " ".join(nothing["notes"])
+    assert knotwork("agent", question, "--where", "colour = red").code == 2

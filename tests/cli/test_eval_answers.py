@@ -225,3 +225,20 @@ def test_a_model_is_measured_against_quotes_and_its_failures_are_noted(
         outcome = knotwork(*line, *model)
     assert outcome.code == 0
     assert "2 answers with a note" in outcome.err
+
+
+def test_filters_narrow_every_question(run, tmp_path):
+    every, narrow = run("--json").json, run("--json", "--where", "path = zh").json
+    cited = [
+        document for case in narrow["cases"] for document in case["results"]["as set"]["documents"]
+    ]
+    assert cited
+    assert all("/zh/" in document for document in cited)
+    assert narrow["settings"]["as set"]["right"] < every["settings"]["as set"]["right"]
+    wrong = run("--where", "colour = red")
+    assert wrong.code == 2
+    assert "colour" in wrong.err
+    assert "Asking" not in wrong.err
+    folder = knotwork("eval", tmp_path, "--where", "path = zh")
+    assert folder.code == 2
+    assert "`--where` does not apply" in folder.err

@@ -79,3 +79,16 @@ def test_a_model_plans_within_its_tokens_and_the_budget_of_the_server(sample_ind
             run(client, {**body, "tokens": 0, "question": QUESTION}, headers=reader)
             run(client, {**body, "use_llm": False, "question": QUESTION}, headers=reader)
             assert models.traffic.totals.calls == before
+
+
+def test_an_agent_keeps_to_filters(client):
+    body = {"question": QUESTION, "tools": ["graph", "bm25"], "steps": 2}
+    for filters in ("path = en and format = docx", {"path": "en", "format": "docx"}):
+        *_, (_, sources), (_, done) = run(client, body | {"filters": filters})
+        assert {hit["document"].rpartition("/")[2] for hit in sources["hits"]} == {
+            "travel-policy.docx"
+        }
+        assert sources["filter"] == "path = 'en' and format = 'docx'"
+        assert all("travel-policy" in cited["document"] for cited in done["citations"])
+    refused = client.post(AGENT, json=body | {"filters": "colour = red"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "unknown_name")

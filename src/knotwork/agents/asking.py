@@ -14,7 +14,9 @@ from knotwork.indexing.embedding import EMBEDDER_META
 from knotwork.inference.model_run import open_budget
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.knowledge_base import KnowledgeBase
+from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE
 from knotwork.records import Answer, Evidence, Query
+from knotwork.retrieval.filters import FilterSpec, read_filter
 from knotwork.retrieval.registry import may_rerank
 from knotwork.synthesis.answering import compose_answer
 from knotwork.text.tokens import count_tokens
@@ -23,8 +25,9 @@ from knotwork.text.tokens import count_tokens
 class AgentOptions(TypedDict, total=False):
     """How an agent works: its ``kind`` ("iterative"), the retrievers it may use as ``tools``, the
     main one first, the most searches (``steps``, 6) and tokens of a language model (``tokens``,
-    8,000), passages (``k``), whether a model takes part (``use_llm``, on), and a ceiling on what
-    all models may cost together (``budget``), as `parse_ceiling` reads it.
+    8,000), passages (``k``), whether a model takes part (``use_llm``, on), a ceiling on what all
+    models may cost together (``budget``), as `parse_ceiling` reads it, and ``filters`` as in
+    `KnowledgeBase.search`.
     """
 
     kind: str
@@ -34,6 +37,7 @@ class AgentOptions(TypedDict, total=False):
     k: int | None
     use_llm: bool
     budget: str
+    filters: FilterSpec | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def ask_agent(
     """Return an answer of cited sentences, and the evidence with the trace of all steps.
 
     Where a corrective agent abstains, so does the answer. Raises UnknownName, RetrievalError,
-    ConfigError when a model is not set rightly.
+    FilterError, ConfigError when a model is not set rightly.
     """
     *_, last = ask_agent_events(knowledge_base, question, **options)
     assert last.answer is not None and last.evidence is not None, "the last one has both"  # noqa: PT018
@@ -62,7 +66,8 @@ def ask_agent_events(
     knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
 ) -> Iterator[AgentReply]:
     """Do what `ask_agent` does, and yield every step."""
-    store, settings = knowledge_base.store, knowledge_base.settings
+    settings, wanted = knowledge_base.settings, read_filter(options.get("filters"))
+    store = knowledge_base.filtered_store(wanted)
     embedder = knowledge_base.embedder if store.meta().get(EMBEDDER_META) else None
     tools = options.get("tools", DEFAULT_TOOLS)
     k = options.get("k")
@@ -78,10 +83,14 @@ def ask_agent_events(
             steps=options.get("steps", DEFAULT_STEPS),
             tokens=options.get("tokens", DEFAULT_TOKENS),
         )
-        for event in agent.events(Query(question, settings.retrieval.k if k is None else k)):
+        k = settings.retrieval.k if k is None else k
+        for event in agent.events(Query(question, k, wanted)):
             if event.evidence is None:
                 yield AgentReply(step=event.step)
                 continue
             evidence = event.evidence
+            if wanted is not None and not store.documents.document_count():
+                nothing = NOTHING_LEFT_NOTE.format(filter=wanted)
+                evidence = replace(evidence, notes=(nothing, *evidence.notes))
             answer = compose_answer(evidence, store=store, settings=settings.answer)
             yield AgentReply(answer=replace(answer, mode="agent"), evidence=evidence)

@@ -45,9 +45,11 @@ def evaluate_file(
     shown: str,
     limit: int | None,
     budget: str,
+    filters: Sequence[str] = (),
 ) -> None:
     """Ask the questions of a file under the settings in force and each of ``compared``, and print
-    the figures; ``budget`` is for all of them together under one choice of settings.
+    the figures; ``budget`` is for all of them together under one choice of settings. ``filters``
+    narrow every search.
 
     Before anything is asked, raises ConfigError for a wrong file or setting, UnknownName for an
     unknown retriever, StoreNotFound for a missing index; then as `KnowledgeBase.ask`.
@@ -65,7 +67,9 @@ def evaluate_file(
     for name, settings in sides:
         read_retrievers(settings.retrieval.retriever)
         opened.append((name, session.open_to_ask(texts, settings=settings)))
-    runs = [_run(session, questions, name, base, budget) for name, base in opened]
+    for _, base in opened:
+        base.filtered_store(filters)  # a wrong filter is an error before anything is asked
+    runs = [_run(session, questions, name, base, budget, filters) for name, base in opened]
     if session.common.json:
         session.terminal.emit(as_json(questions, runs, file=str(path)))
     else:
@@ -94,6 +98,7 @@ def _run(
     name: str,
     opened: KnowledgeBase,
     budget: str,
+    filters: Sequence[str],
 ) -> AnswerRun:
     store = opened.settings.store.path
     answers = []
@@ -104,7 +109,7 @@ def _run(
         note_emptiness(session.terminal, opened)
         missing = missing_documents(opened, questions)
         _note_missing(session.terminal, missing, store)
-        for item in ask_questions(opened, questions, budget=budget):
+        for item in ask_questions(opened, questions, filters=filters, budget=budget):
             answers.append(item)
             counter.count(f"Asking ({name})", len(answers), len(questions))
     notes = [note for item in answers for note in item.answer.notes]

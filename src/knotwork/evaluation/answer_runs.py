@@ -12,6 +12,7 @@ from knotwork.evaluation.judging import Judgement, is_named, judge
 from knotwork.evaluation.purse import Purse
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer
+from knotwork.retrieval.filters import FilterSpec
 from knotwork.synthesis.asking import AskOptions
 
 
@@ -41,9 +42,11 @@ class JudgedAnswer:
 def ask_questions(
     knowledge_base: KnowledgeBase,
     questions: Iterable[AnswerQuestion],
+    *,
+    filters: FilterSpec | None = None,
     **options: Unpack[AskOptions],
 ) -> Iterator[JudgedAnswer]:
-    """Ask each question with these options, and yield its answer judged.
+    """Ask each question with these filters and options, and yield its answer judged.
 
     ``budget`` is for all questions together. With one, ``fallback`` is off by default: answers
     that are quoted once it is reached would pass for those of the model. Raises as
@@ -57,7 +60,7 @@ def ask_questions(
         started, cpu_started = time.perf_counter(), time.process_time()
         answer: Answer | None = None
         passages: list[str] = []
-        for event in knowledge_base.ask_events(question.text, **options):
+        for event in knowledge_base.ask_events(question.text, filters=filters, **options):
             answer = event.answer or answer
             if event.evidence is not None:
                 hits = event.evidence.hits
@@ -72,10 +75,12 @@ def ask_questions(
 def evaluate_answers(
     knowledge_base: KnowledgeBase,
     questions: Iterable[AnswerQuestion],
+    *,
+    filters: FilterSpec | None = None,
     **options: Unpack[AskOptions],
 ) -> list[JudgedAnswer]:
     """Ask all questions and return the judged answers; see `measure_answers` for the figures."""
-    return list(ask_questions(knowledge_base, questions, **options))
+    return list(ask_questions(knowledge_base, questions, filters=filters, **options))
 
 
 def missing_documents(

@@ -129,6 +129,16 @@ class Asking:
         """
         return fields_of(self.store).fields()
 
+    def filtered_store(self, filters: FilterSpec | None) -> Store:
+        """Return the index as filters leave it, which can only be read; all of it without any.
+
+        Raises UnknownName for an unknown field, FilterError for a filter that cannot be read.
+        """
+        from knotwork.retrieval.filters import read_filter
+
+        wanted = read_filter(filters)
+        return self.store if wanted is None else self._parts.get(wanted).store
+
     def ask(
         self,
         question: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import complete_from, with_session
+from knotwork.cli.options import WHERE_OPTION, complete_from, with_session
 from knotwork.cli.session import Session
 from knotwork.errors import ConfigError
 
@@ -16,7 +16,7 @@ KINDS = ("iterative", "corrective", "reasoning")
     epilog=show_examples(
         'knotwork agent "Where did the director of Silver Lantern grow up?"',
         'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
-        'knotwork agent "What did Ann Lee direct?" --tools graph,dynamic_cypher',
+        'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
     )
 )
 @click.argument("question")
@@ -52,6 +52,7 @@ KINDS = ("iterative", "corrective", "reasoning")
     help="Tokens of a language model, at most.",
 )
 @click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
+@WHERE_OPTION
 @click.option("--explain", is_flag=True, help="Show the passages found, and every step.")
 @click.option("--no-llm", is_flag=True, help="Plan by rules, though a language model is set.")
 @with_session()
@@ -64,6 +65,7 @@ def command(  # noqa: PLR0913  one for each option
     steps: int,
     tokens: int,
     k: int | None,
+    filters: tuple[str, ...],
     explain: bool,
     no_llm: bool,
 ) -> None:
@@ -89,6 +91,7 @@ def command(  # noqa: PLR0913  one for each option
         tokens=tokens,
         k=k,
         use_llm=not no_llm,
+        filters=filters,
     )
     documents = find_documents(knowledge_base, evidence)
     if session.common.json:

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from knotwork.cli.app import show_examples
-from knotwork.cli.options import complete_from, with_session
+from knotwork.cli.options import WHERE_OPTION, complete_from, with_session
 from knotwork.cli.session import Session, check_choice
 from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
@@ -30,6 +30,7 @@ _OF_FILES = {
     "compare": "Name retrievers to compare with --retrievers.",
     "budget": "",
     "show": "",
+    "filters": "",
 }
 """Options of a file, with what to do instead for a folder."""
 
@@ -63,6 +64,7 @@ _OF_FOLDERS = {
     shell_complete=complete_from(SHOWN),
     help="FILE: print wrong, changed or all questions with their answers.",
 )
+@WHERE_OPTION
 @click.option(
     "--budget",
     metavar="AMOUNT",
@@ -111,6 +113,7 @@ def command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN4
         shown=shown or "",
         limit=options["limit"],
         budget=options["budget"],
+        filters=options["filters"],
     )
 
 

@@ -54,6 +54,7 @@ def _tell(
             k=asked.k,
             use_llm=asked.use_llm,
             budget=budget,
+            filters=asked.filters,
         ):
             if reply.step is not None:
                 yield "step", StepOfAgent.of(reply.step).model_dump(mode="json")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
 from knotwork.agents.loop import DEFAULT_STEPS, DEFAULT_TOKENS, AgentStep
 from knotwork.agents.tools import DEFAULT_TOOLS
-from knotwork.service.shapes.answers import MOST_PASSAGES, Asked, Text
+from knotwork.service.shapes.answers import MOST_PASSAGES, Asked, FilterText, Text
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000
@@ -31,6 +31,9 @@ class AgentRequest(Asked):
     )
     k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
     use_llm: bool = Field(default=True, description="Whether a language model takes part.")
+    filters: FilterText | dict[str, Any] | None = Field(
+        None, description="What documents and pages must fulfil, as in …/ask."
+    )
 
 
 class StepOfAgent(BaseModel):
