@@ -77,12 +77,14 @@ def test_an_answer_keeps_its_citations(kb, check_place):
     for item in response.source_nodes:
         check_place(item.node.text, item.node.metadata)
     assert response.metadata["answered"] is True
+    assert response.metadata["strength"] in ("strong", "weak")
     assert str(asyncio.run(engine.aquery(QueryBundle(QUESTION)))) == answer.text
 
 
 def test_no_answer_is_told_as_such(kb):
     response = KnotworkQueryEngine(knowledge_base=kb).query("What is the price of tea in Lima?")
     assert response.metadata["answered"] is False
+    assert response.metadata["strength"] == "none"
     assert response.metadata["reason"]
 
 

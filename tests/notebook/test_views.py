@@ -104,6 +104,7 @@ def test_an_answer_shows_each_source_with_its_words(kb):
     answer = kb.ask("海外出差由谁审批？")
     shown = Reader(answer._repr_html_())
     assert answer.text in shown.text
+    assert f"confidence {answer.confidence:.2f} ({answer.strength})" in shown.text
     for citation in answer.citations:
         assert f"[{citation.number}] {citation.document}" in shown.text
         assert citation.quote in shown.text

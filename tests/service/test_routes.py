@@ -17,6 +17,7 @@ from tests.service.serving import (
 import knotwork
 from knotwork.records import content_id
 from knotwork.service.serving import Place
+from knotwork.service.shapes.answers import AnswerShape
 
 OPEN = f"{API}/workspaces/open"
 
@@ -419,3 +420,21 @@ def test_a_statement_runs_over_what_a_search_finds(client):
         refused = client.post(f"{OPEN}/{route}", json=wrong)
         assert refused.status_code == 400
         assert refused.json()["error"]["code"] == "query_refused"
+
+
+def test_an_answer_says_how_sure_it_is_in_a_word(client):
+    answer = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
+    assert answer["strength"] == ("strong" if answer["confidence"] >= 0.5 else "weak")
+    nothing = {"question": QUESTION, "min_score": 1e9}
+    assert client.post(f"{OPEN}/ask", json=nothing).json()["data"]["strength"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("answered", "confidence", "strength"),
+    [(True, 0.5, "strong"), (True, 0.4, "weak"), (False, 0.9, "none")],
+)
+def test_an_answer_of_an_earlier_version_is_completed(client, answered, confidence, strength):
+    answer = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
+    del answer["strength"]
+    stored = json.dumps(answer | {"answered": answered, "confidence": confidence})
+    assert AnswerShape.model_validate_json(stored).strength == strength

@@ -157,6 +157,7 @@ def _respond(answer: Answer) -> Response:
             "answered": answer.answered,
             "reason": answer.reason,
             "confidence": answer.confidence,
+            "strength": answer.strength.value,
             "mode": answer.mode,
             "model": answer.model,
             "notes": list(answer.notes),

@@ -115,6 +115,7 @@ def describe_answer(answer: Answer) -> shapes.Reply:
         answered=answer.answered,
         reason=answer.reason,
         confidence=round(answer.confidence, 4),
+        strength=answer.strength,
         sources=[
             shapes.Source(
                 number=citation.number,

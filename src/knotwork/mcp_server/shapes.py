@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from knotwork.records import Strength
+
 
 class Passage(BaseModel):
     """A passage that was found."""
@@ -92,7 +94,8 @@ class Reply(BaseModel):
     text: str
     answered: bool = Field(description="False: the documents hold no answer; see reason")
     reason: str
-    confidence: float
+    confidence: float = Field(description="0 to 1: the estimated probability that it is right")
+    strength: Strength = Field(description="The same in a word: strong, weak or none")
     sources: list[Source]
     results: list[Rows] = Field(
         description="The rows of the query that answers, if one does, and of retrieval_query"

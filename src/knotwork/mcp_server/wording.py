@@ -36,6 +36,8 @@ def word_reply(reply: shapes.Reply) -> str:
     lines = [reply.text]
     if not reply.answered and reply.reason:
         lines.append(f"Why: {reply.reason}")
+    if reply.answered:
+        lines.append(f"Confidence: {reply.confidence:.2f} ({reply.strength})")
     for rows in reply.results:
         lines.append(f"Query{_on(rows)}: {' '.join(rows.statement.split())}")
         if rows.source == RETRIEVAL_QUERY:  # those of other queries are the text of the answer

@@ -42,6 +42,7 @@ def render_answer(answer: Answer) -> Markup:
     """Return the answer with its sources, or why there is none with the nearest passages."""
     why = "" if answer.answered else answer.reason.replace("_", " ")
     made = answer.model or "quoted from the documents"
+    sure = f"confidence {answer.confidence:.2f} ({answer.strength})"
     heading = "Sources" if answer.answered else "The nearest passages"
     return element(
         "div",
@@ -54,7 +55,7 @@ def render_answer(answer: Answer) -> Markup:
         ),
         *([element("div", heading, style=MUTED)] if answer.citations else []),
         *(_render_citation(citation) for citation in answer.citations),
-        *_muted([f"confidence {answer.confidence:.2f}, {answer.mode}, {made}", *answer.notes]),
+        *_muted([f"{sure}, {answer.mode}, {made}", *answer.notes]),
     )
 
 

@@ -138,6 +138,13 @@ class Strength(StrEnum):
     """No answer is given."""
 
 
+def rate_strength(confidence: float, *, answered: bool) -> Strength:
+    """Return the word for the confidence of an answer."""
+    if not answered:
+        return Strength.NONE
+    return Strength.STRONG if confidence >= LIKELY_RIGHT else Strength.WEAK
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
@@ -168,6 +175,4 @@ class Answer:
     @property
     def strength(self) -> Strength:
         """How sure the answer is, in a word."""
-        if not self.answered:
-            return Strength.NONE
-        return Strength.STRONG if self.confidence >= LIKELY_RIGHT else Strength.WEAK
+        return rate_strength(self.confidence, answered=self.answered)

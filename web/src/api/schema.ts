@@ -1012,6 +1012,13 @@ export interface components {
          */
         AgentRequest: {
             /**
+             * Filters
+             * @description What documents and pages must fulfil, as in …/ask.
+             */
+            filters?: string | {
+                [key: string]: unknown;
+            } | null;
+            /**
              * K
              * @description Passages, at most.
              */
@@ -1108,6 +1115,8 @@ export interface components {
             results: components["schemas"]["ResultShape"][];
             /** Retriever */
             retriever: string;
+            /** @description strong: more likely right than not; weak; none: no answer is given. */
+            strength: components["schemas"]["Strength"];
             usage: components["schemas"]["UsageShape"];
         };
         /**
@@ -3099,6 +3108,7 @@ export interface components {
             /**
              * Source
              * @description The retriever that made the statement, or retrieval_query.
+             * @default
              */
             source: string;
             /** Statement */
@@ -3302,6 +3312,12 @@ export interface components {
              */
             include_usage: boolean;
         };
+        /**
+         * Strength
+         * @description How sure an answer is, in a word.
+         * @enum {string}
+         */
+        Strength: "strong" | "weak" | "none";
         /**
          * SubgraphShape
          * @description A part of the graph, in the order it was reached; ``is_cut`` says that there is more.

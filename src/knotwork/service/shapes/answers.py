@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from knotwork.records import (
     Answer,
@@ -16,8 +16,10 @@ from knotwork.records import (
     Hit,
     QueryResult,
     RowSource,
+    Strength,
     Usage,
 )
+from knotwork.records.evidence import rate_strength
 
 Titles = Mapping[str, Document]
 """Documents by id."""
@@ -176,7 +178,9 @@ class ResultShape(BaseModel):
     truncated: bool
     seconds: float
     place: str = Field(description="The graph or the tables that the statement read.")
-    source: str = Field(description="The retriever that made the statement, or retrieval_query.")
+    source: str = Field(
+        "", description="The retriever that made the statement, or retrieval_query."
+    )
     confidence: float
     row_sources: list[RowSourceShape] = Field(
         description="The first of the rows of files that the result was computed from."
@@ -210,6 +214,9 @@ class AnswerShape(BaseModel):
     answered: bool
     reason: str
     confidence: float
+    strength: Strength = Field(
+        description="strong: more likely right than not; weak; none: no answer is given."
+    )
     retriever: str
     mode: str
     model: str
@@ -220,6 +227,15 @@ class AnswerShape(BaseModel):
     )
     usage: UsageShape
 
+    @model_validator(mode="before")
+    @classmethod
+    def _add_strength(cls, given: object) -> object:
+        """Complete an answer that an earlier version stored, in a run of an evaluation."""
+        if not isinstance(given, dict) or "strength" in given:
+            return given
+        confidence, answered = given.get("confidence", 0.0), given.get("answered", False)
+        return {**given, "strength": rate_strength(confidence, answered=answered)}
+
     @classmethod
     def of(cls, answer: Answer) -> Self:
         """Return an answer as JSON."""
@@ -229,6 +245,7 @@ class AnswerShape(BaseModel):
             answered=answer.answered,
             reason=answer.reason,
             confidence=round(answer.confidence, 4),
+            strength=answer.strength,
             retriever=answer.retriever,
             mode=answer.mode,
             model=answer.model,
