@@ -1,4 +1,4 @@
-"""What every store that `StoresQuestions` does with the questions that chunks answer."""
+"""Contract of every store that `StoresQuestions`: the questions that chunks answer."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ function describe(answer: Answer, run: Run): string {
   const { usage } = answer;
   const tokens = usage.input_tokens + usage.output_tokens;
   const parts = [
-    words.sure(percent(answer.confidence)),
+    `${words.sure(percent(answer.confidence))} (${words.strengths[answer.strength]})`,
     answer.retriever,
     answer.model || words.quoted,
     duration(usage.seconds),

@@ -29,7 +29,7 @@ export function HistoryPanel({ workspace }: { workspace: string }) {
               <span class="small faint row">
                 {!answer.answered && <Icon name="none" size={12} />}
                 {question.after && <Icon name="further" size={12} />}
-                {[question.retriever, moment(at)].filter(Boolean).join(" · ")}
+                {[question.retriever, question.filter, moment(at)].filter(Boolean).join(" · ")}
               </span>
             </a>
             <IconButton
@@ -52,5 +52,6 @@ export function queryOf(question: Omit<Question, "workspace">) {
     mode: question.mode === "auto" ? "" : question.mode,
     model: question.usesModel ? "" : "off",
     after: question.after,
+    where: question.filter,
   };
 }

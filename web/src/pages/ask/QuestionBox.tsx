@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
+import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
 import { t } from "../../i18n";
-
+import { workspace } from "../../state/location";
 import { AGENT } from "./runs";
 
 export interface Wanted {
@@ -12,6 +13,8 @@ export interface Wanted {
   usesModel: boolean;
   /** The question that this one goes on from; empty for none. */
   after: string;
+  /** What documents and pages must fulfil, as text; empty for nothing. */
+  filter: string;
   /** Two or three to compare; fewer compare none. */
   compared: readonly string[];
 }
@@ -45,11 +48,12 @@ export function QuestionBox(props: QuestionBoxProps) {
   const [way, setWay] = useState(wanted);
   const field = useRef<HTMLTextAreaElement>(null);
   const chosen = wanted.compared.join(",");
-  const { retriever, mode, usesModel, after } = wanted;
+  const [filters, setFilters] = useState(wanted.filter !== "");
+  const { retriever, mode, usesModel, after, filter } = wanted;
   useEffect(() => setText(wanted.text), [wanted.text]);
   useEffect(
-    () => setWay((before) => ({ ...before, retriever, mode, usesModel, after })),
-    [retriever, mode, usesModel, after],
+    () => setWay((before) => ({ ...before, retriever, mode, usesModel, after, filter })),
+    [retriever, mode, usesModel, after, filter],
   );
   useEffect(() => {
     setCompares(chosen !== "");
@@ -150,6 +154,7 @@ export function QuestionBox(props: QuestionBoxProps) {
         >
           {words.compare}
         </Button>
+        <FilterToggle filter={way.filter} isOpen={filters} onClick={() => setFilters(!filters)} />
         <span class="grow" />
         {isRunning ? (
           <Button icon="stop" onClick={onStop}>
@@ -161,6 +166,13 @@ export function QuestionBox(props: QuestionBoxProps) {
           </Button>
         )}
       </div>
+      {filters && (
+        <FilterForm
+          workspace={workspace.value}
+          filter={way.filter}
+          onChange={(filter) => setWay((before) => ({ ...before, filter }))}
+        />
+      )}
       {compares && (
         <fieldset class="segments compare-choice">
           <legend>{words.chooseCompared}</legend>

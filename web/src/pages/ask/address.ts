@@ -18,21 +18,22 @@ export function readWanted(): Wanted {
     mode: asked("mode") || "auto",
     usesModel: asked("model") !== "off",
     after: asked("after").trim(),
+    filter: asked("where").trim(),
     compared: asked("vs").split(",").filter(Boolean),
   };
 }
 
 /** Return the runs of what the address asks: one, or one for each retriever that is compared. */
 export function useRuns(here: string, wanted: Wanted): readonly Run[] {
-  const { text, retriever, mode, usesModel, after, compared } = wanted;
-  const ways = [retriever, mode, usesModel, after, compared];
+  const { text, retriever, mode, usesModel, after, filter, compared } = wanted;
+  const ways = [retriever, mode, usesModel, after, filter, compared];
   const key = JSON.stringify([here, text, ...ways, asked("turn")]);
   const [opened, setOpened] = useState<{ key: string; runs: readonly Run[] }>({
     key: "",
     runs: [],
   });
   useEffect(() => {
-    const base: Question = { workspace: here, text, retriever, mode, usesModel, after };
+    const base: Question = { workspace: here, text, retriever, mode, usesModel, after, filter };
     const names = compared.length > 1 ? compared : [retriever];
     const runs = text ? names.map((name) => openRun({ ...base, retriever: name }, WAYS)) : [];
     setOpened({ key, runs });

@@ -9,6 +9,7 @@ const ask = (text: string, workspace = "w"): Question => ({
   mode: "auto",
   usesModel: true,
   after: "",
+  filter: "",
 });
 const answered = (text: string) => ({ answer: text, answered: true }) as Answer;
 
@@ -23,6 +24,7 @@ describe("the history", () => {
     expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["a2", "b1"]);
     expect(restoreRun(ask("b"))?.answer.value?.answer).toBe("b1");
     expect(restoreRun({ ...ask("b"), retriever: "bm25" })).toBeNull();
+    expect(restoreRun({ ...ask("b"), filter: "author = 'Ann'" })).toBeNull();
   });
 
   it("tells what a question goes on from, the last turn last, and no more than six", () => {
@@ -42,11 +44,19 @@ describe("the history", () => {
     expect(turnsBefore(ask("next"))).toEqual([]);
   });
 
-  it("reads what earlier pages kept, which went on from nothing", () => {
-    const { after: _, ...old } = ask("old");
-    const entry = { question: old, answer: answered("yes"), evidence: null, at: 1 };
-    localStorage.setItem("knotwork.history.w", JSON.stringify([entry]));
-    expect(restoreRun(ask("old"))?.answer.value?.answer).toBe("yes");
+  it("reads what earlier pages kept, without turns, filters and words for confidence", () => {
+    const { after: _, filter: __, ...old } = ask("old");
+    for (const [confidence, isAnswer, strength] of [
+      [0.7, true, "strong"],
+      [0.3, true, "weak"],
+      [0.7, false, "none"],
+    ] as const) {
+      const answer = { ...answered("yes"), confidence, answered: isAnswer };
+      const entry = { question: old, answer, evidence: null, at: 1 };
+      localStorage.setItem("knotwork.history.w", JSON.stringify([entry]));
+      const restored = restoreRun(ask("old"))?.answer.value;
+      expect([restored?.answer, restored?.strength]).toEqual(["yes", strength]);
+    }
   });
 
   it("forgets one, or all", () => {

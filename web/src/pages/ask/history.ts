@@ -18,6 +18,8 @@ const MOST_WITH_PASSAGES = 12;
 /** Of turns before a question, and of the characters of each. */
 const MOST_TURNS = 6;
 const TURN_CHARACTERS = 2_000;
+/** The confidence from which an answer is more likely right than not. */
+const LIKELY_RIGHT = 0.5;
 
 const name = (workspace: string) => `history.${workspace}`;
 
@@ -48,7 +50,15 @@ function isKept(value: unknown): value is Kept {
 
 /** Return an entry with what earlier versions of the pages did not keep. */
 function fill(entry: Kept): Kept {
-  return { ...entry, question: { ...entry.question, after: entry.question.after ?? "" } };
+  const { after = "", filter = "" } = entry.question;
+  const { answered, confidence } = entry.answer;
+  const rated = confidence >= LIKELY_RIGHT ? "strong" : "weak";
+  const { strength = answered ? rated : "none" } = entry.answer;
+  return {
+    ...entry,
+    question: { ...entry.question, after, filter },
+    answer: { ...entry.answer, strength },
+  };
 }
 
 function writeHistory(workspace: string, entries: readonly Kept[]): void {

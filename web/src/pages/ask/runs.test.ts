@@ -8,6 +8,7 @@ const question: Question = {
   mode: "auto",
   usesModel: true,
   after: "",
+  filter: "",
 };
 const event = (name: string, data: unknown) => ({ name, data, id: "" });
 
@@ -75,9 +76,18 @@ describe("a run", () => {
       return new Promise(() => undefined);
     });
     const ways = { restore: () => null, before: () => [], onDone: () => undefined };
-    openRun({ ...question, retriever: "agent:corrective" }, ways);
+    const filter = "author = 'Ann'";
+    openRun({ ...question, retriever: "agent:corrective", filter }, ways);
     expect(asked[0]?.url).toMatch(/\/workspaces\/w\/agent$/);
-    expect(await asked[0]?.json()).toEqual({ question: "Who?", kind: "corrective", use_llm: true });
+    expect(await asked[0]?.json()).toEqual({
+      question: "Who?",
+      kind: "corrective",
+      use_llm: true,
+      filters: filter,
+    });
+    openRun({ ...question, filter }, ways);
+    expect(asked[1]?.url).toMatch(/\/ask\/stream$/);
+    expect(await asked[1]?.json()).toMatchObject({ filters: filter });
   });
 
   it("is not asked twice, unless anew or after a failure", () => {

@@ -18,6 +18,8 @@ export interface Question {
   usesModel: boolean;
   /** The question that this one goes on from; empty for none. */
   after: string;
+  /** What documents and pages must fulfil, as text; empty for nothing. */
+  filter: string;
 }
 
 /** A question of before and its answer, which a later one may lean on. */
@@ -169,16 +171,18 @@ function addStage(stages: readonly Stage[], stage: Stage): readonly Stage[] {
 }
 
 function requestOf(question: Question, turns: readonly Turn[], signal: AbortSignal): Request {
-  const { workspace, text, retriever, mode, usesModel } = question;
+  const { workspace, text, retriever, mode, usesModel, filter } = question;
+  const filters = filter || null;
   const isAgent = retriever.startsWith(AGENT);
   const body = isAgent
-    ? { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel }
+    ? { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel, filters }
     : {
         question: text,
         retriever: retriever || null,
         mode: mode || "auto",
         use_llm: usesModel,
         turns,
+        filters,
       };
   const base = `/api/v1/workspaces/${encodeURIComponent(workspace)}`;
   return new Request(`${base}/${isAgent ? "agent" : "ask/stream"}`, {
@@ -192,8 +196,8 @@ function requestOf(question: Question, turns: readonly Turn[], signal: AbortSign
 const runs = new Map<string, Run>();
 
 export function keyOf(question: Question): string {
-  const { workspace, text, retriever, mode, usesModel, after } = question;
-  return JSON.stringify([workspace, text, retriever, mode, usesModel, after]);
+  const { workspace, text, retriever, mode, usesModel, after, filter } = question;
+  return JSON.stringify([workspace, text, retriever, mode, usesModel, after, filter]);
 }
 
 /** Return the run of a question: the one there is, or one of before, or a new one. */

@@ -1,7 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
+import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
+import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
 import { Icon } from "../../components/Icon";
 import { Skeleton } from "../../components/Progress";
 import { SourceCard } from "../../components/SourceCard";
@@ -18,13 +20,17 @@ export function SearchBox() {
   const words = t.value.library;
   const here = workspace.value;
   const wanted = asked("q").trim();
+  const where = asked("where").trim();
   const [text, setText] = useState(wanted);
+  const [filter, setFilter] = useState(where);
+  const [filters, setFilters] = useState(where !== "");
   useEffect(() => setText(wanted), [wanted]);
-  const found = useLoaded(wanted ? `${here} ${wanted} ${revision.value}` : "", (signal) =>
+  useEffect(() => setFilter(where), [where]);
+  const found = useLoaded(wanted ? `${here} ${wanted} ${where} ${revision.value}` : "", (signal) =>
     take(
       api.POST("/api/v1/workspaces/{workspace}/search", {
         params: { path: { workspace: here } },
-        body: { question: wanted, k: FOUND },
+        body: { question: wanted, k: FOUND, filters: where || null },
         signal,
       }),
     ),
@@ -32,21 +38,40 @@ export function SearchBox() {
   return (
     <search class="stack" aria-label={words.search}>
       <form
-        class="search-field"
+        class="stack tight"
         onSubmit={(event) => {
           event.preventDefault();
-          setQuery({ q: text.trim() });
+          setQuery({ q: text.trim(), where: filter });
         }}
       >
-        <Icon name="search" />
-        <input
-          id="library-search"
-          type="search"
-          aria-label={words.search}
-          placeholder={words.search}
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
+        <div class="row">
+          <div class="search-field grow">
+            <Icon name="search" />
+            <input
+              id="library-search"
+              type="search"
+              aria-label={words.search}
+              placeholder={words.search}
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </div>
+          <FilterToggle filter={filter} isOpen={filters} onClick={() => setFilters(!filters)} />
+        </div>
+        {filters && (
+          <>
+            <FilterForm workspace={here} filter={filter} onChange={setFilter} />
+            <div class="row">
+              <Button
+                type="submit"
+                icon="search"
+                disabled={filter === where && text.trim() === wanted}
+              >
+                {t.value.filters.apply}
+              </Button>
+            </div>
+          </>
+        )}
       </form>
       {found.isLoading && <Skeleton label={t.value.common.loading} lines={6} />}
       {found.error && <ErrorState error={found.error} retry={found.reload} />}
@@ -60,7 +85,7 @@ export function SearchBox() {
           <p class="row between wrap small muted">
             <span aria-live="polite">{words.found(found.data.hits.length)}</span>
             <Indexed />
-            <a href={linkTo("ask", { q: wanted })}>{words.askInstead}</a>
+            <a href={linkTo("ask", { q: wanted, where })}>{words.askInstead}</a>
           </p>
           <ol class="stack tight">
             {found.data.hits.map((hit) => (

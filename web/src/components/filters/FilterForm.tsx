@@ -1,0 +1,189 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { api, type Shapes, take } from "../../api/client";
+import { count, t } from "../../i18n";
+import { useLoaded } from "../../state/loading";
+import { revision } from "../../state/workspaces";
+import { Button, IconButton } from "../Button";
+import { ErrorState } from "../ErrorState";
+import {
+  COMPARISONS,
+  type Comparison,
+  type Condition,
+  needsValue,
+  readFilter,
+  writeFilter,
+} from "./conditions";
+import "./filters.css";
+
+type Field = Shapes["FieldShape"];
+
+const NEW: Condition = { field: "", comparison: "=", value: "" };
+
+interface ToggleProps {
+  /** The text of the filter; empty for none. */
+  filter: string;
+  isOpen: boolean;
+  onClick: () => void;
+}
+
+/** The button that opens the form, with how many conditions there are. */
+export function FilterToggle({ filter, isOpen, onClick }: ToggleProps) {
+  const words = t.value.filters;
+  const number = filter.trim() ? (readFilter(filter)?.length ?? 1) : 0;
+  return (
+    <Button kind="quiet" icon="filter" expanded={isOpen} pressed={number > 0} onClick={onClick}>
+      {number ? words.titleCount(count(number)) : words.title}
+    </Button>
+  );
+}
+
+interface FormProps {
+  workspace: string;
+  filter: string;
+  /** Takes the text of what is complete so far. */
+  onChange: (filter: string) => void;
+}
+
+/** Conditions on documents and pages, of the fields that the workspace has. */
+export function FilterForm({ workspace, filter, onChange }: FormProps) {
+  const words = t.value.filters;
+  const [rows, setRows] = useState<readonly Condition[] | null>(() => startOf(filter));
+  // What was written here is not taken apart while it is written; the address may say something else.
+  const written = useRef(filter);
+  useEffect(() => {
+    if (filter !== written.current) setRows(startOf(filter));
+    written.current = filter;
+  }, [filter]);
+  const fields = useLoaded(`${workspace} ${revision.value}`, (signal) =>
+    take(
+      api.GET("/api/v1/workspaces/{workspace}/fields", {
+        params: { path: { workspace } },
+        signal,
+      }),
+    ),
+  );
+  const write = (text: string) => {
+    written.current = text;
+    onChange(text);
+  };
+  const change = (next: readonly Condition[]) => {
+    setRows(next);
+    write(writeFilter(next));
+  };
+  return (
+    <fieldset class="filter-form">
+      <legend class="small muted">{words.legend}</legend>
+      {fields.error && <ErrorState error={fields.error} retry={fields.reload} />}
+      {rows === null ? (
+        <input
+          type="text"
+          aria-label={words.text}
+          value={filter}
+          onInput={(event) => write(event.currentTarget.value)}
+        />
+      ) : (
+        <ul>
+          {rows.map((row, number) => (
+            <li key={number}>
+              <Row
+                number={number + 1}
+                condition={row}
+                fields={fields.data ?? []}
+                onChange={(next) => change(rows.with(number, next))}
+                onRemove={() => change(rows.toSpliced(number, 1))}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="row wrap">
+        {rows !== null && (
+          <Button kind="quiet" icon="plus" onClick={() => setRows([...rows, NEW])}>
+            {words.add}
+          </Button>
+        )}
+        {filter && (
+          <Button
+            kind="quiet"
+            icon="close"
+            onClick={() => {
+              change([NEW]);
+            }}
+          >
+            {words.clear}
+          </Button>
+        )}
+      </div>
+    </fieldset>
+  );
+}
+
+interface RowProps {
+  number: number;
+  condition: Condition;
+  fields: readonly Field[];
+  onChange: (condition: Condition) => void;
+  onRemove: () => void;
+}
+
+function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
+  const words = t.value.filters;
+  const id = useId();
+  const { field, comparison, value } = condition;
+  const known = fields.find(({ name }) => name === field);
+  const names = fields.map(({ name }) => name);
+  // What the address says is shown, though no document has it any more.
+  const listed = field && !names.includes(field) ? [field, ...names] : names;
+  return (
+    <div class="filter-row">
+      <select
+        aria-label={words.field(number)}
+        value={field}
+        onChange={(event) => onChange({ ...condition, field: event.currentTarget.value })}
+      >
+        <option value="">{words.chooseField}</option>
+        {listed.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label={words.comparison(number)}
+        value={comparison}
+        onChange={(event) =>
+          onChange({ ...condition, comparison: event.currentTarget.value as Comparison })
+        }
+      >
+        {COMPARISONS.map((name) => (
+          <option key={name} value={name}>
+            {words.comparisons[name]}
+          </option>
+        ))}
+      </select>
+      {needsValue(comparison) && (
+        <>
+          <input
+            type="text"
+            aria-label={words.value(number)}
+            list={id}
+            value={value}
+            onInput={(event) => onChange({ ...condition, value: event.currentTarget.value })}
+          />
+          <datalist id={id}>
+            {(known?.examples ?? []).map((example) => (
+              <option key={example} value={example} />
+            ))}
+          </datalist>
+        </>
+      )}
+      <IconButton icon="close" label={words.remove(number)} onClick={onRemove} />
+    </div>
+  );
+}
+
+/** Return the conditions to begin with, at least a row to fill in; null for a text. */
+function startOf(filter: string): readonly Condition[] | null {
+  const found = readFilter(filter);
+  return found?.length === 0 ? [NEW] : found;
+}
