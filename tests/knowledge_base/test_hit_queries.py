@@ -11,6 +11,7 @@ from tests.knowledge_base.test_filters import write_documents
 import knotwork
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError
 from knotwork.records import RETRIEVAL_QUERY
+from knotwork.synthesis.modes import ASK_MODES
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 
@@ -167,6 +168,15 @@ def test_an_answer_has_the_rows_beside_its_sentences(kb):
     (result,) = answer.results
     assert (result.columns, result.source) == (("passages",), RETRIEVAL_QUERY)
     assert result.rows[0][0] > 0
+
+
+@pytest.mark.parametrize("mode", ASK_MODES)
+@pytest.mark.parametrize("question", [QUESTION, "Summarize the documents.", "谁批准出差？"])
+def test_every_answer_has_the_rows(kb, mode, question):
+    answer = kb.ask(question, mode=mode, retrieval_query="RETURN count(node) AS passages")
+    (result,) = (r for r in answer.results if r.source == RETRIEVAL_QUERY)
+    assert answer.results[-1] is result
+    assert len(result.rows) == 1
 
 
 @pytest.mark.parametrize("mode", ["basic", "local"])
