@@ -67,7 +67,16 @@ def make_docx(build, **properties):
 
 
 def simple_docx():
-    return make_docx(lambda document: document.add_paragraph("A plain paragraph. With two."))
+    def build(document):
+        document.add_paragraph("A plain paragraph. With two.")
+        document.add_paragraph("item", style="List Number")
+        document.add_paragraph("Table 1", style="Caption")
+        cells = document.add_table(rows=2, cols=2)._cells
+        for number, cell in enumerate(cells):
+            cell.text = f"cell {number}"
+        cells[0].merge(cells[2])
+
+    return make_docx(build)
 
 
 def make_pptx(slides, **properties):

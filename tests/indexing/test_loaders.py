@@ -2,6 +2,7 @@ import datetime as dt
 import json
 
 import pytest
+from tests.indexing.loading import frames, load, outline
 from tests.indexing.office_files import (
     make_docx,
     make_eml,
@@ -15,34 +16,6 @@ from tests.indexing.office_files import (
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
 from knotwork.indexing.loaders.base import show_size
-
-
-def load(name, data, **options):
-    document = load_document(
-        data if isinstance(data, bytes) else data.encode(), uri=f"docs/{name}", **options
-    )
-    assert_offsets(document)
-    return document
-
-
-def assert_offsets(document):
-    text = document.text
-    position = 0
-    for heading in document.headings:
-        start, end = heading.span
-        assert position <= start < end <= len(text)
-        assert text[start:end].strip() == text[start:end]
-        position = end
-    starts = [page.start for page in document.pages]
-    assert starts == sorted(starts)
-    assert all(0 <= start < len(text) for start in starts)
-    assert "\r" not in text
-    assert "\x00" not in text
-    text.encode("utf-8")
-
-
-def outline(document):
-    return [(heading.level, heading.title) for heading in document.headings]
 
 
 def page_text(document, label):
@@ -159,13 +132,6 @@ def test_html_keeps_the_main_text():
     )
     for word in ("var x", "Home", "Menu", "secret", "Related", "Copyright", "p {}"):
         assert word not in document.text
-
-
-def frames(document):
-    return [
-        (frame.kind.value, frame.label, document.text[slice(*frame.span)].strip())
-        for frame in document.frames
-    ]
 
 
 def test_html_keeps_what_introduces_a_text():

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from knotwork.config.settings import IndexSettings, setting_fields
 
-_RESULT_VERSION = 3
+_RESULT_VERSION = 4
 """Raise it when equal settings give another result than before, so that files are read again."""
 
 

@@ -50,6 +50,8 @@ class FrameKind(StrEnum):
     """The label is the line that leads into the list or table."""
     TITLE = "title"
     """The label is the title of a box, table, figure or section."""
+    ROW = "row"
+    """The label is the cell that names what a row of a table is about."""
     CODE = "code"
     """The text is code or the output of a program; there is no label."""
 

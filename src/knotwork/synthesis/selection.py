@@ -39,12 +39,13 @@ BRIDGE = "bridge"
 """The part of a hit's score that a bridge from another passage gave it."""
 
 _NAMING = (FrameKind.TERM, FrameKind.TITLE)
+_ABOUT = (FrameKind.TERM, FrameKind.ROW)
 _HEADING_MARKS = "#=*_ \t\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A sentence chosen for the answer; ``term`` is the defined term, if any, that it is about."""
+    """A sentence chosen for the answer; ``term`` is the term or row that it is about, if known."""
 
     chunk: Chunk
     span: Span
@@ -153,14 +154,14 @@ class _Quotable:
 
     @property
     def term(self) -> str:
-        """The terms around the sentence, outermost first."""
-        return " > ".join(f.label for f in self.frames if f.kind is FrameKind.TERM)
+        """The terms and keys of rows around the sentence, outermost first."""
+        return " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
 
     @property
     def entry(self) -> object:
-        """What says which sentences speak of one thing: those about one term, or a paragraph."""
+        """What says which sentences speak of one thing: a term's, a row's, or a paragraph's."""
         for frame in reversed(self.frames):
-            if frame.kind is FrameKind.TERM:
+            if frame.kind in _ABOUT:
                 return self.hit.chunk.document_id, frame.span
         start = self.hit.chunk.span.start
         gap = self.hit.chunk.text.rfind("\n\n", 0, self.span.start - start)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from knotwork.errors import LoadError
 from knotwork.records import Frame, FrameKind, Heading, Page, Span, Table
+from knotwork.text.sentences import split_sentences
 
 MEGABYTE = 1_000_000
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
@@ -90,6 +91,15 @@ def clean_text(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def lead_in(text: str) -> str:
+    """Return the last sentence of a text that ends with a colon, "" for other texts."""
+    line = text.rpartition("\n")[2].strip()
+    if not line.endswith((":", "：")):
+        return ""
+    last = split_sentences(line)[-1]
+    return line[last.start : last.end]
+
+
 class TextBuilder:
     """Puts a text together from blocks, and notes its headings, pages, frames and tables."""
 
@@ -127,6 +137,10 @@ class TextBuilder:
         """Put all that was appended since the text had ``start`` characters into a frame."""
         if self._length > start and (label or kind is FrameKind.CODE):
             self.frames.append(Frame(kind, Span(start, self._length), " ".join(label.split())))
+
+    def lead(self) -> str:
+        """Return the sentence that leads into what comes next, "" if the last one does not."""
+        return lead_in(self.tail)
 
     @property
     def length(self) -> int:

@@ -6,10 +6,10 @@ import re
 from typing import Any, NamedTuple
 
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
+from knotwork.indexing.loaders.cues import is_generic_title
 from knotwork.indexing.loaders.decoding import decode_text
-from knotwork.indexing.loaders.rows import row_lines
+from knotwork.indexing.loaders.rows import Cell, add_table, spread_cells
 from knotwork.records import FrameKind
-from knotwork.text.sentences import split_sentences
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
@@ -39,10 +39,6 @@ _BOXES = _names(
 )
 """Classes of the boxes of DocBook and Sphinx, which may have titles."""
 _BOX_TITLES = _names("title admonition-title caption-text")
-_GENERIC_TITLES = _names(
-    "note tip warning caution important hint danger attention error 注意 注 提示 警告 小心 重要"
-)
-"""Titles that say of what kind a box is, and not what it is about."""
 _HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
 _SHORTEST_MAIN = 200
 _META = {
@@ -145,7 +141,7 @@ class _Walk:
             self._open_frame(element, FrameKind.CODE)
         elif name in ("ul", "ol"):
             self._lists.append(0 if name == "ol" else None)
-            self._open_frame(element, FrameKind.LEAD, self._lead())
+            self._open_frame(element, FrameKind.LEAD, self._builder.lead())
         elif name == "li":
             self._item = self._bullet()
         elif name == "dt" and self._is_defined:
@@ -185,14 +181,6 @@ class _Walk:
     def _open_frame(self, element: Any, kind: FrameKind, label: str = "") -> None:  # noqa: ANN401
         self._open.append(_OpenFrame(element, kind, self._builder.length, label))
 
-    def _lead(self) -> str:
-        """Return the line that leads into what comes next, if there is one."""
-        line = self._builder.tail.rpartition("\n")[2].strip()
-        if not line.endswith((":", "：")):
-            return ""
-        last = split_sentences(line)[-1]
-        return line[last.start : last.end]
-
     def _bullet(self) -> str:
         if not self._lists or self._lists[-1] is None:
             return "- "
@@ -216,18 +204,20 @@ class _Walk:
         self._item = ""
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
-        rows: list[list[str]] = []
-        header = None
+        title = ""
         for caption in table.iter("{*}caption"):
-            self._builder.add(_text_of(caption))
-        for row in table.iter("{*}tr"):
-            cells = [cell for cell in row if _name_of(cell) in ("td", "th")]
-            if not rows and cells:
-                # In a table with row headings, only the first cell of the others is a heading.
-                header = True if all(_name_of(cell) == "th" for cell in cells) else None
-            rows.append([_text_of(cell) for cell in cells])
-        for number, line in enumerate(row_lines(rows, header=header)):
-            self._builder.add(line, gap="\n\n" if number == 0 else "\n")
+            title = _text_of(caption)
+            self._builder.add(title)
+        rows = [_cells(row) for row in table.iter("{*}tr")]
+        first = next(filter(None, rows), [])
+        add_table(
+            self._builder,
+            spread_cells([_read_cell(cell) for cell in row] for row in rows),
+            # In a table with row headings, only the first cell of the others is a heading.
+            header=True if first and all(_name_of(cell) == "th" for cell in first) else None,
+            keyed=all(_is_keyed(row) for row in rows if row),
+            title=title,
+        )
         self._after_item = False
 
 
@@ -244,9 +234,7 @@ def _classes(element: Any) -> frozenset[str]:  # noqa: ANN401
 
 def _is_generic_title(element: Any) -> bool:  # noqa: ANN401
     """Tell whether an element is the title of a box that says no more than its kind."""
-    return bool(_classes(element) & _BOX_TITLES) and (
-        _text_of(element).casefold().rstrip(":：") in _GENERIC_TITLES
-    )
+    return bool(_classes(element) & _BOX_TITLES) and (is_generic_title(_text_of(element)))
 
 
 def _name_of(element: Any) -> str:  # noqa: ANN401
@@ -269,6 +257,24 @@ def _text_of(element: Any) -> str:  # noqa: ANN401
         elif inner is not element:
             parts.append(inner.tail or "")
     return " ".join("".join(parts).split())
+
+
+def _cells(row: Any) -> list[Any]:  # noqa: ANN401
+    return [cell for cell in row if _name_of(cell) in ("td", "th")]
+
+
+def _is_keyed(row: list[Any]) -> bool:
+    """Return whether the first cell of a row is a heading and no other is."""
+    first, *others = map(_name_of, row)
+    return first == "th" and bool(others) and "th" not in others
+
+
+def _read_cell(cell: Any) -> Cell:  # noqa: ANN401
+    return Cell(_text_of(cell), _count(cell.get("colspan")), _count(cell.get("rowspan")))
+
+
+def _count(spanned: str | None) -> int:
+    return int(spanned) if spanned and re.fullmatch(r"[1-9]\d{0,4}", spanned) else 1
 
 
 def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
-from knotwork.indexing.loaders.base import Content, Source
+from knotwork.indexing.loaders.base import Content, Source, lead_in
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.front_matter import read_front_matter
 from knotwork.records import Frame, FrameKind, Heading, Span
-from knotwork.text.sentences import split_sentences
 
 _MARKUP = re.compile(
     r"!?\[([^\]]*)\]\([^)]*\)|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}|<[^>]{1,80}>|\{#[^}]*\}"
@@ -72,10 +71,8 @@ class Markdown:
             elif token.type in ("fence", "code_block"):
                 yield Frame(FrameKind.CODE, self._span(*token.map))
             elif token.type in ("bullet_list_open", "ordered_list_open"):
-                if said.endswith((":", "：")):
-                    last = split_sentences(said)[-1]
-                    label = _plain(said[last.start : last.end])
-                    yield Frame(FrameKind.LEAD, self._span(*token.map), label)
+                if lead := lead_in(said):
+                    yield Frame(FrameKind.LEAD, self._span(*token.map), _plain(lead))
             elif token.type == "heading_open":
                 said = ""
 

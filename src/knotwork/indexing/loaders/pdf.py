@@ -12,13 +12,13 @@ from typing import Any
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.archives import needs_password
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
+from knotwork.indexing.loaders.cues import FEWEST_PAGES
 from knotwork.records import Heading, Span
 
 _WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
 _HYPHENATED = re.compile(r"(?<=[a-zß-ÿ]{2})[-\u00ad]\n(?=[a-zß-ÿ]{2})")
 _WRAPPED_WIDE = re.compile(rf"(?<=[{_WIDE}]{{12}})[ ]*\n[ ]*(?=[\u3400-\u9fff])")
 _ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
-_FEWEST_PAGES = 4
 _DIGITS = re.compile(r"\d+")
 
 
@@ -75,7 +75,7 @@ def _page_text(page: Any) -> str:  # noqa: ANN401 - a pypdf page
 def _without_running_lines(pages: Sequence[str]) -> list[str]:
     """Leave out first and last lines that most pages share, numbers apart."""
     lines = [page.strip().split("\n") for page in pages]
-    if len(lines) < _FEWEST_PAGES:
+    if len(lines) < FEWEST_PAGES:
         return list(pages)
     for place in (0, -1):
         shapes = Counter(_DIGITS.sub("#", page[place].strip()) for page in lines if len(page) > 1)

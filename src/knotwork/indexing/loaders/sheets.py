@@ -14,7 +14,7 @@ from knotwork.indexing.loaders.base import Content, Source, TextBuilder, flat_me
 from knotwork.indexing.loaders.columns import make_table
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.grids import Grid, read_grid
-from knotwork.indexing.loaders.rows import labelled_line, plain_line
+from knotwork.indexing.loaders.rows import add_row, plain_line
 from knotwork.indexing.loaders.titles import readable_name
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -91,8 +91,7 @@ def _add_grid(builder: TextBuilder, grid: Grid, *, name: str = "") -> None:
         gap = "\n"
     spans = []
     for _, row in grid.rows:
-        line = labelled_line(grid.header, row) if grid.header else plain_line(row)
-        spans.append(builder.add(line, gap=gap))
+        spans.append(add_row(builder, grid.header, row, gap=gap))
         gap = "\n"
     if grid.header and not grid.rows:
         builder.add(plain_line(grid.header), gap=gap)

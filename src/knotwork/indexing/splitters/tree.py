@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, groupby, zip_longest
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ class SectionTree:
         self.regions = _regions(document.text, headings)
         self._frames = sorted(document.frames, key=lambda f: (f.span.start, -f.span.end))
         self._starts = [frame.span.start for frame in self._frames]
-        self._reaches = list(accumulate((frame.span.end for frame in self._frames), max))
+        self._around = _enclosing(self._frames)
 
     def titles(self, section: int) -> tuple[str, ...]:
         """Return the titles from below the root down to a section."""
@@ -50,13 +50,14 @@ class SectionTree:
 
     def frames_in(self, span: Span) -> list[Frame]:
         """Return the frames that overlap a span, outermost first."""
+        first = bisect_right(self._starts, span.start)
         found: list[Frame] = []
-        index = bisect_left(self._starts, span.end) - 1
-        while index >= 0 and self._reaches[index] > span.start:
+        index = first - 1
+        while index >= 0:
             if self._frames[index].span.end > span.start:
                 found.append(self._frames[index])
-            index -= 1
-        return found[::-1]
+            index = self._around[index]
+        return found[::-1] + self._frames[first : bisect_left(self._starts, span.end)]
 
     def subsections(self, section: int, places: Iterable[tuple[Span, int]]) -> list[Frame]:
         """Return a frame for each run of places below a section, with the titles of their own.
@@ -91,6 +92,22 @@ class SectionTree:
             above = set(self.ancestors(self.regions[index].section))
             common = [section for section in common if section in above]
         return common[0]
+
+
+def _enclosing(frames: Sequence[Frame]) -> list[int]:
+    """Return, for each of the frames in order, the last one before it that ends after it begins.
+
+    Those open at any place are found from the last one before it, each leading to the next; -1 is
+    the end of the way.
+    """
+    found: list[int] = []
+    opened: list[int] = []
+    for index, frame in enumerate(frames):
+        while opened and frames[opened[-1]].span.end <= frame.span.start:
+            opened.pop()
+        found.append(opened[-1] if opened else -1)
+        opened.append(index)
+    return found
 
 
 def _usable(headings: Sequence[Heading], length: int) -> list[Heading]:

@@ -124,7 +124,10 @@ def read_definitions(document: Document) -> list[Definition]:
         position = max(0, frame.span.start - _LOOK_BACK)
         for label in frame.label.split(", "):
             name, kind = _term(label.strip())
-            start = document.text.rfind(label.strip(), position, frame.span.start)
+            # A run-in term is the beginning of its own definition.
+            start = document.text.rfind(
+                label.strip(), position, frame.span.start + len(frame.label)
+            )
             if name and start >= 0 and said:
                 term = Span(start, start + len(name))
                 whole = page if kind in _PARTS else ""

@@ -1,0 +1,83 @@
+"""Rows of tables as lines: names of columns, keys of rows, cells over several rows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.indexing.loading import frames, load
+
+from knotwork.indexing.loaders.rows import MOST_SPANNED, Cell, names_columns, spread_cells
+
+
+@pytest.mark.parametrize(
+    ("row", "below", "named"),
+    [
+        (["Name", "Age"], ["Ada", "36"], True),
+        (["Ada", "36"], ["Alan", "41"], False),
+        (["Region", "2022", "2023"], ["North", "120", "130"], True),
+        (["Ada", "1815"], ["Alan", "1912"], False),
+        (["2022", "2023"], ["120", "130"], False),
+        (["Region", "2022"], ["North"], False),
+        (["Name", "Name"], ["Ada", "36"], False),
+        (["Name"], ["Ada"], False),
+    ],
+)
+def test_names_of_columns(row, below, named):
+    assert names_columns(row, below) is named
+
+
+def test_html_rows_have_their_keys():
+    page = """<p>These are the settings:</p><table><caption>Defaults</caption>
+<tr><th>Setting</th><th>Default</th><th>Meaning</th></tr>
+<tr><td rowspan="2">timeout</td><td>30 s</td><td>How long to wait. 0 is for ever.</td></tr>
+<tr><td>90 s</td><td>In the old version.</td></tr>
+<tr><td colspan="2">retries</td><td>How often to try.</td></tr></table>"""
+    document = load("a.html", page)
+    assert document.text.split("\n\n")[2].split("\n") == [
+        "Setting: timeout; Default: 30 s; Meaning: How long to wait. 0 is for ever.",
+        "Setting: timeout; Default: 90 s; Meaning: In the old version.",
+        "Setting: retries; Meaning: How often to try.",
+    ]
+    assert [(kind, label) for kind, label, _ in frames(document)] == [
+        ("title", "Defaults"),
+        ("row", "timeout"),
+        ("row", "timeout"),
+        ("row", "retries"),
+    ]
+
+
+def test_html_rows_may_be_named_by_their_first_cell():
+    page = "<table><tr><th>Born</th><td>1815</td></tr><tr><th>Died</th><td>1852</td></tr></table>"
+    document = load("a.html", page)
+    assert document.text == "Born: 1815\nDied: 1852"
+    assert frames(document) == [("row", "Born", "Born: 1815"), ("row", "Died", "Died: 1852")]
+
+
+def test_a_line_leads_into_a_table():
+    page = "<p>Defaults:</p><table><tr><td>timeout</td><td>30</td></tr></table>"
+    assert frames(load("a.html", page))[0] == ("lead", "Defaults:", "timeout | 30")
+
+
+def test_rows_of_delimited_text_have_their_keys():
+    document = load("a.csv", "no,name,note\n1,Ada,First. Second.\n2,,x\n")
+    assert frames(document) == [
+        ("row", "Ada", "no: 1; name: Ada; note: First. Second."),
+        ("row", "x", "no: 2; note: x"),
+    ]
+
+
+SPANNED = st.builds(Cell, st.text("ab", min_size=1, max_size=3), st.integers(-3, 9), st.integers())
+
+
+@given(st.lists(st.lists(SPANNED, max_size=5), max_size=6))
+def test_spread_cells_keep_every_text_once_in_its_own_row(rows):
+    spread = list(spread_cells(rows))
+    assert len(spread) == len(rows)
+    reached = 0
+    for number, (cells, texts) in enumerate(zip(rows, spread, strict=True)):
+        given_here = [cell.text for cell in cells]
+        found = iter(texts)
+        assert all(text in found for text in given_here)  # in order
+        above = [cell.text for row in rows[:number] for cell in row]
+        assert set(texts) <= {"", *given_here, *above}
+        reached += sum(max(1, min(cell.columns, MOST_SPANNED)) for cell in cells)
+        assert len(texts) <= reached
