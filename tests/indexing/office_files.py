@@ -10,22 +10,38 @@ import openpyxl
 import pptx
 from pypdf import PdfReader, PdfWriter
 
+PDF_FONTS = {"F1": "Helvetica", "FB": "Helvetica-Bold", "FM": "Courier"}
+
+
+def escaped(text):
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def printed(text, y, *, x=72, size=10, font="F1"):
+    """Return a line of a PDF page that stands in a place of its own."""
+    return (f"BT /{font} {size} Tf 1 0 0 1 {x} {y} Tm ({escaped(text)}) Tj ET",)
+
 
 def make_pdf(pages, *, title="", password="", owner_password="", bookmarks=(), algorithm="AES-256"):
-    """Make a PDF of text pages, each a list of lines; bookmarks are (title, page, level)."""
+    """Make a PDF of text pages, each a list of lines; bookmarks are (title, page, level).
+
+    A line is a text, or `printed` in a place and font of its own.
+    """
     objects = ["<< /Type /Catalog /Pages 2 0 R >>"]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
-    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    fonts = " ".join(
+        f"/{name} << /Type /Font /Subtype /Type1 /BaseFont /{font} /Encoding /MacRomanEncoding >>"
+        for name, font in PDF_FONTS.items()
+    )
+    objects.append(f"<< {fonts} >>")
     for number, lines in enumerate(pages):
-        shown = " T* ".join(
-            "(" + line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") + ") Tj"
-            for line in lines
-        )
-        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET"
+        plain = " T* ".join(f"({escaped(line)}) Tj" for line in lines if isinstance(line, str))
+        placed = " ".join(line[0] for line in lines if not isinstance(line, str))
+        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {plain} ET {placed}"
         objects.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R "
-            f">> >> /Contents {5 + 2 * number} 0 R >>"
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font 3 0 R >> "
+            f"/Contents {5 + 2 * number} 0 R >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
     data = b"%PDF-1.4\n"

@@ -66,7 +66,7 @@ def test_styles_of_definitions_and_of_code():
     ]
 
 
-def test_code_is_told_by_its_font_unless_all_text_has_it():
+def test_code_is_known_by_its_font_unless_all_text_has_it():
     def build(document):
         document.add_paragraph("It is restarted by a command of the shell, as here.")
         document.add_paragraph().add_run("gateway --restart").font.name = "Consolas"
@@ -208,7 +208,7 @@ def test_boxes_have_titles():
     ]
 
 
-def test_headings_without_styles_are_told_by_their_look():
+def test_headings_without_styles_are_known_by_their_look():
     def build(document):
         for text, size in (("差旅规定", 20), ("住宿", 14), ("交通", 14)):
             add_bold(document, text).runs[0].font.size = Pt(size)

@@ -133,10 +133,13 @@ class TextBuilder:
         """Begin a page, slide or sheet with the block that comes next."""
         self.pages.append(Page(label, self._length + (gap if self._parts else 0)))
 
-    def frame(self, kind: FrameKind, start: int, label: str = "") -> None:
-        """Put all that was appended since the text had ``start`` characters into a frame."""
-        if self._length > start and (label or kind is FrameKind.CODE):
-            self.frames.append(Frame(kind, Span(start, self._length), " ".join(label.split())))
+    def frame(
+        self, kind: FrameKind, start: int, label: str = "", *, end: int | None = None
+    ) -> None:
+        """Put the text from ``start`` to ``end``, or all that was appended since, into a frame."""
+        end = self._length if end is None else end
+        if end > start and (label or kind is FrameKind.CODE):
+            self.frames.append(Frame(kind, Span(start, end), " ".join(label.split())))
 
     def lead(self) -> str:
         """Return the sentence that leads into what comes next, "" if the last one does not."""

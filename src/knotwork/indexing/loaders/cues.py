@@ -29,7 +29,7 @@ _LONGEST_CAPTION = 200
 _ENDS_SENTENCE = re.compile(r"[.!?。！？…;；,，][\"'”’)）]*$")
 _SEPARATED = re.compile(r"\s*[:：.。—–](?=\s|$|[\u3400-\u9fff])|\s+-\s")
 _MONOSPACED = re.compile(
-    r"consolas|courier|menlo|monaco|inconsolata|lucida console|\bmono\b|mono(?=-|$)|sans mono"
+    r"consolas|courier|menlo|monaco|inconsolata|lucida ?console|\bmono\b|mono(?=[-\d]|$)|nimbusmon"
     r"|fira code|source code|andale|cmtt|typewriter|fixedsys|terminal",
     re.IGNORECASE,
 )

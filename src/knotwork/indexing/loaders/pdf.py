@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, with the outline's headings where they stand in the text."""
+"""PDF: the text of its pages, with headings, lists and code as their place and type show them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,44 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.archives import needs_password
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
-from knotwork.indexing.loaders.cues import FEWEST_PAGES
+from knotwork.indexing.loaders.pdf_frames import PlacedLine, frame_lines, headings_by_type
+from knotwork.indexing.loaders.pdf_lines import (
+    Line,
+    read_lines,
+    without_contents,
+    without_running_lines,
+)
 from knotwork.records import Heading, Span
 
 _WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
-_HYPHENATED = re.compile(r"(?<=[a-zß-ÿ]{2})[-\u00ad]\n(?=[a-zß-ÿ]{2})")
-_WRAPPED_WIDE = re.compile(rf"(?<=[{_WIDE}]{{12}})[ ]*\n[ ]*(?=[\u3400-\u9fff])")
+_WRAPPED_WIDE = re.compile(rf"[{_WIDE}]{{12}}\s*\Z")
+_HYPHENATED = re.compile(r"([a-zß-ÿ]{2,})[-\u00ad\u2010]\Z")
+_FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
-_DIGITS = re.compile(r"\d+")
+_PARAGRAPH_GAP = 1.3
+"""How much more than usual lies between two lines where a paragraph ends."""
+_WIDE_GAP = 1.7
+"""The same where the next line begins in lower case, as one does behind a formula."""
+_OTHER_SIZE = 0.1
+"""By how much type is larger or smaller where another part of the text begins."""
+_NUMBERING = re.compile(
+    r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
+    re.IGNORECASE,
+)
 
 
 class PdfLoader:
-    """Reads the text layer of a PDF, page by page; running heads and page numbers are left out."""
+    """Reads the text layer of a PDF, page by page.
+
+    Running heads, page numbers, tables of contents and indexes are left out.
+    """
 
     name = "pdf"
     suffixes = (".pdf",)
@@ -36,26 +57,24 @@ class PdfLoader:
         reader = PdfReader(io.BytesIO(source.data), strict=False)
         if reader.is_encrypted and not reader.decrypt(source.password):
             raise needs_password(source)
-        pages = _without_running_lines([_page_text(page) for page in reader.pages])
-        if not any(page.strip() for page in pages):
+        pages = [read_lines(page, number) for number, page in enumerate(reader.pages)]
+        if not any(pages):
             held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
             raise LoadError(
                 "no_text",
                 f"`{source.uri}` has {held} without any text: it is probably a scan.",
                 fix="Run it through a text recognition program (OCR) first.",
             )
+        lines = [line for page in without_running_lines(pages) for line in page]
         builder = TextBuilder()
-        for number, page in enumerate(pages, start=1):
-            if page.strip():
-                _add_page(builder, str(number), page)
-        content = builder.content("application/pdf")
-        return Content(
-            text=content.text,
-            media_type=content.media_type,
+        placed = _add_lines(builder, without_contents(lines, len(pages)) or lines)
+        headings = _outline_headings(reader, builder) or headings_by_type(placed)
+        frame_lines(builder, placed, headings)
+        builder.headings.extend(headings)
+        return builder.content(
+            "application/pdf",
             title=_text_of(reader.metadata, "/Title"),
             metadata={**_metadata(reader), "pages": str(len(pages))},
-            headings=_outline_headings(reader, content),
-            pages=content.pages,
         )
 
 
@@ -66,33 +85,78 @@ def _quieten() -> None:
         logger.setLevel(logging.CRITICAL)
 
 
-def _page_text(page: Any) -> str:  # noqa: ANN401 - a pypdf page
-    text = clean_text(page.extract_text() or "")
-    text = _HYPHENATED.sub("", text)
-    return _WRAPPED_WIDE.sub("", text)
+def _add_lines(builder: TextBuilder, lines: Sequence[Line]) -> list[PlacedLine]:
+    """Append lines, in paragraphs by their distances; words cut by a line end are joined."""
+    pitch = _usual_pitch(lines)
+    words = _Words(lines)
+    placed: list[PlacedLine] = []
+    gap = ""
+    for line, following in pairwise([*lines, None]):
+        assert line is not None
+        begins = gap == "\n\n" or not placed
+        if not placed or placed[-1].line.page != line.page:
+            builder.page(str(line.page + 1), gap=len(gap))
+        after, cut = "", 0
+        if following is not None:
+            after, cut = _gap_between(line, following, pitch, words)
+        span = builder.add(line.text[: len(line.text.rstrip()) - cut], gap=gap)
+        placed.append(PlacedLine(line, span, begins_paragraph=begins))
+        gap = after
+    return placed
 
 
-def _without_running_lines(pages: Sequence[str]) -> list[str]:
-    """Leave out first and last lines that most pages share, numbers apart."""
-    lines = [page.strip().split("\n") for page in pages]
-    if len(lines) < FEWEST_PAGES:
-        return list(pages)
-    for place in (0, -1):
-        shapes = Counter(_DIGITS.sub("#", page[place].strip()) for page in lines if len(page) > 1)
-        running = {shape for shape, count in shapes.items() if shape and 2 * count > len(lines)}
-        for page in lines:
-            if len(page) > 1 and _DIGITS.sub("#", page[place].strip()) in running:
-                del page[place]
-    return ["\n".join(page) for page in lines]
+def _gap_between(line: Line, following: Line, pitch: float, words: _Words) -> tuple[str, int]:
+    """Return what parts two lines, and how many characters at the end of the first are left out."""
+    if _ends_paragraph(line, following, pitch):
+        return "\n\n", 0
+    hyphenated, rest = _HYPHENATED.search(line.text.rstrip()), _FIRST_WORD.match(following.text)
+    if hyphenated and rest and not line.monospaced:
+        return "", 0 if words.has_hyphen(hyphenated[1], rest[0]) else 1
+    if _WRAPPED_WIDE.search(line.text) and "\u3400" <= following.text.lstrip()[:1] <= "\u9fff":
+        return "", 0
+    return "\n", 0
 
 
-def _add_page(builder: TextBuilder, label: str, page: str) -> None:
-    """Append a page, in one paragraph with the last where a sentence runs on."""
-    runs_on = bool(builder.pages) and not _ENDS_PARAGRAPH.search(builder.tail)
-    first = page.lstrip()[:1]
-    gap = "\n" if runs_on and (first.islower() or "\u3400" <= first <= "\u9fff") else "\n\n"
-    builder.page(label, gap=len(gap))
-    builder.add(page, gap=gap)
+def _ends_paragraph(line: Line, following: Line, pitch: float) -> bool:
+    first = following.text.lstrip()[:1]
+    goes_on = first.islower() or "\u3400" <= first <= "\u9fff"
+    if line.page != following.page:
+        return bool(_ENDS_PARAGRAPH.search(line.text)) or not goes_on
+    if following.after_blank:
+        return True
+    larger = max(line.size, following.size)
+    distance = line.y - following.y
+    if not larger or distance < 0:  # the next column begins higher up
+        return False
+    if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
+        return line.bold or following.bold or not first.islower()
+    gap = distance / (pitch * larger)
+    return gap > _WIDE_GAP or (gap > _PARAGRAPH_GAP and not first.islower())
+
+
+def _usual_pitch(lines: Sequence[Line]) -> float:
+    """Return the distance of lines in a paragraph, as a multiple of the size of their type."""
+    distances = [
+        (line.y - following.y) / following.size
+        for line, following in pairwise(lines)
+        if line.page == following.page and following.size and line.size == following.size
+    ]
+    near = sorted(distance for distance in distances if 0.7 < distance < 4)
+    # Where most paragraphs have one line, the usual distance is that of paragraphs.
+    return near[len(near) // 4] if near else 1.2
+
+
+class _Words:
+    """The words of a document: how one that a line end cuts is written elsewhere."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._counts = Counter(
+            word for line in lines for word in _WORD.findall(line.text.casefold())
+        )
+
+    def has_hyphen(self, first: str, second: str) -> bool:
+        """Return whether the parts of a word are elsewhere parted by a hyphen, and not one word."""
+        return self._counts[f"{first}-{second}"] > self._counts[f"{first}{second}"]
 
 
 def _text_of(metadata: Mapping[str, object] | None, key: str) -> str:
@@ -114,25 +178,33 @@ def _metadata(reader: Any) -> dict[str, str]:  # noqa: ANN401 - a pypdf reader
     )
 
 
-def _outline_headings(reader: Any, content: Content) -> tuple[Heading, ...]:  # noqa: ANN401
+def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:  # noqa: ANN401
     """Return the bookmarks whose title is found on their page, in the order of the text.
 
-    Sizes of type are no reliable sign of a heading; what the author marked is.
+    A line that is the title, with its number before it, goes before the same words in a sentence.
     """
     from pypdf.errors import PyPdfError
 
-    starts = {page.label: page.start for page in content.pages}
+    starts = {page.label: page.start for page in builder.pages}
+    text = builder.text
     headings: list[Heading] = []
     position = 0
     try:
         for level, title, number in _bookmarks(reader, reader.outline, 1):
-            start = max(position, starts.get(str(number), len(content.text)))
-            words = [re.escape(word) for word in title.split()]
+            start = max(position, starts.get(str(number), len(text)))
+            numbering = _NUMBERING.match(title)
+            words = [
+                re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()
+            ]
             if not words or len(words) > 40:
                 continue
-            match = re.compile(r"\s+".join(words)).search(content.text, start, start + 20_000)
+            bare = r"\s+".join(words)
+            line = re.compile(rf"^(?:{_NUMBERING.pattern})?{bare}$", re.MULTILINE | re.IGNORECASE)
+            match = line.search(text, start, start + 20_000) or re.compile(
+                r"\s+".join(map(re.escape, title.split()))
+            ).search(text, start, start + 20_000)
             if match:
-                headings.append(Heading(level, " ".join(title.split()), Span(*match.span())))
+                headings.append(Heading(level, " ".join(match[0].split()), Span(*match.span())))
                 position = match.end()
     except (PyPdfError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
         # A broken outline costs the headings, not the text.

@@ -1,0 +1,249 @@
+"""Lines of PDF pages with their place and type, without those that only lead through the pages.
+
+A PDF says where each piece of text is printed and in which font, and nothing of what it is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from knotwork.indexing.loaders.base import clean_text
+from knotwork.indexing.loaders.cues import FEWEST_PAGES, is_monospaced, run_in_term
+
+_EDGE_LINES = 3
+"""So many lines at either end of a page may be running heads and feet."""
+_MOSTLY_REPEATED = 0.7
+"""The share of repeated lines in a place of the pages that is one of heads or feet."""
+_BOLD = re.compile(r"bold|black|heavy|semib|demi|medi\b|cmbx|-b\b", re.IGNORECASE)
+_COMPATIBLE = re.compile("[\ufb00-\ufb06\u2e80-\u2fdf]+")
+"""Ligatures, and radicals in place of characters: their usual characters are what people write."""
+_DIGITS = re.compile(r"\d+")
+_EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
+_PAGE_NUMBER = re.compile(
+    r"(?:page|seite|p\.|第)?\s*[-–—|(\[]*\s*(?:\d{1,4}|[ivxlcdm]{1,7})\s*[-–—|)\]]*"
+    r"(?:\s*(?:/|of|von|页|頁|共)\s*\d{0,4}\s*[页頁]?)?",
+    re.IGNORECASE,
+)
+_LEADERS = re.compile(r"(?:(?:[.…·‥_]\s?){3,}|\s{4,}|\t)\s*(\d{1,4}|[ivxlc]{1,7})\s*\Z")
+_LOOSE_ENTRY = re.compile(r"\S(?:\s+(?:\d{1,4}|[ivxlc]{1,7})|,\s*\d{1,4}(?:[-–,]\s*\d{1,4})*)\s*\Z")
+_LAST_NUMBER = re.compile(r"(\d{1,4})\s*\Z")
+_CONTENTS_TITLE = re.compile(
+    r"(?:table of contents|contents|list of (?:figures|tables)|目\s*录|目\s*次|目\s*錄)",
+    re.IGNORECASE,
+)
+_INDEX_TITLE = re.compile(r"(?:[\w ]{0,30}\bindex|索\s*引)", re.IGNORECASE)
+_FEWEST_ENTRIES = 4
+_FEWEST_UNANNOUNCED = 8
+"""Entries of a table of contents without a title above it."""
+_GAP = 3
+"""Lines from one entry to the next: an entry may have two lines, or a letter above it."""
+_UNCOUNTED_PAGES = 20
+"""Pages may have greater numbers than a file has pages: a chapter of a book begins later."""
+_IN_ORDER = 0.85
+"""The share of neighbouring entries of a table of contents or an index that are in order."""
+
+
+class Line(NamedTuple):
+    """A line of a page: where it begins in points from the lower left, and its type.
+
+    ``bold`` and ``monospaced`` are whether all of it is. ``term`` is a bold term that it begins
+    with. ``after_blank`` is whether a blank line stands above it.
+    """
+
+    text: str
+    page: int
+    x: float = 0.0
+    y: float = 0.0
+    size: float = 0.0
+    bold: bool = False
+    monospaced: bool = False
+    term: str = ""
+    after_blank: bool = False
+
+    @property
+    def shape(self) -> tuple[str, int, int]:
+        """What is the same in lines that stand in the same place of many pages."""
+        return _DIGITS.sub("#", self.text), round(self.y), round(self.size)
+
+
+class _Run(NamedTuple):
+    text: str
+    x: float
+    y: float
+    size: float
+    font: str
+
+
+def read_lines(page: Any, number: int) -> list[Line]:  # noqa: ANN401 - a pypdf page
+    """Return the lines of a page, in the order of the file; ``number`` counts pages from 0."""
+    runs: list[_Run] = []
+
+    def visit(text: str, cm: list[float], tm: list[float], font: Any, size: float) -> None:  # noqa: ANN401
+        if text:
+            name = font.get("/BaseFont", "") if font is not None else ""
+            scale = math.sqrt(
+                abs((tm[0] * tm[3] - tm[1] * tm[2]) * (cm[0] * cm[3] - cm[1] * cm[2]))
+            )
+            x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
+            y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+            runs.append(_Run(text, x, y, size * scale, str(name).rpartition("+")[2]))
+
+    text = page.extract_text(visitor_text=visit) or ""
+    if "".join(run.text for run in runs) != text:
+        runs = [_Run(text, 0.0, 0.0, 0.0, "")]
+    return list(_make_lines(runs, number))
+
+
+def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[Line]:
+    own: list[_Run] = []
+    after_blank = False
+    for run in [*runs, _Run("\n", 0.0, 0.0, 0.0, "")]:
+        first, *others = _usual(run.text).split("\n")
+        own.append(run._replace(text=first))
+        for piece in others:
+            line = _make_line(own, page, after_blank=after_blank)
+            if line is not None:
+                yield line
+            after_blank = line is None
+            own = [run._replace(text=piece)]
+
+
+def _usual(text: str) -> str:
+    """Return text with the characters that people write."""
+    text = clean_text(text)
+    if text.isascii():
+        return text
+    return _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+
+
+def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> Line | None:
+    text = "".join(run.text for run in runs).rstrip()
+    inked = [run for run in runs if run.text.strip()]
+    if not inked:
+        return None
+    sizes: Counter[float] = Counter()
+    for run in inked:
+        sizes[round(run.size, 1)] += len(run.text.strip())
+    return Line(
+        text=text,
+        page=page,
+        x=inked[0].x,
+        y=inked[0].y,
+        size=sizes.most_common(1)[0][0],
+        bold=all(_BOLD.search(run.font) for run in inked),
+        monospaced=all(is_monospaced(run.font) for run in inked),
+        term=run_in_term((run.text, _BOLD.search(run.font) is not None) for run in runs),
+        after_blank=after_blank,
+    )
+
+
+def without_running_lines(pages: Sequence[list[Line]]) -> list[list[Line]]:
+    """Leave out heads and feet, which stand in one place of most pages, and page numbers.
+
+    A head is the same on most pages, digits apart, or is repeated in a place where the lines of
+    most pages are repeated ones, as those of chapters are. The number of a page is known by growing
+    with the pages. Pages of one line keep it.
+    """
+    kept = [list(page) for page in pages]
+    if len(kept) < FEWEST_PAGES:
+        return kept
+    for place in (0, -1):
+        for _ in range(_EDGE_LINES):
+            edges = [page[place] for page in kept if len(page) > 1]
+            running = _running(edges, len(kept))
+            if not running:
+                break
+            for page in kept:
+                if len(page) > 1 and page[place] in running:
+                    del page[place]
+    return kept
+
+
+def _running(edges: Sequence[Line], pages: int) -> set[Line]:
+    """Return which of the first or last lines of pages lead through the pages."""
+    shapes = Counter(line.shape for line in edges)
+    heights = Counter(round(line.y) for line in edges)
+    repeated = Counter(round(line.y) for line in edges if shapes[line.shape] > 1)
+    offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
+    numbered = {height for (_, height), count in offsets.items() if 2 * count > pages}
+    found: set[Line] = set()
+    for line in edges:
+        height = round(line.y)
+        is_head = 2 * heights[height] > pages and (
+            repeated[height] >= _MOSTLY_REPEATED * heights[height]
+        )
+        repeats = 2 * shapes[line.shape] > pages or (is_head and shapes[line.shape] > 1)
+        counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
+        is_number = height in numbered and _PAGE_NUMBER.fullmatch(line.text.strip())
+        if repeats or counts or is_number:
+            found.add(line)
+    return found
+
+
+def _offsets(line: Line) -> set[int]:
+    """Return by how much the numbers at the ends of a line differ from that of its page."""
+    numbers = (match[1] or match[2] for match in _EDGE_NUMBER.finditer(line.text.strip()))
+    return {int(number) - line.page for number in numbers}
+
+
+def without_contents(lines: Sequence[Line], pages: int) -> list[Line]:
+    """Leave out tables of contents and indexes: entries that end with the numbers of pages.
+
+    The numbers of a table of contents grow, the entries of an index follow the alphabet. Other
+    lists that end with numbers, such as those of prices, are kept.
+    """
+    left_out: set[int] = set()
+    for block in _blocks_of_entries(lines):
+        first = block[0]
+        announced = next(
+            (i for i in range(first - 1, max(first - 4, -1), -1) if _announces(lines[i].text)), None
+        )
+        entries = [lines[i].text for i in block]
+        fewest = _FEWEST_ENTRIES if announced is not None else _FEWEST_UNANNOUNCED
+        if len(block) >= fewest and _lead_to_pages(entries, pages, announced is not None):
+            left_out.update(range(first if announced is None else announced, block[-1] + 1))
+    return [line for number, line in enumerate(lines) if number not in left_out]
+
+
+def _blocks_of_entries(lines: Sequence[Line]) -> Iterator[list[int]]:
+    """Yield the lines that may be entries and follow each other, with few short lines between."""
+    block: list[int] = []
+    nearest = -_GAP  # the last entry below a title, or that title
+    for number, line in enumerate(lines):
+        is_near = number - nearest <= _GAP
+        if _announces(line.text):
+            nearest = number
+        elif _LEADERS.search(line.text) or (is_near and _LOOSE_ENTRY.search(line.text)):
+            if block and number - block[-1] > _GAP:
+                yield block
+                block = []
+            block.append(number)
+            nearest = number if is_near else nearest
+    if block:
+        yield block
+
+
+def _announces(text: str) -> bool:
+    line = text.strip()
+    return bool(_CONTENTS_TITLE.fullmatch(line) or _INDEX_TITLE.fullmatch(line))
+
+
+def _lead_to_pages(entries: Sequence[str], pages: int, announced: bool) -> bool:
+    """Return whether the numbers at the ends of entries are those of pages."""
+    numbers = [int(match[1]) for entry in entries if (match := _LAST_NUMBER.search(entry))]
+    if not numbers or max(numbers) > pages + _UNCOUNTED_PAGES:
+        return False
+    labels = [entry.strip().casefold() for entry in entries]
+    return _in_order(numbers) >= _IN_ORDER or (announced and _in_order(labels) >= _IN_ORDER)
+
+
+def _in_order(values: Sequence[Any]) -> float:
+    """Return the share of neighbours that are in order."""
+    pairs = list(pairwise(values))
+    return sum(a <= b for a, b in pairs) / len(pairs) if pairs else 0.0

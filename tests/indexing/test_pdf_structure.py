@@ -1,0 +1,191 @@
+"""Structure of PDF text by the place and type of its lines, and the lines that are left out."""
+
+import pytest
+from tests.indexing.loading import frames, load, outline
+from tests.indexing.office_files import make_pdf, printed
+
+
+def page_of(*lines, top=700, pitch=12):
+    """Place lines below each other; a line is a text or (text, options), None a gap."""
+    placed = []
+    for number, line in enumerate(lines):
+        if line is not None:
+            text, options = (line, {}) if isinstance(line, str) else line
+            placed.append(printed(text, top - pitch * number, **options))
+    return placed
+
+
+def load_pdf(*pages, **options):
+    return load("a.pdf", make_pdf(pages, **options))
+
+
+LARGE = {"size": 18, "font": "FB"}
+CODE = {"font": "FM"}
+
+
+def test_paragraphs_follow_the_distance_of_lines():
+    document = load_pdf(
+        page_of("The first line goes", "on here. It ends.", None, "Another one", "has lines too.")
+    )
+    assert document.text == "The first line goes\non here. It ends.\n\nAnother one\nhas lines too."
+
+
+def test_headings_follow_size_and_their_level_by_number_or_rank():
+    document = load_pdf(
+        page_of(
+            *(("Gateway", {"size": 24}), None, None, ("1 Settings", LARGE), None),
+            *("They are read at the start of the", "program, and not again later.", None),
+            *(("1.2 Limits of a very long", LARGE), None, "There are some of them.", None),
+            *(("Notes", {"size": 14}), None, "See the manual of the program.", "It is long."),
+            *("These lines are text, and there are", "more of them than headings,"),
+            *("so that the size of text is known.",),
+        )
+    )
+    assert outline(document) == [
+        *((1, "Gateway"), (1, "1 Settings"), (2, "1.2 Limits of a very long"), (3, "Notes")),
+    ]
+
+
+def test_a_bookmark_is_found_as_a_line_with_its_number_before_words_of_a_sentence():
+    lines = ("All about naming of things is here.", None, ("2.2 Naming", LARGE), None, "Text.")
+    document = load_pdf(page_of(*lines), bookmarks=[("Naming", 0, 1)])
+    assert outline(document) == [(1, "2.2 Naming")]
+
+
+def test_lists_have_their_lead_and_end_where_the_text_does():
+    document = load_pdf(
+        page_of(
+            *("Some text. What the program keeps", "for a year:", ("- logs of all", {"x": 80})),
+            *(("clients", {"x": 90}), ("- keys", {"x": 80}), "They are encrypted."),
+            *(None, "No list:", "- alone"),
+        )
+    )
+    assert frames(document) == [
+        ("lead", "What the program keeps for a year:", "- logs of all\nclients\n- keys")
+    ]
+
+
+def test_definitions_are_further_to_the_right_than_their_terms():
+    document = load_pdf(
+        page_of(
+            *(("-k", CODE), ("--keep", CODE), ("Keep the files that are", {"x": 100})),
+            *(("read.", {"x": 100}), ("Timeout", {"font": "FB"})),
+            *(("The time to wait.", {"x": 100}), None, "Text at the left goes", "on below it."),
+            *("It is longer than all code above,", "and there is much of it."),
+        )
+    )
+    assert [frame for frame in frames(document) if frame[0] == "term"] == [
+        ("term", "-k, --keep", "Keep the files that are\nread."),
+        ("term", "Timeout", "The time to wait."),
+    ]
+
+
+def test_an_indented_first_line_below_code_is_no_definition():
+    document = load_pdf(
+        page_of(
+            *(("run --now", CODE), ("The command above runs it", {"x": 87}), "at once, and so on."),
+            *(("run --later", CODE), ("And this is what it says:", {"x": 87}), ("done", CODE)),
+            *("The end of the text comes here,", "and it is longer than the code."),
+        )
+    )
+    assert {frame[0] for frame in frames(document)} == {"code"}
+
+
+def test_code_terms_and_captions():
+    document = load_pdf(
+        page_of(
+            *("The program is restarted by hand, as here:", ("gateway --restart", CODE), None),
+            *("Table 1: Defaults of the gateway", None, "timeout 30 s", "retries 3", None),
+            *("Then all is well for a while.",),
+        )
+    )
+    assert frames(document) == [
+        ("code", "", "gateway --restart"),
+        (
+            *("title", "Table 1: Defaults of the gateway"),
+            "Table 1: Defaults of the gateway\n\ntimeout 30 s\nretries 3",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["The exam-", "ple is short."], "The example is short."),
+        (["A well-known name.", "It is well-", "known."], "A well-known name.\nIt is well-known."),
+        (["It is wellknown.", "It is well-", "known."], "It is wellknown.\nIt is wellknown."),
+        (["Pages 3-", "4 of it."], "Pages 3-\n4 of it."),
+        (["It de\xdenes a \xdfag."], "It defines a flag."),
+    ],
+)
+def test_words_are_put_together(lines, text):
+    assert load_pdf(page_of(*lines)).text == text
+
+
+def test_a_word_that_a_page_cuts_is_put_together():
+    document = load_pdf(page_of("The exam-"), page_of("ple is short."))
+    assert document.text == "The example is short."
+    assert [page.start for page in document.pages] == [0, 8]
+
+
+def with_heads(heads, *, first_number=1):
+    texts = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
+    return load_pdf(
+        *(
+            [
+                *(printed(head, 750), printed(f"Text of {text} begins.", 700)),
+                *(printed(f"It goes on to {text}.", 688), printed(str(number), 40)),
+            ]
+            for number, (head, text) in enumerate(zip(heads, texts, strict=True), first_number)
+        )
+    )
+
+
+def test_heads_of_chapters_and_page_numbers_are_left_out():
+    document = with_heads(["Settings", "Settings", "Settings", "Limits", "Limits", "Limits"])
+    assert "Settings" not in document.text
+    assert "Limits" not in document.text
+    assert not any(character.isdigit() for character in document.text)
+    assert document.text.count("It goes on to") == 6
+
+
+def test_heads_with_the_number_of_the_page_are_left_out():
+    heads = [f"Chapter {'ABCDEF'[number]} {number + 9}" for number in range(6)]
+    assert "Chapter" not in with_heads(heads, first_number=9).text
+
+
+def test_lines_at_the_top_that_differ_are_kept():
+    document = with_heads(["One", "Two", "Three", "Four", "Five", "Six"])
+    assert all(word in document.text for word in ("One", "Two", "Three", "Four", "Five", "Six"))
+
+
+CONTENTS = [
+    *("1 Introduction . . . . . . . . . 1", "2 Settings . . . . . . . . . . . 2"),
+    *("2.1 A title that takes two", "lines . . . . . . . . . . . . . . 3", "3 Limits . . . . . 9"),
+    *("4 Notes . . . . . . . . . . . . 12", "Index . . . . . . . . . . . . . 14"),
+]
+
+
+def test_contents_and_indexes_are_left_out():
+    index = [f"{word}, {number}" for word, number in zip("abcdef", (9, 3, 5, 2, 8, 1), strict=True)]
+    document = load_pdf(
+        page_of("Contents", *CONTENTS),
+        page_of("The text begins here.", "It is short."),
+        page_of("Index", *index),
+    )
+    assert document.text == "The text begins here.\nIt is short."
+
+
+def test_other_lists_that_end_with_numbers_are_kept():
+    prices = [
+        f"{name} . . . . . . . . {price}" for name, price in zip("tcbwjs", "325431", strict=True)
+    ]
+    document = load_pdf(page_of("Prices", *prices), page_of("Seats: 3", "Tables: 5", "Beds: 7"))
+    assert document.text.count(" . .") > 5
+    assert "Beds: 7" in document.text
+    chapters = load_pdf(page_of(*CONTENTS[:3]))  # too few to be sure
+    assert "Introduction" in chapters.text
+
+
+def test_a_file_that_is_all_contents_is_read():
+    assert "Introduction" in load_pdf(page_of("Contents", *CONTENTS)).text
