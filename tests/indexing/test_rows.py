@@ -65,6 +65,32 @@ def test_rows_of_delimited_text_have_their_keys():
     ]
 
 
+MARKDOWN = """Defaults are:
+
+| Setting   | [Default](x) | Notes |
+|-----------|:------------:|-------|
+| `timeout` | 30 s         | How long. Then it ends. |
+|           | 5            | |
+
+After.
+"""
+
+
+def test_markdown_rows_have_their_columns_and_keys():
+    first = "| `timeout` | 30 s         | How long. Then it ends. |"
+    assert frames(load("a.md", MARKDOWN)) == [
+        ("lead", "Defaults are:", MARKDOWN[MARKDOWN.index("| Setting") : -9]),
+        ("columns", "Setting | Default | Notes", f"{first}\n|           | 5            | |"),
+        ("row", "timeout", first),
+    ]
+
+
+def test_markdown_without_rows_or_with_bars_alone_is_no_table():
+    assert frames(load("a.md", "| a | b |\n|---|---|\n")) == []
+    assert frames(load("a.md", "| a | b |\n| c | d |\n")) == []
+    assert frames(load("a.md", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n"))[0][0] == "code"
+
+
 SPANNED = st.builds(Cell, st.text("ab", min_size=1, max_size=3), st.integers(-3, 9), st.integers())
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Query, Span
+from knotwork.synthesis.citing import introduce_sentence
 from knotwork.synthesis.confidence import MODELS, estimate_confidence
-from knotwork.synthesis.selection import rank_candidates, select_sentences
+from knotwork.synthesis.selection import name_cells, rank_candidates, select_sentences
 from knotwork.text.sentences import split_sentences
 
 
@@ -53,6 +54,56 @@ def test_a_paragraph_is_an_entry_where_nothing_is_defined():
     text = "A log file has a largest size. Its default is 10 MB.\n\nColours vary. One is blue."
     asked = evidence("What is the default size of a log?", make_hit(text, (0.8, 0.2, 0.3, 0.2)))
     assert rank_candidates(asked)[0].text == "Its default is 10 MB."
+
+
+TABLE = "| Setting | Default |\n|---|---|\n| timeout | 30 s |\n| retries | 3. Not more. |"
+
+
+def table_hit():
+    """Make a hit of a table of Markdown, as its loader frames it."""
+    rows = [TABLE.index(row) for row in ("| timeout", "| retries")]
+    frames = (
+        Frame(FrameKind.COLUMNS, Span(rows[0], len(TABLE)), "Setting | Default"),
+        Frame(FrameKind.ROW, Span(rows[0], rows[1] - 1), "timeout"),
+        Frame(FrameKind.ROW, Span(rows[1], len(TABLE)), "retries"),
+    )
+    spans = tuple(split_sentences(TABLE))
+    chunk = Chunk("c", "c", "s", 0, Span(0, len(TABLE)), TABLE, spans, frames=frames)
+    return Hit(chunk, 1.0, {}, sentences=tuple((span, 0.5) for span in spans))
+
+
+def test_rows_are_quoted_with_their_columns_and_what_they_are_about():
+    asked = evidence("What is the default timeout?", table_hit())
+    shown = {introduce_sentence(item) for item in rank_candidates(asked)}
+    assert {"Setting: timeout; Default: 30 s", "Setting: retries; Default: 3."} <= shown
+    assert "retries: Not more." in shown
+    assert not any("Setting | Default" in sentence for sentence in shown)
+
+
+def test_the_name_of_a_column_says_of_what_kind_its_cells_are():
+    asked = evidence("What is the default number of tries?", table_hit())
+    assert rank_candidates(asked)[0].text.startswith("| ")
+
+
+def test_the_sentences_of_a_row_are_an_entry_of_their_own():
+    entries = {item.text: item.term for item in rank_candidates(evidence("retries", table_hit()))}
+    assert entries["| timeout | 30 s |"] == "timeout"
+    assert entries["Not more."] == "retries"
+
+
+@pytest.mark.parametrize(
+    ("row", "columns", "shown"),
+    [
+        ("| a | b |", "X | Y", "X: a; Y: b"),
+        ("a | b", "X | Y | Z", "X: a; Y: b"),
+        ("| a | | c |", "X | Y | Z", "X: a; Z: c"),
+        (r"| a \| b | c |", " | Y", r"a \| b; Y: c"),
+        ("| a | b | c |", "X | Y", "| a | b | c |"),
+        ("| a |", "X | Y", "| a |"),
+    ],
+)
+def test_cells_are_named(row, columns, shown):
+    assert name_cells(row, columns) == shown
 
 
 def test_titles_and_terms_alone_are_never_quoted():

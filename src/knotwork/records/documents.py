@@ -52,6 +52,8 @@ class FrameKind(StrEnum):
     """The label is the title of a box, table, figure or section."""
     ROW = "row"
     """The label is the cell that names what a row of a table is about."""
+    COLUMNS = "columns"
+    """The label has the names of the columns of the rows in the text, parted by " | "."""
     CODE = "code"
     """The text is code or the output of a program; there is no label."""
 

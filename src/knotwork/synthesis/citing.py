@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from knotwork.records import Citation, Document, Section
 from knotwork.stores.base import Store
-from knotwork.synthesis.selection import Selected
+from knotwork.synthesis.selection import Selected, name_cells
 from knotwork.text.characters import HAN_AND_KANA
 from knotwork.text.terms import terms
 
@@ -40,9 +40,10 @@ def show_sentence(text: str) -> str:
 def introduce_sentence(item: Selected, *, after: str = "") -> str:
     """Return a sentence as prose, behind the term that it is about but does not name.
 
-    The term is left out where the sentence before was about it too (``after``).
+    The term is left out where the sentence before was about it too (``after``). The cells of a row
+    have the names of their columns.
     """
-    shown = show_sentence(item.text)
+    shown = show_sentence(name_cells(item.text, item.columns))
     if not item.term or item.term == after or set(terms(item.term)) <= set(terms(shown)):
         return shown
     term = show_sentence(item.term)

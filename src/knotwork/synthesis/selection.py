@@ -8,6 +8,7 @@ that has one is worth what the best sentence of its entry is worth, in part.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,14 +39,19 @@ MIN_TERMS = 2
 BRIDGE = "bridge"
 """The part of a hit's score that a bridge from another passage gave it."""
 
-_NAMING = (FrameKind.TERM, FrameKind.TITLE)
+_NAMING = (FrameKind.TERM, FrameKind.TITLE, FrameKind.COLUMNS)
 _ABOUT = (FrameKind.TERM, FrameKind.ROW)
+_BAR = re.compile(r"(?<!\\)\|")
 _HEADING_MARKS = "#=*_ \t\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A sentence chosen for the answer; ``term`` is the term or row that it is about, if known."""
+    """A sentence chosen for the answer.
+
+    ``term`` is the term or row that it is about, if known; ``columns`` are the names of the columns
+    if it is a row whose cells do not name them.
+    """
 
     chunk: Chunk
     span: Span
@@ -53,6 +59,7 @@ class Selected:
     worth: float
     rank: int
     term: str = ""
+    columns: str = ""
 
 
 def rank_candidates(evidence: Evidence) -> list[Selected]:
@@ -76,7 +83,7 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
     for item in quotable:
         if item.is_title:
             continue
-        hit, met = item.hit, expected.met_by(item.text)
+        hit, met = item.hit, expected.met_by(item.read)
         value = item.relevance
         if met:
             value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
@@ -84,7 +91,9 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
-            found[key] = Selected(hit.chunk, item.span, item.text, value, item.rank, item.term)
+            found[key] = Selected(
+                hit.chunk, item.span, item.text, value, item.rank, item.term, item.columns
+            )
     return sorted(found.values(), key=lambda item: -item.worth)
 
 
@@ -142,13 +151,18 @@ class _Quotable:
         return self.hit.chunk.text[self.span.start - start : self.span.end - start]
 
     @cached_property
+    def read(self) -> str:
+        """The text as a reader of the table above it understands it."""
+        return name_cells(self.text, self.columns)
+
+    @cached_property
     def frames(self) -> tuple[Frame, ...]:
         return self.hit.chunk.frames_around(self.span)
 
     @property
     def is_title(self) -> bool:
         """True if the sentence only repeats what stands above it."""
-        text = self.text.strip()
+        text = " ".join(self.text.strip("| \t\n").split())
         labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
         return any(text in label for label in labels) or is_title(text, self.hit.chunk)
 
@@ -156,6 +170,14 @@ class _Quotable:
     def term(self) -> str:
         """The terms and keys of rows around the sentence, outermost first."""
         return " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
+
+    @property
+    def columns(self) -> str:
+        """The names of the columns of a row that begins with the sentence."""
+        start = self.span.start - self.hit.chunk.span.start
+        begins_line = start == 0 or self.hit.chunk.text[start - 1] == "\n"
+        labels = (f.label for f in self.frames if f.kind is FrameKind.COLUMNS)
+        return next(labels, "") if begins_line else ""
 
     @property
     def entry(self) -> object:
@@ -170,7 +192,21 @@ class _Quotable:
     @property
     def prose(self) -> float:
         in_code = any(frame.kind is FrameKind.CODE for frame in self.frames)
-        return weigh_prose(self.text) * (CODE_WEIGHT if in_code else 1.0)
+        return weigh_prose(self.read) * (CODE_WEIGHT if in_code else 1.0)
+
+
+def name_cells(row: str, columns: str) -> str:
+    """Return a row of cells that are parted by bars as "Column: cell; Column: cell".
+
+    Other text than a row of at most as many cells as there are ``columns``, which are parted by
+    " | ", is returned as it is.
+    """
+    cells = [cell.strip() for cell in _BAR.split(row.strip().strip("|"))]
+    names = columns.split(" | ")
+    if not 1 < len(cells) <= len(names):
+        return row
+    pairs = ((name.strip(), cell) for name, cell in zip(names, cells, strict=False) if cell)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs)
 
 
 def is_title(text: str, chunk: Chunk) -> bool:

@@ -1,4 +1,4 @@
-"""Markdown: kept as its source, with the headings, lists and code that CommonMark finds.
+"""Markdown: kept as its source, with the headings, lists, tables and code that a parser finds.
 
 See also front matter.
 """
@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from knotwork.indexing.loaders.base import Content, Source, lead_in
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.front_matter import read_front_matter
+from knotwork.indexing.loaders.rows import row_key
 from knotwork.records import Frame, FrameKind, Heading, Span
 
 _MARKUP = re.compile(
@@ -40,12 +41,12 @@ class MarkdownLoader:
 
 
 class Markdown:
-    """The blocks of Markdown text after ``start``, as CommonMark reads them."""
+    """The blocks of Markdown text after ``start``, as CommonMark with tables reads them."""
 
     def __init__(self, text: str, *, start: int = 0) -> None:
         from markdown_it import MarkdownIt
 
-        parser = MarkdownIt("commonmark")
+        parser = MarkdownIt("commonmark").enable("table")
         parser.core.ruler.enableOnly(["normalize", "block"])
         lines = text[start:].split("\n")
         self._text = text
@@ -61,20 +62,41 @@ class Markdown:
                     yield Heading(int(token.tag[1:]), title, self._span(*token.map))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield the frames of code, and of lists that a line ending with a colon leads into."""
+        """Yield the frames of code, rows of tables, and lists and tables with a lead."""
         said = ""
-        for token in self._tokens:
+        for index, token in enumerate(self._tokens):
             if token.type == "inline":
                 said = token.content.strip()
             elif token.map is None:
                 continue
             elif token.type in ("fence", "code_block"):
                 yield Frame(FrameKind.CODE, self._span(*token.map))
-            elif token.type in ("bullet_list_open", "ordered_list_open"):
+            elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
                 if lead := lead_in(said):
                     yield Frame(FrameKind.LEAD, self._span(*token.map), _plain(lead))
+                if token.type == "table_open":
+                    yield from self._table_frames(index)
             elif token.type == "heading_open":
                 said = ""
+
+    def _table_frames(self, opened: int) -> Iterator[Frame]:
+        """Yield the frames of the rows of a table: the names of columns, the keys of rows."""
+        columns = ""
+        rows: list[tuple[Span, list[str]]] = []
+        for token in self._tokens[opened:]:
+            if token.type == "table_close":
+                break
+            if token.type == "tr_open" and token.map is not None:
+                rows.append((self._span(*token.map), []))
+            elif token.type == "inline" and rows:
+                rows[-1][1].append(_plain(token.content))
+            elif token.type == "thead_close":
+                columns = " | ".join(name.replace("|", "/") for name in rows.pop()[1])
+        if rows and columns.strip("| "):
+            yield Frame(FrameKind.COLUMNS, Span(rows[0][0].start, rows[-1][0].end), columns)
+        for span, cells in rows:
+            if key := row_key(cells):
+                yield Frame(FrameKind.ROW, span, key)
 
     def _span(self, first: int, after: int) -> Span:
         start, end = self._starts[first], self._starts[after] - 1
