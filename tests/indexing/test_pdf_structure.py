@@ -65,6 +65,31 @@ def test_lists_have_their_lead_and_end_where_the_text_does():
     ]
 
 
+def test_a_list_may_be_shown_by_its_place_alone():
+    document = load_pdf(
+        page_of(
+            *("These are kept:", ("logs", {"x": 90}), ("keys of clients", {"x": 90}), None),
+            *(
+                "They are not:",
+                None,
+                ("A paragraph that is indented by", {"x": 85}),
+                "its first line.",
+            ),
+        )
+    )
+    assert frames(document) == [("lead", "These are kept:", "logs\nkeys of clients")]
+
+
+def test_columns_are_read_one_after_the_other():
+    left = page_of("The first column ends in", "the middle of")
+    right = page_of(("a sentence. It goes on here.", {"x": 320}), ("It is done.", {"x": 320}))
+    other = page_of(("Another text begins.", {"x": 500}), top=740)
+    assert load_pdf(left + right + other).text == (
+        "The first column ends in\nthe middle of\na sentence. It goes on here.\nIt is done.\n\n"
+        "Another text begins."
+    )
+
+
 def test_definitions_are_further_to_the_right_than_their_terms():
     document = load_pdf(
         page_of(

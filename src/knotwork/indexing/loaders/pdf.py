@@ -120,13 +120,14 @@ def _gap_between(line: Line, following: Line, pitch: float, words: _Words) -> tu
 def _ends_paragraph(line: Line, following: Line, pitch: float) -> bool:
     first = following.text.lstrip()[:1]
     goes_on = first.islower() or "\u3400" <= first <= "\u9fff"
-    if line.page != following.page:
+    larger = max(line.size, following.size)
+    distance = line.y - following.y
+    # The next column begins higher up; what is raised in a line does so by less.
+    if line.page != following.page or distance < -2 * larger:
         return bool(_ENDS_PARAGRAPH.search(line.text)) or not goes_on
     if following.after_blank:
         return True
-    larger = max(line.size, following.size)
-    distance = line.y - following.y
-    if not larger or distance < 0:  # the next column begins higher up
+    if not larger or distance < 0:
         return False
     if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
         return line.bold or following.bold or not first.islower()

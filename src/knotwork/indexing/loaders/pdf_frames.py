@@ -149,7 +149,7 @@ def _frame_definitions(builder: TextBuilder, lines: Sequence[PlacedLine]) -> Non
     while number < len(lines):
         terms = _terms_at(lines, number)
         begins = number + len(terms)
-        ends = _end_of_definition(lines, begins, right=lines[number].line.x + _SHIFTED)
+        ends = _end_of_indented(lines, begins, right=lines[number].line.x + _SHIFTED)
         if terms and ends > begins:
             label = ", ".join(placed.line.text.strip() for placed in terms)
             start, end = lines[begins].span.start, lines[ends - 1].span.end
@@ -157,10 +157,10 @@ def _frame_definitions(builder: TextBuilder, lines: Sequence[PlacedLine]) -> Non
         number = max(begins, number + 1)
 
 
-def _end_of_definition(lines: Sequence[PlacedLine], begins: int, *, right: float) -> int:
-    """Return the line after a definition, which is ``begins`` if none begins there.
+def _end_of_indented(lines: Sequence[PlacedLine], begins: int, *, right: float) -> int:
+    """Return the line after those that are further to the right, which is ``begins`` for none.
 
-    A paragraph whose first line alone is further to the right is no definition.
+    Those of a paragraph of which the first line alone is further to the right do not count.
     """
     ends = begins
     while ends < len(lines) and lines[ends].line.x > right:
@@ -187,6 +187,7 @@ def _terms_at(lines: Sequence[PlacedLine], start: int) -> list[PlacedLine]:
             or not (line.monospaced or line.bold)
             or abs(line.x - first.x) > _INDENTED
             or len(line.text) > LONGEST_TITLE
+            or (found and placed.begins_paragraph)
             or len(found) == _MOST_TERMS
         ):
             break
@@ -220,6 +221,10 @@ def _frame_lists(builder: TextBuilder, lines: Sequence[PlacedLine], text: str) -
     index = 0
     while index < len(lines):
         after = _end_of_list(lines, index)
+        if after == index > 0 and lead_in(lines[index - 1].line.text):
+            # The signs of items are often drawn, and no text.
+            right = lines[index - 1].line.x + _SHIFTED
+            after = _end_of_indented(lines, index, right=right)
         if after > index and (lead := _lead(lines, index, text)):
             start, end = lines[index].span.start, lines[after - 1].span.end
             builder.frame(FrameKind.LEAD, start, lead, end=end)
