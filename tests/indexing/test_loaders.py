@@ -192,6 +192,18 @@ def test_markdown_keeps_what_introduces_a_text():
     ]
 
 
+def test_markdown_keeps_the_terms_in_bold():
+    text = (
+        "**Timeout:** The time. It is 30 s.\n\n- **`-k`, --keep** – Keeps them.\n  Really.\n"
+        "- **No** term\n\n**Note:** Take care.\n\n| a | b |\n|---|---|\n| **c:** d | e |\n"
+    )
+    terms = [frame for frame in frames(load("a.md", text)) if frame[0] == "term"]
+    assert terms == [
+        ("term", "Timeout", "**Timeout:** The time. It is 30 s."),
+        ("term", "-k, --keep", "- **`-k`, --keep** – Keeps them.\n  Really."),
+    ]
+
+
 def test_html_declares_its_encoding():
     page = "<html><head><meta charset='gb2312'></head><body><p>中文网页，很好。</p></body></html>"
     assert load("a.html", page.encode("gb2312")).text == "中文网页，很好。"

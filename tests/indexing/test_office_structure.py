@@ -38,6 +38,8 @@ def test_a_bold_beginning_with_a_sign_behind_it_is_a_term():
         add_bold(document, "保留期限：", "一年。到期删除。")
         add_bold(document, "Alice", " wrote this.")
         add_bold(document, "Note:", " Take care.")
+        add_bold(document, "U.S.", " exports rose.")
+        add_bold(document, "Example:", " Ask early.")
         document.add_paragraph("Plain: no term.")
 
     assert frames(load_docx(build)) == [

@@ -13,8 +13,12 @@ FEWEST_PAGES = 4
 LONGEST_TERM = 60
 LONGEST_TITLE = 80
 _GENERIC_TITLE = re.compile(
-    r"notes?|tip|warning|caution|important|hint|danger|attention|error|info|example"
-    r"|注意|注|提示|警告|小心|重要|说明|示例",
+    r"note|tip|warning|caution|important|hint|danger|attention|error|注意|注|提示|警告|小心|重要",
+    re.IGNORECASE,
+)
+_NO_TERM = re.compile(
+    r"notes|e\.g|examples?|for example|info|summary|question|answer|[qa]"
+    r"|例如|例|示例|说明|备注|问|答",
     re.IGNORECASE,
 )
 _NUMBERED = r"\s*(?:[A-Z][.-]?)?\d+(?:[.-]\d+)*"
@@ -82,14 +86,18 @@ def run_in_term(runs: Iterable[tuple[str, bool]]) -> str:
             rest += text
         else:
             bold += text
-    term = bold.strip()
-    separator = _SEPARATED.search(bold, len(bold.rstrip().rstrip(":：.。—–"))) or _SEPARATED.match(
-        rest
+    name = bold.strip().rstrip(":：.。—– ")
+    last = bold.rstrip()[-1:]
+    is_separated = (
+        last in {*":：。—–"}
+        or (last == "." and not rest.lstrip()[:1].islower())
+        or _SEPARATED.match(rest) is not None
     )
     is_term = (
-        separator is not None
+        is_separated
         and any(map(str.isalpha, rest))
-        and len(term) <= LONGEST_TERM
-        and not is_generic_title(term)
+        and 0 < len(name) <= LONGEST_TERM
+        and not is_generic_title(name)
+        and not _NO_TERM.fullmatch(name)
     )
-    return term.rstrip(":：.。—– ") if is_term else ""
+    return name if is_term else ""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 from knotwork.indexing.loaders.base import Content, Source, lead_in
+from knotwork.indexing.loaders.cues import run_in_term
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.front_matter import read_front_matter
 from knotwork.indexing.loaders.rows import row_key
@@ -18,6 +19,8 @@ from knotwork.records import Frame, FrameKind, Heading, Span
 _MARKUP = re.compile(
     r"!?\[([^\]]*)\]\([^)]*\)|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}|<[^>]{1,80}>|\{#[^}]*\}"
 )
+
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
 
 
 class MarkdownLoader:
@@ -62,11 +65,13 @@ class Markdown:
                     yield Heading(int(token.tag[1:]), title, self._span(*token.map))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield the frames of code, rows of tables, and lists and tables with a lead."""
+        """Yield the frames of code, terms, rows of tables, and lists and tables with a lead."""
         said = ""
         for index, token in enumerate(self._tokens):
             if token.type == "inline":
                 said = token.content.strip()
+                if token.map is not None and self._tokens[index - 1].type == "paragraph_open":
+                    yield from _term_frames(said, self._span(*token.map))
             elif token.map is None:
                 continue
             elif token.type in ("fence", "code_block"):
@@ -102,6 +107,15 @@ class Markdown:
         start, end = self._starts[first], self._starts[after] - 1
         block = self._text[start:end]
         return Span(start + len(block) - len(block.lstrip()), start + len(block.rstrip()))
+
+
+def _term_frames(paragraph: str, span: Span) -> Iterator[Frame]:
+    """Yield the frame of a paragraph that begins with a term in bold."""
+    bold = _BOLD.match(paragraph)
+    if bold is not None:
+        term = run_in_term([(_plain(bold[2]), True), (paragraph[bold.end() :], False)])
+        if term:
+            yield Frame(FrameKind.TERM, span, term)
 
 
 def _plain(markup: str) -> str:
