@@ -178,6 +178,16 @@ def test_a_note_of_asciidoc_is_no_table():
     assert load("a.html", page).text == "Take care.\n\nText."
 
 
+def test_html_keeps_the_terms_in_bold():
+    page = """<p><b>Timeout:</b> The time. It is <b>30</b> s.</p><ul><li><strong>-k</strong> – Is
+kept.</li><li><b>No</b> term</li></ul><p><b>Note:</b> Care.</p><p>Text <b>Other:</b> text.</p>
+<h2><b>A:</b> title</h2><p><b>Alone.</b></p><pre><b>run:</b> now</pre>"""
+    assert [frame for frame in frames(load("a.html", page)) if frame[0] == "term"] == [
+        ("term", "Timeout", "Timeout: The time. It is 30 s."),
+        ("term", "-k", "- -k – Is kept."),
+    ]
+
+
 def test_html_that_ends_in_the_middle_keeps_its_frames():
     document = load("a.html", "<dl><dd>Alone.</dd><dt>Term<dd>Said of it.<dt>Last")
     assert frames(document) == [("term", "Term", "Said of it.")]

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
-from knotwork.indexing.loaders.cues import is_generic_title
+from knotwork.indexing.loaders.cues import is_generic_title, run_in_term
 from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.rows import Cell, add_table, spread_cells
 from knotwork.records import FrameKind
@@ -39,6 +39,7 @@ _BOXES = _names(
 )
 """Classes of the boxes of DocBook and Sphinx, which may have titles."""
 _BOX_TITLES = _names("title admonition-title caption-text")
+_BOLD = _names("b strong")
 _HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
 _SHORTEST_MAIN = 200
 _META = {
@@ -94,7 +95,8 @@ class _Walk:
 
     def __init__(self, builder: TextBuilder) -> None:
         self._builder = builder
-        self._running: list[str] = []
+        self._running: list[tuple[str, bool]] = []
+        self._bold = 0
         self._preformatted = 0
         self._lists: list[int | None] = []
         self._item = ""
@@ -121,21 +123,23 @@ class _Walk:
                 elif _is_generic_title(element):
                     skipped = element
                 else:
+                    self._bold += name in _BOLD
                     self._begin(element, name)
                 if element is skipped:
                     events.skip_subtree()
             else:
                 if element is not skipped:
+                    self._bold -= name in _BOLD
                     self._finish(element, name)
                 if element is not root and element.tail:
-                    self._running.append(self._space(element.tail))
+                    self._run(element.tail)
         self._flush()
 
     def _begin(self, element: Any, name: str) -> None:  # noqa: ANN401
         if name in _BLOCKS:
             self._flush()
         if name == "br":
-            self._running.append("\n")
+            self._running.append(("\n", False))
         elif name == "pre":
             self._preformatted += 1
             self._open_frame(element, FrameKind.CODE)
@@ -152,11 +156,11 @@ class _Walk:
         elif _classes(element) & _BOXES:
             self._open_frame(element, FrameKind.TITLE)
         if element.text:
-            self._running.append(self._space(element.text))
+            self._run(element.text)
 
     def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
         if len(name) == 2 and name[0] == "h" and name[1] in "123456":
-            title = "".join(self._running)
+            title = "".join(text for text, _ in self._running)
             self._running.clear()
             self._builder.heading(int(name[1]), title)
             self._after_item = False
@@ -187,11 +191,15 @@ class _Walk:
         self._lists[-1] += 1
         return f"{self._lists[-1]}. "
 
+    def _run(self, text: str) -> None:
+        self._running.append((self._space(text), self._bold > 0))
+
     def _space(self, text: str) -> str:
         return text if self._preformatted else re.sub(r"[ \t\n\r\f\v]+", " ", text)
 
     def _flush(self) -> None:
-        text = "".join(self._running)
+        text = "".join(text for text, _ in self._running)
+        term = "" if self._preformatted or not text.strip() else run_in_term(self._running)
         self._running.clear()
         if not text.strip():
             return
@@ -199,7 +207,8 @@ class _Walk:
             text = re.sub(r" *\n *", "\n", re.sub(r" {2,}", " ", text))
         is_item = bool(self._item)
         gap = "\n" if is_item and self._after_item else "\n\n"
-        self._builder.add(self._item + text.strip() if is_item else text, gap=gap)
+        span = self._builder.add(self._item + text.strip() if is_item else text, gap=gap)
+        self._builder.frame(FrameKind.TERM, span.start, term)
         self._after_item = is_item
         self._item = ""
 
