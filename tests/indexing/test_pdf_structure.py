@@ -212,5 +212,11 @@ def test_other_lists_that_end_with_numbers_are_kept():
     assert "Introduction" in chapters.text
 
 
+@pytest.mark.parametrize("piece", ["a", ". ", "-", "1.", " "])
+def test_long_lines_are_read(piece):
+    """Time that grew with the square of the length would be hours."""
+    assert load_pdf(["x" + piece * 200_000, "next"]).text.endswith("next")
+
+
 def test_a_file_that_is_all_contents_is_read():
     assert "Introduction" in load_pdf(page_of("Contents", *CONTENTS)).text

@@ -25,6 +25,7 @@ from knotwork.records import Heading, Span
 _WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
 _WRAPPED_WIDE = re.compile(rf"[{_WIDE}]{{12}}\s*\Z")
 _HYPHENATED = re.compile(r"([a-zß-ÿ]{2,})[-\u00ad\u2010]\Z")
+_LONGEST_WORD = 60
 _FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
@@ -109,7 +110,10 @@ def _gap_between(line: Line, following: Line, pitch: float, words: _Words) -> tu
     """Return what parts two lines, and how many characters at the end of the first are left out."""
     if _ends_paragraph(line, following, pitch):
         return "\n\n", 0
-    hyphenated, rest = _HYPHENATED.search(line.text.rstrip()), _FIRST_WORD.match(following.text)
+    hyphenated, rest = (
+        _HYPHENATED.search(line.text.rstrip()[-_LONGEST_WORD:]),
+        _FIRST_WORD.match(following.text),
+    )
     if hyphenated and rest and not line.monospaced:
         return "", 0 if words.has_hyphen(hyphenated[1], rest[0]) else 1
     if _WRAPPED_WIDE.search(line.text) and "\u3400" <= following.text.lstrip()[:1] <= "\u9fff":

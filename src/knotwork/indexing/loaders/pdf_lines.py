@@ -38,6 +38,8 @@ _CONTENTS_TITLE = re.compile(
     re.IGNORECASE,
 )
 _INDEX_TITLE = re.compile(r"(?:[\w ]{0,30}\bindex|索\s*引)", re.IGNORECASE)
+_ENTRY_END = 80
+"""Characters at the end of a line that show whether it is an entry."""
 _FEWEST_ENTRIES = 4
 _FEWEST_UNANNOUNCED = 8
 """Entries of a table of contents without a title above it."""
@@ -217,9 +219,10 @@ def _blocks_of_entries(lines: Sequence[Line]) -> Iterator[list[int]]:
     nearest = -_GAP  # the last entry below a title, or that title
     for number, line in enumerate(lines):
         is_near = number - nearest <= _GAP
+        end = line.text[-_ENTRY_END:]
         if _announces(line.text):
             nearest = number
-        elif _LEADERS.search(line.text) or (is_near and _LOOSE_ENTRY.search(line.text)):
+        elif _LEADERS.search(end) or (is_near and _LOOSE_ENTRY.search(end)):
             if block and number - block[-1] > _GAP:
                 yield block
                 block = []
