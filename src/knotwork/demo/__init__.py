@@ -26,8 +26,8 @@ QUESTIONS = (
         point="A question in Chinese; the citation leads to the chapter.",
     ),
     DemoQuestion(
-        text="What is the price of the Merlin probe?",
-        point="The documents mention the Merlin probe but no price, and it says so.",
+        text="Who is the mayor of Corvane?",
+        point="The documents mention Corvane but no mayor, and it says so.",
     ),
 )
 """What `knotwork demo` asks."""
