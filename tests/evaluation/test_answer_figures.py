@@ -116,6 +116,14 @@ def test_the_area_and_the_calibration_error_are_those_of_their_definitions(pairs
     assert measured.ece == pytest.approx(sum(gaps), abs=1e-9)
 
 
+def test_answers_without_a_confidence_do_not_count_for_its_figures():
+    counted = judged(HIGH, None, answered=True, right=True)
+    assert measure_answers([*ANSWERS, counted]).ece == measure_answers(ANSWERS).ece
+    assert measure_answers([*ANSWERS, counted]).auroc == measure_answers(ANSWERS).auroc
+    alone = measure_answers([counted])
+    assert (alone.ece, alone.auroc) == (None, None)
+
+
 def test_perfect_and_reversed_confidence_have_the_extreme_errors():
     assert calibration_error([1.0, 0.0], [True, False]) == 0
     assert calibration_error([0.0, 1.0], [True, False]) == 1

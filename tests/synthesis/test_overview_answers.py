@@ -92,6 +92,89 @@ def test_all_documents_have_a_line_each_where_they_are_few(station):
     assert "This guide describes how the station of Skarrow is run." in answer.text
 
 
+NAMES = (
+    "Salt",
+    "Tides",
+    "Ice",
+    "Wind",
+    "Fog",
+    "Rain",
+    "Hail",
+    "Snow",
+    "Dew",
+    "Frost",
+    "Sun",
+    "Sea",
+)
+
+
+def ask_with_evidence(base, question):
+    events = list(base.ask_events(question))
+    return events[-1].answer, next(e.evidence for e in reversed(events) if e.evidence)
+
+
+@pytest.fixture
+def almanac(station, tmp_path):
+    """The station with a document of twelve sections, each longer than the one before."""
+    sections = [
+        f"## {name}\n\n{name} is measured at the pier every morning. " + "It is noted. " * place
+        for place, name in enumerate(NAMES)
+    ]
+    text = "# Almanac\n\n" + "\n\n".join(sections)
+    (tmp_path / "docs" / "almanac.md").write_text(text, encoding="utf-8")
+    station.index(tmp_path / "docs")
+    return station
+
+
+def test_an_outline_is_short_and_says_how_much_it_leaves_out(almanac):
+    answer = ask(almanac, "Summarize almanac.md")
+    labels = [line.removeprefix("- ").split(":")[0] for line in lines(answer)]
+    assert labels == [*NAMES[-5:], "Also"]
+    assert lines(answer)[-1] == "- Also: Tides; Ice; Wind; Fog; Rain; Hail; and 1 more section"
+    assert len(answer.citations) == 5
+    chinese = ask(almanac, "总结一下《Almanac》")
+    assert chinese.text.endswith("此外：Tides；Ice；Wind；Fog；Rain；Hail；另有1个章节")
+
+
+def test_the_evidence_of_an_outline_has_the_headings_that_it_leaves_out(almanac):
+    answer, evidence = ask_with_evidence(almanac, "Summarize almanac.md")
+    assert answer.answered
+    text = " ".join(hit.chunk.text for hit in evidence.hits)
+    assert all(f"## {name}" in text or f"{name} is measured" in text for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    "question", ["What is this about?", "Summarize guide.md", "Which people are mentioned most?"]
+)
+def test_what_states_what_the_index_holds_has_no_confidence(station, question):
+    answer = ask(station, question)
+    assert answer.answered
+    assert (answer.confidence, answer.strength) == (None, None)
+
+
+def test_an_answer_on_a_topic_has_a_confidence_and_none_if_nothing_is_said_on_it(station):
+    present = ask(station, "What do the documents say about storms?")
+    absent = ask(station, "What do the documents say about opera singers?")
+    assert present.confidence > absent.confidence
+    assert present.strength in {"strong", "weak"}
+    assert absent.strength == "none"
+    assert len(absent.citations) <= 3
+
+
+def test_themes_in_the_language_of_the_question_come_first(tmp_path):
+    with knotwork.open("memory:", embedding_model="none") as base:
+        base.index_documents(
+            [Document(f"{n}.md", TRAVEL.replace("Travel", f"Trip {n}")) for n in range(5)]
+            + [Document(f"{n}.zh.md", CHINESE.replace("差旅", f"差旅{n}")) for n in range(5)]
+        )
+        english, chinese = (
+            ask(base, question).text.splitlines()[2]
+            for question in ("What is this about?", "这些文档讲了什么？")
+        )
+    assert "abroad" in english or "station" in english
+    assert any(word in chinese for word in ("员工", "出差", "住宿"))
+
+
 def test_nothing_of_a_legal_notice_a_contents_page_or_code_is_quoted(station):
     answers = [
         ask(station, question).text

@@ -57,11 +57,15 @@ def test_questions_about_everything(question):
         ("What is said about storms?", "storms", ""),
         ("What is written about storms in the annual report?", "storms", "the annual report"),
         ("Find everything about buoys", "buoys", ""),
+        ("Summarize what the documents say about storms", "storms", ""),
+        ("Give me a summary of what is said about storms", "storms", ""),
         ("Summarize the security rules", "the security rules", "the security rules"),
         ("Give me an overview of water quality.", "water quality", "water quality"),
         ("手册里关于备份是怎么说的？", "备份", "手册"),
         ("这些文档对安全有哪些要求？", "安全", ""),
         ("总结一下磁盘阵列", "磁盘阵列", "磁盘阵列"),
+        ("总结一下PostgreSQL", "PostgreSQL", "PostgreSQL"),
+        ("What do the documents say about 磁盘阵列?", "磁盘阵列", ""),
     ],
 )
 def test_questions_about_a_topic(question, subject, named):

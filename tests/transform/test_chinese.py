@@ -33,6 +33,12 @@ def test_names_and_types(text: str, form: str, kind: str) -> None:
     assert mention.spans
 
 
+def test_a_noun_that_begins_like_a_surname_is_no_person() -> None:
+    text = "安全性很重要。许可证也很重要。毛毛虫在树上。"
+    (extraction,) = extract("", text)
+    assert all(mention.type != "PERSON" for mention in extraction.mentions)
+
+
 def test_words_between_quotation_marks_find_chunks_and_are_not_shown() -> None:
     (extraction,) = extract("", "人们谈论“数字丝绸之路”。")
     assert mentions(extraction)["数字丝绸之路"].type == KEYWORD

@@ -157,7 +157,7 @@ def _respond(answer: Answer) -> Response:
             "answered": answer.answered,
             "reason": answer.reason,
             "confidence": answer.confidence,
-            "strength": answer.strength.value,
+            "strength": None if answer.strength is None else answer.strength.value,
             "mode": answer.mode,
             "model": answer.model,
             "notes": list(answer.notes),

@@ -183,7 +183,9 @@ def _print_case(
     expected = "; ".join(" | ".join(group) for group in question.answers)
     terminal.say(f"expected: {join_lines(expected) or 'no answer'}", indent=2)
     for run, item in zip(runs, results, strict=True):
-        verdict = f"{_verdict(item)}, confidence {item.answer.confidence:.2f}"
+        verdict = _verdict(item)
+        if item.answer.confidence is not None:
+            verdict += f", confidence {item.answer.confidence:.2f}"
         name = f"{run.name}: " if len(runs) > 1 else ""
         terminal.say(f"{name}{verdict}", style="green" if item.is_correct else "yellow", indent=2)
         terminal.say(item.answer.text, indent=4)
@@ -219,10 +221,11 @@ def _summarize(measured: Measured) -> list[tuple[str, str]]:
         label = f"{figure.label}, %" if figure.is_share else figure.label
         rows.append((label, _show(value, is_share=figure.is_share)))
     auroc = "" if measured.auroc is None else f"{measured.auroc:.3f}"
+    ece = "" if measured.ece is None else f"{measured.ece:.3f}"
     return [
         *rows,
         ("AUROC of the confidence", auroc),
-        ("ECE of the confidence", f"{measured.ece:.3f}"),
+        ("ECE of the confidence", ece),
         ("ms a question", f"{measured.median_ms:,.0f}"),
         ("CPU ms a question", f"{measured.median_cpu_ms:,.0f}"),
         ("Model tokens a question", f"{measured.tokens:,.0f}"),

@@ -42,7 +42,7 @@ def print_answer(
 
     if not is_shown:
         terminal.say(answer.text, style="" if answer.answered else "yellow")
-    if answer.reason == LOW_CONFIDENCE:
+    if answer.reason == LOW_CONFIDENCE and answer.confidence is not None:
         language = detect_language(answer.question)
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
     for result in answer.results:
@@ -77,11 +77,11 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
 
 def print_usage(terminal: Terminal, answer: Answer) -> None:
     """Note on standard error what the answer cost."""
-    terminal.note(
-        f"{describe_way(answer)}, confidence {answer.confidence:.2f} ({answer.strength}), "
-        f"{answer.usage.seconds * 1000:.0f} ms, {describe_cost(answer)}",
-        style="dim",
-    )
+    parts = [describe_way(answer)]
+    if answer.confidence is not None:
+        parts.append(f"confidence {answer.confidence:.2f} ({answer.strength})")
+    parts += [f"{answer.usage.seconds * 1000:.0f} ms", describe_cost(answer)]
+    terminal.note(", ".join(parts), style="dim")
 
 
 def describe_way(answer: Answer) -> str:

@@ -33,8 +33,8 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "answered": answer.answered,
         "reason": answer.reason,
-        "confidence": round(answer.confidence, 4),
-        "strength": answer.strength.value,
+        "confidence": None if answer.confidence is None else round(answer.confidence, 4),
+        "strength": answer.strength,
         "retriever": answer.retriever,
         "citations": [
             {

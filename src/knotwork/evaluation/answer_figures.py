@@ -95,7 +95,8 @@ class Measured:
 
     ``right`` has the share of right answers with its 95 % interval, None if no question has one.
     ``auroc`` is the probability that a right answer has more confidence than another, None where
-    all or none are right; ``ece`` the expected calibration error. ``median_ms`` and
+    all or none are right; ``ece`` the expected calibration error. Both leave out answers without a
+    confidence. ``median_ms`` and
     ``median_cpu_ms`` are of a question, ``tokens`` of a language model the mean of a question.
     """
 
@@ -103,7 +104,7 @@ class Measured:
     by_type: dict[str, Group]
     right: Estimate | None
     auroc: float | None
-    ece: float
+    ece: float | None
     median_ms: float
     median_cpu_ms: float
     tokens: float
@@ -122,16 +123,23 @@ def measure_answers(answers: Sequence[JudgedAnswer]) -> Measured:
         for name in types
         if types.keys() != {""}
     }
-    confidences = [item.answer.confidence for item in answers]
-    rights = [item.judgement.right for item in answers]
-    good = [c for c, right in zip(confidences, rights, strict=True) if right]
-    others = [c for c, right in zip(confidences, rights, strict=True) if not right]
+    estimated = [
+        (item.answer.confidence, item.judgement.right)
+        for item in answers
+        if item.answer.confidence is not None
+    ]
+    good = [confidence for confidence, right in estimated if right]
+    others = [confidence for confidence, right in estimated if not right]
     return Measured(
         overall=_group(answers),
         by_type={name: _group(items) for name, items in of_type.items()},
         right=estimate_mean([v for item in answers for v in FIGURES[0].values(item)]),
         auroc=separation(good, others) if good and others else None,
-        ece=calibration_error(confidences, rights),
+        ece=calibration_error(
+            [confidence for confidence, _ in estimated], [right for _, right in estimated]
+        )
+        if estimated
+        else None,
         median_ms=1000 * median(item.seconds for item in answers),
         median_cpu_ms=1000 * median(item.cpu_s for item in answers),
         tokens=fmean(item.tokens for item in answers),

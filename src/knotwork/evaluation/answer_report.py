@@ -93,7 +93,7 @@ def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
         "documents": [citation.document for citation in item.answer.citations],
         "noise": list(judgement.noise),
         "words": judgement.words,
-        "confidence": round(item.answer.confidence, 4),
+        "confidence": _rounded(item.answer.confidence),
         "ms": round(1000 * item.seconds, 3),
         "cpu_ms": round(1000 * item.cpu_s, 3),
         "tokens": item.tokens,

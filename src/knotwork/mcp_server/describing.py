@@ -114,7 +114,7 @@ def describe_answer(answer: Answer) -> shapes.Reply:
         text=answer.text,
         answered=answer.answered,
         reason=answer.reason,
-        confidence=round(answer.confidence, 4),
+        confidence=None if answer.confidence is None else round(answer.confidence, 4),
         strength=answer.strength,
         sources=[
             shapes.Source(

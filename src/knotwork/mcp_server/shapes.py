@@ -94,8 +94,12 @@ class Reply(BaseModel):
     text: str
     answered: bool = Field(description="False: the documents hold no answer; see reason")
     reason: str
-    confidence: float = Field(description="0 to 1: the estimated probability that it is right")
-    strength: Strength = Field(description="The same in a word: strong, weak or none")
+    confidence: float | None = Field(
+        description="0 to 1: the estimated probability that it is right; null for outlines, counts"
+    )
+    strength: Strength | None = Field(
+        description="The same in a word: strong, weak or none; null where confidence is"
+    )
     sources: list[Source]
     results: list[Rows] = Field(
         description="The rows of the query that answers, if one does, and of retrieval_query"

@@ -36,7 +36,7 @@ def word_reply(reply: shapes.Reply) -> str:
     lines = [reply.text]
     if not reply.answered and reply.reason:
         lines.append(f"Why: {reply.reason}")
-    if reply.answered:
+    if reply.answered and reply.confidence is not None:
         lines.append(f"Confidence: {reply.confidence:.2f} ({reply.strength})")
     for rows in reply.results:
         lines.append(f"Query{_on(rows)}: {' '.join(rows.statement.split())}")

@@ -42,7 +42,9 @@ def render_answer(answer: Answer) -> Markup:
     """Return the answer with its sources, or why there is none with the nearest passages."""
     why = "" if answer.answered else answer.reason.replace("_", " ")
     made = answer.model or "quoted from the documents"
-    sure = f"confidence {answer.confidence:.2f} ({answer.strength})"
+    sure = ""
+    if answer.confidence is not None:
+        sure = f"confidence {answer.confidence:.2f} ({answer.strength}), "
     heading = "Sources" if answer.answered else "The nearest passages"
     return element(
         "div",
@@ -55,7 +57,7 @@ def render_answer(answer: Answer) -> Markup:
         ),
         *([element("div", heading, style=MUTED)] if answer.citations else []),
         *(_render_citation(citation) for citation in answer.citations),
-        *_muted([f"{sure}, {answer.mode}, {made}", *answer.notes]),
+        *_muted([f"{sure}{answer.mode}, {made}", *answer.notes]),
     )
 
 

@@ -66,10 +66,10 @@ class Hit:
 class Evidence:
     """The hits for a query, best first (score descending, then chunk id).
 
-    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all. ``embedder`` is the
-    model whose vectors took part, empty where words alone did. ``paths`` in the
-    graph, best first, and ``results`` of statements are evidence of retrievers that find such;
-    ``trace`` tells in words, in order, what a retriever of several steps did.
+    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all; it is 1 where an
+    outline or a count was made from them. ``embedder`` is the model whose vectors took part, empty
+    where words alone did. ``paths`` in the graph, best first, and ``results`` of statements are
+    evidence of retrievers that find such; ``trace`` lists in words the steps of a retriever.
     """
 
     query: Query
@@ -129,7 +129,7 @@ class Usage:
 
 
 class Strength(StrEnum):
-    """How sure an answer is, in a word."""
+    """The confidence in an answer, in a word."""
 
     STRONG = "strong"
     """It is more likely right than not."""
@@ -138,10 +138,12 @@ class Strength(StrEnum):
     """No answer is given."""
 
 
-def rate_strength(confidence: float, *, answered: bool) -> Strength:
-    """Return the word for the confidence of an answer."""
+def rate_strength(confidence: float | None, *, answered: bool) -> Strength | None:
+    """Return the word for the confidence of an answer; None for an answer without confidence."""
     if not answered:
         return Strength.NONE
+    if confidence is None:
+        return None
     return Strength.STRONG if confidence >= LIKELY_RIGHT else Strength.WEAK
 
 
@@ -155,8 +157,9 @@ class Answer:
     ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
     with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
     was answered, as "basic" or "global". ``confidence`` in [0, 1] is the estimated probability that
-    quoted sentences answer the question rightly. ``results`` are the rows of the query that
-    answers, if one does, and those of the user's own query over the passages found.
+    quoted sentences answer the question rightly; it is None for a count or an outline, which state
+    what the index holds. ``results`` are the rows of the query that answers, if one does, and those
+    of the user's own query over the passages found.
     """
 
     question: str
@@ -164,7 +167,7 @@ class Answer:
     answered: bool
     citations: tuple[Citation, ...] = ()
     reason: str = ""
-    confidence: float = 0.0
+    confidence: float | None = 0.0
     retriever: str = ""
     usage: Usage = field(default_factory=Usage)
     model: str = ""
@@ -173,6 +176,6 @@ class Answer:
     results: tuple[QueryResult, ...] = ()
 
     @property
-    def strength(self) -> Strength:
-        """How sure the answer is, in a word."""
+    def strength(self) -> Strength | None:
+        """The confidence in a word; None for an answer that has none."""
         return rate_strength(self.confidence, answered=self.answered)

@@ -96,13 +96,14 @@ def compose_overview(
 
     Every statement is a finding with its citation. Where the reports do not speak of what is asked
     for, and the search found nothing on it either, none is given, unless ``settings.abstain_below``
-    is 0.
+    is 0. An answer about the whole alone has no confidence: it states what the reports hold.
     """
     settings = settings or AnswerSettings()
     question = evidence.query.text
     language = detect_language(question)
     chosen = _choose_statements(question, themes, store)
-    text, sources = _write(chosen, language, has_focus=bool(find_focus(question)))
+    has_focus = bool(find_focus(question))
+    text, sources = _write(chosen, language, has_focus=has_focus)
     covered = covered_share(question, [theme.report for theme in themes])
     answered = bool(sources) and (
         covered >= _LEAST_COVERED or evidence.confidence >= FOUND or settings.abstain_below == 0
@@ -115,7 +116,7 @@ def compose_overview(
         answered=answered,
         citations=cite_sentences(sources, store),
         reason="" if answered else LOW_CONFIDENCE if sources else NO_EVIDENCE,
-        confidence=evidence.confidence,
+        confidence=evidence.confidence if has_focus or not answered else None,
         retriever=evidence.retriever,
     )
 

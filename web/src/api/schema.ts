@@ -1096,8 +1096,11 @@ export interface components {
             answered: boolean;
             /** Citations */
             citations: components["schemas"]["CitationShape"][];
-            /** Confidence */
-            confidence: number;
+            /**
+             * Confidence
+             * @description 0 to 1: the answer is right. Null for outlines and counts.
+             */
+            confidence: number | null;
             /** Mode */
             mode: string;
             /** Model */
@@ -1115,8 +1118,8 @@ export interface components {
             results: components["schemas"]["ResultShape"][];
             /** Retriever */
             retriever: string;
-            /** @description strong: more likely right than not; weak; none: no answer is given. */
-            strength: components["schemas"]["Strength"];
+            /** @description strong: more likely right than not; weak; none: no answer is given. Null where confidence is. */
+            strength: components["schemas"]["Strength"] | null;
             usage: components["schemas"]["UsageShape"];
         };
         /**
@@ -3314,7 +3317,7 @@ export interface components {
         };
         /**
          * Strength
-         * @description How sure an answer is, in a word.
+         * @description The confidence in an answer, in a word.
          * @enum {string}
          */
         Strength: "strong" | "weak" | "none";

@@ -213,9 +213,12 @@ class AnswerShape(BaseModel):
     answer: str
     answered: bool
     reason: str
-    confidence: float
-    strength: Strength = Field(
-        description="strong: more likely right than not; weak; none: no answer is given."
+    confidence: float | None = Field(
+        description="0 to 1: the answer is right. Null for outlines and counts."
+    )
+    strength: Strength | None = Field(
+        description="strong: more likely right than not; weak; none: no answer is given. "
+        "Null where confidence is."
     )
     retriever: str
     mode: str
@@ -244,7 +247,7 @@ class AnswerShape(BaseModel):
             answer=answer.text,
             answered=answer.answered,
             reason=answer.reason,
-            confidence=round(answer.confidence, 4),
+            confidence=None if answer.confidence is None else round(answer.confidence, 4),
             strength=answer.strength,
             retriever=answer.retriever,
             mode=answer.mode,

@@ -20,7 +20,7 @@ from knotwork.synthesis.overviews.counts import count_mentions, rank_entities
 from knotwork.synthesis.overviews.outline import Part, find_part, read_outline
 from knotwork.synthesis.overviews.reading import read_scope
 from knotwork.synthesis.overviews.scopes import Scope, ScopeKind
-from knotwork.synthesis.overviews.statements import Line, write_lines
+from knotwork.synthesis.overviews.statements import Summary, write_lines
 from knotwork.synthesis.overviews.summaries import summarize_part, summarize_whole
 from knotwork.synthesis.overviews.topics import (
     choose_on_topic,
@@ -30,9 +30,6 @@ from knotwork.synthesis.overviews.topics import (
 )
 from knotwork.synthesis.selection import Selected, rank_candidates
 from knotwork.text.languages import detect_language
-
-SURE = 1.0
-"""The confidence in a count or an outline: it says what there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +88,19 @@ def answer_overview(
     """Return an answer with the passages that it rests on."""
     if overview.scope.kind is ScopeKind.TOPIC:
         return _answer_topic(overview, store, settings)
-    intro, lines = _summarize(overview, store, reports)
-    text, cited = write_lines(intro, lines, overview.language)
+    summary = _summarize(overview, store, reports)
+    text, cited = write_lines(summary.intro, summary.lines, overview.language)
     answered = bool(cited) or overview.scope.kind in {ScopeKind.RANKING, ScopeKind.MENTIONS}
     if not answered:
         text = no_match(overview.language)
-    evidence = _evidence(overview, cited, SURE if answered else 0.0)
-    return _answer(evidence, text, cited, store, answered=answered), evidence
+    evidence = _evidence(overview, [*cited, *summary.rest], 1.0 if answered else 0.0)
+    # A count or an outline states what the index holds: there is no probability to estimate.
+    confidence = None if answered else 0.0
+    answer = _answer(evidence, text, cited, store, answered=answered, confidence=confidence)
+    return answer, evidence
 
 
-def _summarize(overview: Overview, store: Store, reports: ReportSource) -> tuple[str, list[Line]]:
+def _summarize(overview: Overview, store: Store, reports: ReportSource) -> Summary:
     scope, language = overview.scope, overview.language
     if scope.kind is ScopeKind.RANKING:
         return rank_entities(
@@ -137,14 +137,20 @@ def _answer_topic(
         return compose_answer(found, store=store, settings=settings), found
     answered = confidence >= settings.abstain_below
     evidence = replace(found, retriever=AskMode.GLOBAL.value, confidence=confidence)
-    answer = _answer(
-        evidence, text if answered else not_clear(language), cited, store, answered=answered
-    )
+    if not answered:
+        text, cited = not_clear(language), cited[: settings.max_sentences]
+    answer = _answer(evidence, text, cited, store, answered=answered, confidence=confidence)
     return answer, evidence
 
 
 def _answer(
-    evidence: Evidence, text: str, cited: Sequence[Selected], store: Store, *, answered: bool
+    evidence: Evidence,
+    text: str,
+    cited: Sequence[Selected],
+    store: Store,
+    *,
+    answered: bool,
+    confidence: float | None,
 ) -> Answer:
     return Answer(
         question=evidence.query.text,
@@ -152,7 +158,7 @@ def _answer(
         answered=answered,
         citations=cite_sentences(cited, store),
         reason="" if answered else LOW_CONFIDENCE if cited else NO_EVIDENCE,
-        confidence=evidence.confidence,
+        confidence=confidence,
         retriever=evidence.retriever,
         mode=AskMode.GLOBAL.value,
     )

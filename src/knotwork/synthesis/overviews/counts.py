@@ -12,7 +12,7 @@ from knotwork.retrieval.reports import communities_of
 from knotwork.stores.base import Store
 from knotwork.stores.resolutions import read_groups
 from knotwork.synthesis.overviews import wording
-from knotwork.synthesis.overviews.statements import Line, Piece, weigh_alone
+from knotwork.synthesis.overviews.statements import Line, Piece, Summary, weigh_alone
 from knotwork.synthesis.overviews.wording import count, say
 from knotwork.synthesis.prose import weigh_prose
 from knotwork.synthesis.selection import Selected
@@ -57,8 +57,8 @@ class _Counted:
 
 def rank_entities(
     store: Store, noun: str, language: str, *, limit: int = 0, by_importance: bool = False
-) -> tuple[str, list[Line]]:
-    """Return what introduces a list of the entities that a noun means, and a line for each.
+) -> Summary:
+    """Rank the entities that a noun means, with a line for each.
 
     They are counted in passages that mention them, under any of their names. ``by_importance``
     ranks by the share that PageRank gives them in their community, weighed by its extent and by the
@@ -66,7 +66,7 @@ def rank_entities(
     """
     nodes = _entities_of(store, noun)
     if not nodes:
-        return say(wording.NO_ENTITIES, language, noun=noun), []
+        return Summary(say(wording.NO_ENTITIES, language, noun=noun), [])
     wanted = min(limit or USUAL_LIMIT, MOST_LISTED)
     importance = _importances(store) if by_importance else {}
     nodes.sort(
@@ -96,11 +96,11 @@ def rank_entities(
                 documents=count(documents, "document", language),
             )
             lines.append(Line("", (Piece(text, source),)))
-    return intro, lines
+    return Summary(intro, lines)
 
 
-def count_mentions(store: Store, subject: str, language: str) -> tuple[str, list[Line]]:
-    """Return how often, and in how many passages and documents, words are mentioned.
+def count_mentions(store: Store, subject: str, language: str) -> Summary:
+    """Count how often, and in how many passages and documents, words are mentioned.
 
     Case does not count. The lines are documents, those with most first.
     """
@@ -114,7 +114,7 @@ def count_mentions(store: Store, subject: str, language: str) -> tuple[str, list
             if not chunk.is_parent and (matches := list(form.finditer(chunk.text))):
                 held[chunk.document_id].append((chunk, matches))
     if not held:
-        return say(wording.NEVER, language, subject=subject, total=f"{total:,}"), []
+        return Summary(say(wording.NEVER, language, subject=subject, total=f"{total:,}"), [])
     times = {key: sum(len(m) for _, m in rows) for key, rows in held.items()}
     intro = say(
         wording.MENTIONED,
@@ -131,7 +131,7 @@ def count_mentions(store: Store, subject: str, language: str) -> tuple[str, list
         source = _sentence_at(chunk, [chunk.span.start + m.start() for m in matches])
         label = f"{chunk.document_title} ({count(times[key], 'time', language)})"
         lines.append(Line("", (Piece(label, source),)))
-    return intro, lines
+    return Summary(intro, lines)
 
 
 def _entities_of(store: Store, noun: str) -> list[Node]:

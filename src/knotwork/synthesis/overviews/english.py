@@ -169,7 +169,11 @@ def _read_summary(text: str) -> Scope | None:
     if _BARE_SUMMARY.match(text):
         return Scope(ScopeKind.WHOLE)
     found = _SUMMARY.match(text)
-    return _of_target(found["target"] or "", otherwise=ScopeKind.TOPIC) if found else None
+    if found is None:
+        return None
+    target = found["target"] or ""
+    # "Summarize what the documents say about storms" is about storms.
+    return _read_topic(target) or _of_target(target, otherwise=ScopeKind.TOPIC)
 
 
 def _read_topic(text: str) -> Scope | None:

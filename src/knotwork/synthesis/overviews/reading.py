@@ -25,10 +25,11 @@ def read_scope(question: str) -> Scope | None:
     if not text or len(text) > _LONGEST:
         return None
     # Every question is read, and the forms of a language take a while to compile.
-    if _is_chinese(text):
+    if _HAN_TEXT.search(text):  # the title in "总结一下《Almanac》" may be longer than the rest
         from knotwork.synthesis.overviews.chinese import read_chinese
 
-        return read_chinese(text)
+        if scope := read_chinese(text):
+            return scope
     from knotwork.synthesis.overviews.english import read_english
 
     return read_english(text)

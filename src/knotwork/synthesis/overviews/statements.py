@@ -63,17 +63,17 @@ _LEGAL = re.compile(
     r"\bcopyright\b|©|\ball rights reserved\b|\blicen[cs]ed under\b|\bpermission (?:is|notice)\b"
     r"|\bpublic license\b|\bwarrant(?:y|ies)\b|\bISBN\b|\bproject gutenberg\b|\be-?books?\b"
     r"|\bcookies?\b|\bunsubscribe\b|\btrademarks?\b|\btable of contents\b"
-    r"|许可证[^，。]{0,4}(?:发布|發佈|授权)|以[^，。]{0,8}许可证|版权所有|版權所有|著作权|著作權|未经许可|免责声明|保留所有权利|目录",
+    r"|许可证[^，。]{0,4}(?:发布|發佈|授权)|以[^，。]{0,8}许可证|版权所有|版權所有|著作权|著作權|未经许可|免责声明|(?:任何|品质)(?:形式的)?(?:担保|擔保)|保留所有权利|目录",
     re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line, and what it cites."""
+    """A part of a line, and what it cites: nothing, if it is a title in a list of contents."""
 
     text: str
-    source: Selected
+    source: Selected | None
 
     @classmethod
     def of(cls, sentence: Selected) -> Piece:
@@ -89,6 +89,15 @@ class Line:
     pieces: tuple[Piece, ...]
     is_list: bool = False
     """Whether the pieces are items rather than sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """An introduction and lines; ``rest`` are the headings of the parts that have no line."""
+
+    intro: str
+    lines: Sequence[Line]
+    rest: Sequence[Selected] = ()
 
 
 def weigh_alone(text: str) -> float:
@@ -178,15 +187,18 @@ def write_lines(intro: str, lines: Sequence[Line], language: str) -> tuple[str, 
     for line in lines:
         told = ""
         for piece in line.pieces:
-            key = piece.source.chunk.document_id, piece.source.span
-            if key not in numbers:
-                numbers[key] = len(sources) + 1
-                sources.append(piece.source)
             if told:
                 told += ("；" if language == "zh" else "; ") * line.is_list or gap_between(
                     told, piece.text
                 )
-            told += f"{piece.text}{gap_before_mark(piece.text)}[{numbers[key]}]"
+            told += piece.text
+            if piece.source is None:
+                continue
+            key = piece.source.chunk.document_id, piece.source.span
+            if key not in numbers:
+                numbers[key] = len(sources) + 1
+                sources.append(piece.source)
+            told += f"{gap_before_mark(piece.text)}[{numbers[key]}]"
         written.append(f"{line.label}{colon}{told}" if line.label else told)
     if len(written) == 1 and not intro:
         return written[0], sources

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from knotwork.records import Chunk, Community, CommunityReport, Span
 from knotwork.retrieval.reports import ReportSource, communities_of, find_communities
@@ -21,34 +22,43 @@ from knotwork.synthesis.overviews.outline import (
 from knotwork.synthesis.overviews.statements import (
     Line,
     Piece,
+    Summary,
     choose_central,
     choose_leading,
     stating_sentences,
 )
-from knotwork.synthesis.overviews.wording import count, say
+from knotwork.synthesis.overviews.wording import count, count_more, say
 from knotwork.synthesis.selection import Selected
+from knotwork.text.languages import detect_language
 from knotwork.text.numbering import split_number
 from knotwork.text.terms import content_terms
 
-MOST_LINES = 6
-MOST_CENTRAL = 5
-"""Sentences of a text without sections."""
-MOST_TITLES = 16
+MOST_LINES = 5
+"""Cited sentences of a summary."""
+MOST_TITLES = 6
+"""Titles that are listed beside them."""
+MOST_HEADINGS = 60
+"""Headings in the evidence of a summary."""
 FEW_DOCUMENTS = 8
-"""As many documents or fewer have a line each; more are summarized by theme."""
-LISTED_DOCUMENTS = 40
-"""Of more documents without numbers, titles make no outline."""
+"""As many documents or fewer are summarized one by one; more are summarized by theme."""
+CANDIDATE_THEMES = 8
 
 _CHUNKS_OF_THEME = 60
+_NAMED_GAIN = 2.0
+"""How much more a sentence is worth in the section that the title of its theme names."""
 _SELF_QUERY = "this book manual handbook guide documentation tutorial report 本书 手册 指南 本文"
 _SELF_CANDIDATES = 60
+_TEXT_NOUN = (
+    "(?:book|manual|handbook|guide|documentation|tutorial|report|paper|collection|course|wiki|site"
+    "|document|novel|story)"
+)
 _SELF = re.compile(
-    r"\b(?:this|the present) (?:\w+ )?(?:book|manual|handbook|guide|documentation|tutorial|report"
-    r"|paper|collection|course|wiki|site|document|novel|story) (?:also )?"
+    rf"\b(?:this|the present) (?:\w+ )?{_TEXT_NOUN} (?:also )?"
     r"(?:is (?:about|for|intended|meant)|aims|describes|covers|explains|teaches|introduces|provides"
     r"|presents|contains|tells|shows|discusses|deals with|documents)\b"
+    rf"|\bthe (?:purpose|aim|goal|subject|topic) of this {_TEXT_NOUN} is\b"
     r"|(?:本书|本書|本手册|本手冊|本文|本指南|本报告|本報告|本教程|本文档|本小说)[^，。]{0,6}?"
-    r"(?:介绍|介紹|讲述|講述|描述|旨在|涵盖|涵蓋|说明|說明|讨论|討論|面向)",
+    r"(?:介绍|介紹|讲述|講述|描述|旨在|涵盖|涵蓋|说明|說明|讨论|討論|面向|(?:目的|目标|目標|宗旨|主题|主題)(?:就)?是)",
     re.IGNORECASE,
 )
 _FRONT = re.compile(
@@ -58,58 +68,78 @@ _FRONT = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Title:
+    """A title of an outline; ``extent`` is comparable within the outline."""
+
+    part: Part
+    text: str
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    titles: Sequence[_Title]
+    are_numbered: bool
+
+    @property
+    def unit(self) -> str:
+        return "chapter" if self.are_numbered else "document"
+
+
 def summarize_whole(
     store: Store, outline: Outline, reports: ReportSource, language: str
-) -> tuple[str, list[Line]]:
-    """Return what introduces a summary of all documents, and its lines."""
-    if len(outline.documents) == 1:
-        return summarize_part(store, outline, outline.documents[0], language)
+) -> Summary:
+    """Summarize all documents: what they say they are, then documents or themes, largest first.
+
+    The largest chapters or documents without a line of their own are listed by their titles.
+    """
+    documents = outline.documents
+    if len(documents) == 1:
+        return summarize_part(store, outline, documents[0], language)
     intro = say(
         wording.EXTENT,
         language,
-        documents=count(len(outline.documents), "document", language),
+        documents=count(len(documents), "document", language),
         headings=count(outline.heading_count, "heading", language),
     )
     lines = _self_description(store, outline)
-    if len(outline.documents) <= FEW_DOCUMENTS:
-        lines += [line for part in outline.documents for line in _line_of(store, part)]
-        return intro, lines
     groups = _group_titles(outline)
-    if groups:
-        lines.append(_outline_line(store, groups, language))
-    known = {piece.source.span for line in lines for piece in line.pieces}
-    themes = _theme_lines(store, reports, language, known=known)
-    if not themes:  # an index that cannot be written to may have no communities
-        longest = sorted(
-            outline.documents, key=lambda part: -len(outline.sections.get(part.document_id, ()))
-        )
-        themes = [line for part in longest[:MOST_LINES] for line in _line_of(store, part)]
-    return intro, [*lines, *themes]
-
-
-def summarize_part(
-    store: Store, outline: Outline, part: Part, language: str
-) -> tuple[str, list[Line]]:
-    """Return what introduces a summary of a document or section, and its lines, in its order."""
-    children = outline.children(part)
-    if len(children) < 2:
-        chunks = read_chunks(store, part)
-        extent = count(len(chunks), "passage", language)
-        chosen = choose_central(stating_sentences(chunks), count=MOST_CENTRAL)
-        lines = [Line("", (Piece.of(item),)) for item in chosen]
+    if len(documents) <= FEW_DOCUMENTS:
+        lines += _lines_of_documents(store, documents, most=MOST_LINES - len(lines))
     else:
-        extent = count(len(children), "section", language)
-        lines = _lines_of_sections(store, part, children, language)
-    title = show_sentence(part.title)
-    return say(wording.PART, language, title=title, extent=extent), lines
+        lines += _theme_lines(
+            store, reports, language, known=_spans(lines), most=MOST_LINES - len(lines)
+        ) or _lines_of_documents(  # an index that cannot be written to may have no communities
+            store, _longest(outline, MOST_LINES), most=MOST_LINES - len(lines)
+        )
+    sources = [piece.source for line in lines for piece in line.pieces if piece.source]
+    cited = {source.chunk.document_id for source in sources}
+    titles = groups.titles
+    if not groups.are_numbered:
+        titles = [title for title in titles if title.part.document_id not in cited]
+    return _list_titles(store, Summary(intro, lines), titles, groups.unit, language)
 
 
-def _lines_of_sections(
+def summarize_part(store: Store, outline: Outline, part: Part, language: str) -> Summary:
+    """Summarize a document or section in its order: its largest sections, and titles of others."""
+    children = outline.children(part)
+    if len(children) >= 2:
+        return _summarize_sections(store, part, children, language)
+    chunks = read_chunks(store, part)
+    chosen = choose_central(stating_sentences(chunks), count=MOST_LINES)
+    lines = [Line("", (Piece.of(item),)) for item in chosen]
+    return Summary(_introduce(part, count(len(chunks), "passage", language), language), lines)
+
+
+def _introduce(part: Part, extent: str, language: str) -> str:
+    return say(wording.PART, language, title=show_sentence(part.title), extent=extent)
+
+
+def _summarize_sections(
     store: Store, part: Part, children: Sequence[Part], language: str
-) -> list[Line]:
-    """Return a line for what comes before all sections, one for each of the largest, and a list of
-    the others.
-    """
+) -> Summary:
+    """Summarize what comes before all sections, then the largest sections, and list the others."""
     documents = {key: read_chunks(store, whole(key)) for key in _documents_of(children)}
     weighed = {key: stating_sentences(chunks) for key, chunks in documents.items()}
     opening = [
@@ -117,30 +147,48 @@ def _lines_of_sections(
         for item in weighed.get(part.document_id, ())
         if part in children or part.span.start <= item[0].span.start < children[0].span.start
     ]
-    lines = []
-    if first := choose_leading(opening):
-        lines.append(Line("", (Piece.of(first),)))
-    extents = {
-        child: sum(len(c.text) for c in documents[child.document_id] if _meets(child.span, c))
-        for child in children
-    }
+    first = choose_leading(opening)
+    lines = [Line("", (Piece.of(first),))] if first else []
     sections = [child for child in children if child != part]
-    largest = sorted(sections, key=lambda child: -extents[child])[:MOST_LINES]
-    others: list[Piece] = []
+    extents = {
+        child: sum(_shared(child.span, chunk) for chunk in documents[child.document_id])
+        for child in sections
+    }
+    largest = sorted(sections, key=lambda child: -extents[child])[: MOST_LINES - len(lines)]
+    others: list[_Title] = []
     for child in sections:
-        title = show_sentence(child.title)
         inside = [item for item in weighed[child.document_id] if _holds(child.span, item[0].span)]
         leading = choose_leading(inside) if child in largest else None
-        if leading is not None:
-            lines.append(Line(title, (Piece.of(leading),)))
-            continue
-        chunks = [c for c in documents[child.document_id] if _meets(child.span, c)]
-        if heading := cite_heading(store, child, chunks):
-            others.append(Piece(title, heading))
-    if others:
-        label = say(wording.ALSO, language)
-        lines.append(Line(label, tuple(others[:MOST_TITLES]), is_list=True))
-    return lines
+        if leading is None:
+            others.append(_Title(child, show_sentence(child.title), extents[child]))
+        else:
+            lines.append(Line(show_sentence(child.title), (Piece.of(leading),)))
+    intro = _introduce(part, count(len(children), "section", language), language)
+    return _list_titles(store, Summary(intro, lines), others, "section", language)
+
+
+def _list_titles(
+    store: Store, summary: Summary, titles: Sequence[_Title], unit: str, language: str
+) -> Summary:
+    """Return a summary with a list of the largest of these titles, and the number of the others.
+
+    Titles are cited only if the summary cites nothing else.
+    """
+    if not titles:
+        return summary
+    headings = {title.part: cite_heading(store, title.part) for title in titles[:MOST_HEADINGS]}
+    rest = [heading for heading in headings.values() if heading is not None]
+    listed = sorted(titles, key=lambda title: -title.extent)[:MOST_TITLES]
+    pieces = [
+        Piece(title.text, None if summary.lines else headings.get(title.part))
+        for title in titles
+        if title in listed
+    ]
+    if len(titles) > len(listed):
+        pieces.append(Piece(count_more(len(titles) - len(listed), unit, language), None))
+    label = say(wording.ALSO, language) if summary.lines else ""
+    line = Line(label, tuple(pieces), is_list=True)
+    return Summary(summary.intro, [*summary.lines, line], rest)
 
 
 def _documents_of(parts: Sequence[Part]) -> list[str]:
@@ -151,13 +199,32 @@ def _holds(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _meets(span: Span, chunk: Chunk) -> bool:
-    return chunk.span.start < span.end and span.start < chunk.span.end
+def _shared(span: Span, chunk: Chunk) -> int:
+    """Return how many characters of a span are in a chunk."""
+    return max(0, min(span.end, chunk.span.end) - max(span.start, chunk.span.start))
 
 
-def _line_of(store: Store, part: Part) -> list[Line]:
-    leading = choose_leading(stating_sentences(read_chunks(store, part)))
-    return [Line(show_sentence(part.title), (Piece.of(leading),))] if leading else []
+def _spans(lines: Sequence[Line]) -> set[Span]:
+    return {piece.source.span for line in lines for piece in line.pieces if piece.source}
+
+
+def _longest(outline: Outline, most: int) -> list[Part]:
+    """Return the documents with the most headings, in the order of their addresses."""
+    extents = {part: len(outline.sections.get(part.document_id, ())) for part in outline.documents}
+    longest = sorted(outline.documents, key=lambda part: -extents[part])[:most]
+    return [part for part in outline.documents if part in longest]
+
+
+def _lines_of_documents(store: Store, parts: Sequence[Part], *, most: int) -> list[Line]:
+    """Return a line for each of the longest of these documents, in their order."""
+    chunks = {part: read_chunks(store, part) for part in parts}
+    longest = sorted(parts, key=lambda part: -sum(len(c.text) for c in chunks[part]))[:most]
+    lines = []
+    for part in parts:
+        leading = choose_leading(stating_sentences(chunks[part])) if part in longest else None
+        if leading is not None:
+            lines.append(Line(show_sentence(part.title), (Piece.of(leading),)))
+    return lines
 
 
 def _self_description(store: Store, outline: Outline) -> list[Line]:
@@ -181,7 +248,7 @@ def _self_description(store: Store, outline: Outline) -> list[Line]:
     return [Line("", (Piece.of(best[1]),))] if best is not None and best[0][0] else []
 
 
-def _group_titles(outline: Outline) -> list[tuple[Part, int]]:
+def _group_titles(outline: Outline) -> _Groups:
     """Return the titles that make an outline, each with the number of its documents.
 
     Documents whose titles are numbered, as "14.7. …", are grouped by the first number; a few others
@@ -193,42 +260,41 @@ def _group_titles(outline: Outline) -> list[tuple[Part, int]]:
         groups[number].append(part)
     unnumbered = len(groups.pop("", []))
     if unnumbered * 2 > len(outline.documents) or len(groups) < 2:
-        if len(outline.documents) > LISTED_DOCUMENTS:
-            return []
-        return [(part, 1) for part in outline.documents]
-    found = []
-    for number, parts in groups.items():
-        heads = [p for p in parts if split_number(p.title)[0] == number]
-        found.append(((heads or parts)[0], len(parts), number))
-    found.sort(key=lambda group: (not group[2].isdecimal(), group[2].zfill(6)))
-    return [(part, size) for part, size, _ in found]
-
-
-def _outline_line(store: Store, groups: Sequence[tuple[Part, int]], language: str) -> Line:
-    pieces = []
-    for part, size in groups[:MOST_TITLES]:
-        heading = cite_heading(store, part)
-        if heading is not None:
-            title = show_sentence(part.title)
-            has_head = size == 1 or "." not in split_number(part.title)[0]
-            shown = title if has_head else f"{title} …"
-            pieces.append(Piece(f"{shown} ({size})" if size > 1 else shown, heading))
-    return Line(say(wording.OUTLINE, language), tuple(pieces), is_list=True)
+        return _Groups(
+            [
+                _Title(
+                    part,
+                    show_sentence(part.title),
+                    len(outline.sections.get(part.document_id, ())),
+                )
+                for part in outline.documents
+            ],
+            are_numbered=False,
+        )
+    titles = []
+    for number in sorted(groups, key=lambda number: (not number.isdecimal(), number.zfill(6))):
+        parts = groups[number]
+        head = next((p for p in parts if split_number(p.title)[0] == number), None)
+        title = show_sentence((head or parts[0]).title)
+        titles.append(_Title(head or parts[0], title if head else f"{title} …", len(parts)))
+    return _Groups(titles, are_numbered=True)
 
 
 def _theme_lines(
-    store: Store, reports: ReportSource, language: str, *, known: set[Span]
+    store: Store, reports: ReportSource, language: str, *, known: set[Span], most: int
 ) -> list[Line]:
+    """Return lines for the largest communities, those in the language of the question first."""
     held = communities_of(store)
     if held is None:
         return []
-    ids = [item.id for item in find_communities("", store=store, most=MOST_LINES)]
+    ids = [item.id for item in find_communities("", store=store, most=CANDIDATE_THEMES)]
     communities, written = held.communities(ids), reports.reports(ids)
     lines = []
     for key in ids:
         if key in communities and key in written:
             lines += _theme_line(store, communities[key], written[key], language, known)
-    return lines
+    lines.sort(key=lambda line: detect_language(line.pieces[0].text) != language)
+    return lines[:most]
 
 
 def _theme_line(
@@ -236,8 +302,8 @@ def _theme_line(
 ) -> list[Line]:
     """Return a line with the sentence that says most of what a community is about.
 
-    It opens its section, names what the title does, and stands in a passage that names members of
-    importance.
+    It opens its section, best one that the title names, uses the terms of the title, and is in a
+    passage that mentions important members.
     """
     importance = dict(community.members)
     keys = dict.fromkeys((*report.chunk_ids, *community.chunk_ids[:_CHUNKS_OF_THEME]))
@@ -254,7 +320,8 @@ def _theme_line(
             item,
             weight
             * (0.5 + weights[item.chunk.id] / top / 2)
-            * (0.5 + len(theme & set(content_terms(item.text))) / max(len(theme), 1)),
+            * (0.5 + len(theme & set(content_terms(item.text))) / max(len(theme), 1))
+            * (_NAMED_GAIN if _heading_of(item.chunk) in report.title else 1.0),
         )
         for item, weight in stating_sentences(ordered)
         if item.span not in known
@@ -269,3 +336,8 @@ def _theme_line(
         passages=count(len(community.chunk_ids), "passage", language),
     )
     return [Line(label, (Piece.of(best[0]),))]
+
+
+def _heading_of(chunk: Chunk) -> str:
+    title = chunk.headings[-1] if chunk.headings else chunk.document_title
+    return show_sentence(split_number(title)[1])

@@ -15,8 +15,8 @@ PART: Texts = {
     "zh": "{title}（{extent}）：",
 }
 FROM: Texts = {"en": "From {sections} of {documents}:", "zh": "出自{documents}的{sections}："}
-OUTLINE: Texts = {"en": "Outline", "zh": "大纲"}
-ALSO: Texts = {"en": "Also", "zh": "另有"}
+ALSO: Texts = {"en": "Also", "zh": "此外"}
+MORE: Texts = {"en": "and {number} more {unit}", "zh": "另有{number}{unit}"}
 THEME: Texts = {"en": "{title} ({passages})", "zh": "{title}（{passages}）"}
 MOST_OFTEN: Texts = {
     "en": "Mentioned most often ({noun} in the graph: {count}):",
@@ -45,6 +45,7 @@ NO_ENTITIES: Texts = {
 
 _UNITS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "en": {
+        "chapter": ("chapter", "chapters"),
         "document": ("document", "documents"),
         "heading": ("heading", "headings"),
         "passage": ("passage", "passages"),
@@ -52,6 +53,7 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "time": ("time", "times"),
     },
     "zh": {
+        "chapter": ("章", "章"),
         "document": ("个文档", "个文档"),
         "heading": ("个标题", "个标题"),
         "passage": ("段", "段"),
@@ -68,6 +70,15 @@ def say(texts: Texts, language: str, **values: object) -> str:
 
 def count(number: int, unit: str, language: str) -> str:
     """Return a number with its unit: "1 document", "3个文档"."""
-    one, many = _UNITS.get(language, _UNITS["en"])[unit]
-    noun = one if number == 1 else many
+    noun = _unit(number, unit, language)
     return f"{number:,}{noun}" if language == "zh" else f"{number:,} {noun}"
+
+
+def count_more(number: int, unit: str, language: str) -> str:
+    """Return how many are not listed: "and 9 more sections", "另有9个章节"."""
+    return say(MORE, language, number=f"{number:,}", unit=_unit(number, unit, language))
+
+
+def _unit(number: int, unit: str, language: str) -> str:
+    one, many = _UNITS.get(language, _UNITS["en"])[unit]
+    return one if number == 1 else many

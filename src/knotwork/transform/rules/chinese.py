@@ -11,6 +11,7 @@ from knotwork.text.names import normal_form
 from knotwork.text.segmentation import Word, segment
 from knotwork.transform.rules.chinese_vocabulary import (
     COMMON_NOUNS,
+    NOUN_ENDS,
     ORGANIZATION_ENDS,
     ORGANIZATION_WORDS,
     PERSON_TITLES,
@@ -282,7 +283,7 @@ def _single(word: Word, following: Word | None) -> Occurrence | None:
         return None
     if word.tag in _PERSONS:
         titled = following is not None and following.simplified in PERSON_TITLES
-        likely = text[0] in SURNAMES and len(text) <= 4
+        likely = text[0] in SURNAMES and len(text) <= 4 and text[-1] not in NOUN_ENDS
         if titled or likely or len(text) >= 3:
             certain = titled or (likely and len(text) == 3) or text[:2] in _LONG_SURNAMES
             name = _joined([word], "PERSON" if certain else "")

@@ -19,6 +19,9 @@ _PERSON_TITLES = (
 )
 PERSON_TITLES = frozenset(_PERSON_TITLES.split())
 
+NOUN_ENDS = frozenset("性化类库间证单")
+"""Characters that end nouns and hardly any name of a person (许可证, 安全性, 白名单)."""
+
 SURNAMES = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏"
     "苏吕丁任卢姚沈钟姜崔谭陆范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵"
@@ -44,7 +47,7 @@ _COMMON_NOUNS = (
     "智能化 高水平 闻讯 公路 铁路 广场 机场 海岸 半岛 群岛 大陆 中部 东部 "
     "西部 南部 北部 中南部 当地 全国 全球 世界 社会 高速公路 国际 市区 郊区 "
     "港口 平原 高原 山区 大城市 新城 公司 有限公司 股份有限公司 分公司 "
-    "上海分公司 江河湖海 庆典 三中 三联 契约"
+    "上海分公司 江河湖海 庆典 三中 三联 契约 夏令时 毛毛虫"
 )
 COMMON_NOUNS = frozenset(_COMMON_NOUNS.split())
 """Nouns that the segmentation takes for names."""

@@ -99,13 +99,20 @@ function byNumber(citations: readonly Citation[]): ReadonlyMap<number, Citation>
   return new Map(citations.map((citation) => [citation.number, citation]));
 }
 
+/** Return the confidence of an answer in figures and in a word; "" for one that has none. */
+function nameSureness({ confidence, strength }: Answer): string {
+  const words = t.value.ask;
+  if (confidence === null || strength === null) return "";
+  return `${words.sure(percent(confidence))} (${words.strengths[strength]})`;
+}
+
 /** Say how an answer was made, in a line. */
 function describe(answer: Answer, run: Run): string {
   const words = t.value.ask;
   const { usage } = answer;
   const tokens = usage.input_tokens + usage.output_tokens;
   const parts = [
-    `${words.sure(percent(answer.confidence))} (${words.strengths[answer.strength]})`,
+    nameSureness(answer),
     answer.retriever,
     answer.model || words.quoted,
     duration(usage.seconds),

@@ -18,10 +18,12 @@ export function Why({ run }: { run: Run }) {
           <Figure name={words.retriever} value={answer.retriever} />
           <Figure name={words.mode} value={t.value.ask.modes[answer.mode] ?? answer.mode} />
           <Figure name={words.model} value={answer.model || t.value.ask.quoted} />
-          <Figure
-            name={words.confidence}
-            value={`${percent(answer.confidence)}, ${t.value.ask.strengths[answer.strength]}`}
-          />
+          {answer.confidence !== null && answer.strength !== null && (
+            <Figure
+              name={words.confidence}
+              value={`${percent(answer.confidence)}, ${t.value.ask.strengths[answer.strength]}`}
+            />
+          )}
           {evidence?.filter && <Figure name={words.filter} value={evidence.filter} />}
           <Figure name={words.time} value={duration(answer.usage.seconds)} />
           <Figure name={words.calls} value={count(answer.usage.model_calls)} />
