@@ -198,7 +198,9 @@ def test_explore_walks_from_a_name():
         assert edge["type"] == ("CO_OCCURS" if together else "RELATES")
         assert edge["chunks"]
     shown = knotwork("explore", "Oriane Keld", "--limit", "3")
-    stated, together = shown.out.split("Named in one sentence:\n")
+    described, rest = shown.out.split("\n\n", maxsplit=1)
+    assert described.startswith("Oriane Keld")
+    stated, together = rest.split("Co-occur in a sentence:\n")
     header, *relations = stated.splitlines()
     assert header.split() == ["from", "relation", "to", "weight"]
     other, *pairs = together.splitlines()
@@ -206,6 +208,20 @@ def test_explore_walks_from_a_name():
     assert len(relations) + len(pairs) == 3
     assert not any("co-occurs" in line for line in relations)
     assert "--limit allows no more" in shown.err
+
+
+@pytest.mark.parametrize("name", ["The Heron buoy", "温青岚"])
+def test_explore_shows_passages_where_an_entity_has_no_relations(name):
+    payload = knotwork("explore", name, "--json").json
+    (entity,) = payload["entities"]
+    assert entity["name"] == name
+    assert any(name in passage["text"] for passage in entity["passages"])
+    shown = knotwork("explore", name)
+    assert shown.out.startswith(name)
+    assert entity["passages"][0]["document"] in shown.out
+    assert "In the same passages: " in shown.out
+    titles = {passage["section"] for passage in entity["passages"]}
+    assert not {other["name"] for other in entity["nearby"]} & titles
 
 
 def test_explore_shows_the_shortest_paths_to_another_name():

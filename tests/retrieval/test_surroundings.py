@@ -21,6 +21,7 @@ from knotwork.retrieval.entities import MOST_ENTITIES, read_surroundings
 from knotwork.retrieval.reports import (
     StoredReports,
     find_communities,
+    search_communities,
     holds_written_reports,
 )
 from knotwork.stores.registry import open_store
@@ -147,12 +148,32 @@ def grouped(store):
     return store
 
 
+def searched(store, topic, **options):
+    evidence = Bm25Retriever(store=store).retrieve(Query(topic))
+    ranked = search_communities(topic, store=store, evidence=evidence, most=5, **options)
+    return [item.id[0] for item in ranked]
+
+
 def found(store, question, *, most=5, embedder=None):
     evidence = Bm25Retriever(store=store).retrieve(Query(question))
     ranked = find_communities(
         question, store=store, evidence=evidence, embedder=embedder, most=most
     )
     return [item.id[0] for item in ranked]
+
+
+def test_a_search_for_a_topic_finds_the_communities_of_its_reports_and_passages(grouped):
+    assert searched(grouped, "rivers and towns")[0] == "2"
+    assert searched(grouped, "Copper Kettle prize")[0] == "4"
+    assert searched(grouped, "zzz") == []
+
+
+def test_a_search_within_some_communities_finds_no_others(grouped):
+    every = set(searched(grouped, "Marta Ilves"))
+    ids = [key for level in grouped.communities.levels() for key in level if key[0] == "3"]
+    assert len(every) >= 1
+    assert set(searched(grouped, "Marta Ilves", within=ids)) <= {"3"}
+    assert searched(grouped, "Marta Ilves", within=[]) == []
 
 
 def test_a_question_with_a_focus_gets_the_communities_that_speak_of_it(grouped):

@@ -22,6 +22,7 @@ from knotwork.records import (
 if TYPE_CHECKING:
     from knotwork.agents.memory import RememberedFact, Told
     from knotwork.indexing.communities.survey import Topic
+    from knotwork.retrieval.dossiers import Dossier
 
 Titles = Mapping[str, Document]
 
@@ -179,6 +180,33 @@ def describe_subgraph(subgraph: Subgraph) -> dict[str, Any]:
                 "chunks": list(edge.chunks),
             }
             for edge in subgraph.edges
+        ],
+    }
+
+
+def describe_dossier(dossier: Dossier) -> dict[str, Any]:
+    """Return an entity of `explore --json`."""
+    entity = dossier.entity
+    return {
+        "id": entity.id,
+        "name": entity.name,
+        "type": entity.type,
+        "names": list(dossier.names),
+        "description": dossier.description,
+        "communities": list(dossier.communities),
+        "nearby": [
+            {"id": other.id, "name": other.name, "is_keyword": other.is_keyword}
+            for other in dossier.nearby
+        ],
+        "passages": [
+            {
+                "document": passage.document.uri,
+                "section": " > ".join(passage.chunk.headings),
+                "chunk_id": passage.chunk.id,
+                "span": list(passage.chunk.span),
+                "text": passage.chunk.text,
+            }
+            for passage in dossier.passages
         ],
     }
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from knotwork.config import Settings
     from knotwork.inference.base import Embedder
     from knotwork.inference.role_models import RoleModels
+    from knotwork.retrieval.dossiers import Dossier
     from knotwork.retrieval.filters import FilterSpec
     from knotwork.retrieval.queries.hit_queries import HitQuery
     from knotwork.stores.base import Store
@@ -248,6 +249,25 @@ class Asking:
         return self.store.graph.explore(
             seeds, direction=direction, depth=depth, fan=fan, limit=limit
         )
+
+    def describe(
+        self, names: str | Sequence[str], *, passages: int = 3, relations: int = 8, nearby: int = 8
+    ) -> list[Dossier]:
+        """Return what the index holds on each of these entities: its other names, description,
+        relations, communities and passages, and what else these passages name.
+
+        Raises UnknownName with the nearest names when one means no entity.
+        """
+        from knotwork.retrieval.dossiers import read_dossier
+        from knotwork.retrieval.naming import resolve_names
+
+        given = [names] if isinstance(names, str) else names
+        found = dict.fromkeys(resolve_names(self.store, [name])[0] for name in given)
+        read = (
+            read_dossier(self.store, key, relations=relations, passages=passages, nearby=nearby)
+            for key in found
+        )
+        return [dossier for dossier in read if dossier is not None]
 
     def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
         """Return the shortest paths in the graph between two names, those over stated relations

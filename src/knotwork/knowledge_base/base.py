@@ -249,12 +249,32 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         opened for reading only, ConfigError for a level that does not exist.
         """
         from knotwork.indexing.communities import CommunityOptions
-        from knotwork.indexing.communities.survey import bring_up_to_date, find_topics, is_current
+        from knotwork.indexing.communities.survey import bring_up_to_date, is_current
 
         options = CommunityOptions.of(self.settings.communities)
         if rebuild or not is_current(self.store, options=options):
             bring_up_to_date(self.store, options=options, rebuild=rebuild)
-        return find_topics(self.store, about=about, level=level, limit=limit)
+        return self.topics(about, level=level, limit=limit)
+
+    def topics(self, about: str = "", *, level: int | None = None, limit: int = 20) -> list[Topic]:
+        """Return communities as the index holds them: see `communities`, which updates them first.
+
+        Those about something have reports on it, or hold the passages that a search for it finds.
+        """
+        from knotwork.indexing.communities.survey import find_topics, ids_of_level
+        from knotwork.retrieval.reports import search_communities
+
+        if not about:
+            return find_topics(self.store, level=level, limit=limit)
+        ranked = search_communities(
+            about,
+            store=self.store,
+            evidence=self.search(about),
+            embedder=self.embedder,
+            within=None if level is None else ids_of_level(self.store, level),
+            most=limit,
+        )
+        return find_topics(self.store, ranked=ranked, limit=limit)
 
     def member_names(self, topics: Iterable[Topic], *, most: int = 8) -> dict[str, str]:
         """Return the names of the ``most`` important members of communities, by entity id.

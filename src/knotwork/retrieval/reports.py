@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from knotwork.inference.base import Embedder
@@ -89,7 +89,7 @@ def find_communities(
     embedder: Embedder | None = None,
     most: int,
 ) -> list[Scored]:
-    """Return the communities that bear on a question, best first, none inside another.
+    """Return the communities that are about a question, best first, none inside another.
 
     A question with a focus gets those whose reports are nearest to it, by words and by vectors, and
     those that hold the passages of ``evidence``. One that asks about the whole gets the largest.
@@ -98,28 +98,64 @@ def find_communities(
     if held is None or most <= 0:
         return []
     focus = find_focus(question)
-    ranked = _rank(focus, question, store, held, evidence, embedder) if focus else []
+    lists = _read_lists(focus, question, store, held, evidence, embedder) if focus else []
+    ranked = _fuse_ranks(lists)
     if not ranked:
         return _largest(held, most)
     ranked = [item for item in ranked if item.score >= _LEAST_SHARE * ranked[0].score]
     return _without_overlap(ranked, held)[:most]
 
 
-def _rank(
+def search_communities(
+    topic: str,
+    *,
+    store: Store,
+    evidence: Evidence,
+    embedder: Embedder | None = None,
+    within: Collection[str] | None = None,
+    most: int,
+) -> list[Scored]:
+    """Return the communities on a topic, best first: those whose reports are nearest to it, and
+    those that hold the passages of ``evidence``; with ``within``, among these ids alone.
+
+    Scores are sums of shares of the best of each list: many reports have nearly the same words of a
+    short topic, and ranks among them say little.
+    """
+    held = communities_of(store)
+    if held is None or most <= 0:
+        return []
+    scores: defaultdict[str, float] = defaultdict(float)
+    for found in _read_lists(topic, topic, store, held, evidence, embedder, within):
+        top = max((item.score for item in found), default=0.0)
+        for item in found if top > 0 else ():
+            scores[item.id] += item.score / top
+    ranked = [Scored(i, scores[i]) for i in sorted(scores, key=lambda i: (-scores[i], i))]
+    ranked = [item for item in ranked if item.score >= _LEAST_SHARE * ranked[0].score]
+    return _without_overlap(ranked, held)[:most]
+
+
+def _read_lists(
     focus: str,
     question: str,
     store: Store,
     held: CommunityStore,
     evidence: Evidence | None,
     embedder: Embedder | None,
-) -> list[Scored]:
+    within: Collection[str] | None = None,
+) -> list[list[Scored]]:
+    """Return communities by the words and the vectors of their reports, and by their passages."""
     texts, vectors = store.texts(REPORTS), store.vectors(REPORTS)
-    lists = [texts.search(focus, k=_CANDIDATES)]
+    lists = [texts.search(focus, k=_CANDIDATES, where=within)]
     has_vectors = vectors.count() >= _MOSTLY * texts.count() > 0
     if embedder is not None and can_embed(embedder, question) and has_vectors:
-        lists.append(vectors.search(embedder.embed([question])[0], k=_CANDIDATES))
+        vector = embedder.embed([question])[0]
+        lists.append(vectors.search(vector, k=_CANDIDATES, where=within))
     if evidence is not None:
-        lists.append(_votes(evidence, held))
+        lists.append(_votes(evidence, held, within))
+    return lists
+
+
+def _fuse_ranks(lists: Iterable[Sequence[Scored]]) -> list[Scored]:
     scores: defaultdict[str, float] = defaultdict(float)
     for found in lists:
         for rank, item in enumerate(found, start=1):
@@ -127,13 +163,16 @@ def _rank(
     return [Scored(i, scores[i]) for i in sorted(scores, key=lambda i: (-scores[i], i))]
 
 
-def _votes(evidence: Evidence, held: CommunityStore) -> list[Scored]:
-    """Return the communities that hold the passages found, the lowest level of each."""
+def _votes(
+    evidence: Evidence, held: CommunityStore, within: Collection[str] | None
+) -> list[Scored]:
+    """Return the communities that hold the passages found, the lowest of each ``within``."""
     hits = [hit for hit in evidence.hits[:_VOTING_HITS] if hit.score > 0]
     around = held.of_chunks([hit.chunk.id for hit in hits])
     votes: defaultdict[str, float] = defaultdict(float)
     for hit in hits:
-        for lowest in around.get(hit.chunk.id, ())[-1:]:
+        allowed = [key for key in around.get(hit.chunk.id, ()) if within is None or key in within]
+        for lowest in allowed[-1:]:
             votes[lowest] += hit.score
     return [Scored(i, votes[i]) for i in sorted(votes, key=lambda i: (-votes[i], i))]
 

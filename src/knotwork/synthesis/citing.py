@@ -9,10 +9,10 @@ from knotwork.records import Citation, Document, Section
 from knotwork.stores.base import Store
 from knotwork.synthesis.selection import Selected, name_cells
 from knotwork.text.characters import HAN_AND_KANA
+from knotwork.text.markup import strip_links
 from knotwork.text.terms import terms
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)")
 _SPACES = re.compile(r"\s+")
 # Curly quotes are of both scripts: what they enclose decides.
 _WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff65"
@@ -33,7 +33,7 @@ def gap_before_mark(text: str) -> str:
 
 def show_sentence(text: str) -> str:
     """Return a sentence as prose, without the marks of lists, tables and links."""
-    bare = _WIDE_BREAK.sub("", _MARKUP.sub("", _LINK.sub(r"\1", text.strip())))
+    bare = _WIDE_BREAK.sub("", _MARKUP.sub("", strip_links(text.strip())))
     return _SPACES.sub(" ", bare).strip()
 
 

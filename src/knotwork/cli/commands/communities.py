@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knotwork.cli.answers import shorten
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import with_session
 from knotwork.cli.session import Session
@@ -88,5 +89,5 @@ def _print_topic(
         cited = [chunks[s.chunk_id] for s in finding.supports if s.chunk_id in chunks]
         places = {documents[chunk.document_id].uri for chunk in cited}
         where = f" ({', '.join(sorted(places))})" if places else ""
-        terminal.say(f"• {finding.text}{where}", indent=2)
+        terminal.say(f"• {shorten(finding.text)}{where}", indent=2)
     terminal.say()

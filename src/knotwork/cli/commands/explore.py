@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
+from knotwork.cli.answers import shorten
 from knotwork.cli.app import show_examples
 from knotwork.cli.options import complete_from, with_session
 from knotwork.cli.session import Session, check_choice
-from knotwork.cli.terminal import count_of, join_lines
+from knotwork.cli.terminal import Terminal, count_of, join_lines
 from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork.retrieval.dossiers import Dossier, Passage
 
 _COUNT = click.IntRange(min=1)
 
@@ -18,7 +22,7 @@ _COUNT = click.IntRange(min=1)
 @click.command(
     epilog=show_examples(
         'knotwork explore "Oriane Keld"',
-        "knotwork explore 温青岚 --direction out --json",
+        "knotwork explore 温青岚 --depth 1",
         'knotwork explore "Oriane Keld" --to "Skarrow Station"',
     )
 )
@@ -50,10 +54,11 @@ def command(
     limit: int | None,
     target: str | None,
 ) -> None:
-    """Walk the knowledge graph from one or more names, strongest relations first, then
-    co-occurrences; with --to, show the shortest paths from one name to another instead.
+    """Show what the index holds on one or more names, and the knowledge graph around them:
+    strongest relations first, then co-occurrences. With --to, show the shortest paths from one name
+    to another instead.
     """
-    from knotwork.cli.envelopes import describe_subgraph
+    from knotwork.cli.envelopes import describe_dossier, describe_subgraph
     from knotwork.records import Direction, EdgeType
 
     check_choice("direction", direction, get_args(Direction))
@@ -61,19 +66,21 @@ def command(
         _show_paths(session, names, target, limit=limit or 5)
         return
     most = limit or 50
-    subgraph = session.open().explore(
+    opened = session.open()
+    subgraph = opened.explore(
         names,
         direction=cast("Direction", direction),
         depth=depth,
         fan=fan,
         limit=most,
     )
+    dossiers = opened.describe(names)
     if session.common.json:
-        session.terminal.emit(describe_subgraph(subgraph))
+        described = [describe_dossier(dossier) for dossier in dossiers]
+        session.terminal.emit({"entities": described, **describe_subgraph(subgraph)})
         return
-    if not subgraph.nodes:
-        session.terminal.say("The index knows none of these names.")
-        return
+    for dossier in dossiers:
+        _print_dossier(session.terminal, dossier)
     title = {node.id: node.name for node in subgraph.nodes}
     together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
     stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
@@ -86,7 +93,7 @@ def command(
             header=("from", "relation", "to", "weight"),
         )
     if together:
-        session.terminal.say("Named in one sentence:", style="bold")
+        session.terminal.say("Co-occur in a sentence:", style="bold")
         session.terminal.table(
             [(title[e.source], title[e.target], f"{e.weight:g}") for e in together],
             header=("entity", "entity", "sentences"),
@@ -97,6 +104,44 @@ def command(
         f"{count_of(len(stated), 'relation')}, {count_of(len(together), 'co-occurrence')}{cut}",
         style="dim",
     )
+
+
+def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
+    """Print the name of an entity with what is known beside its relations."""
+    entity = dossier.entity
+    kind = f"  {entity.type.lower()}" if entity.type and not entity.is_keyword else ""
+    terminal.say(f"{join_lines(entity.name)}{kind}", style="bold")
+    lists = [
+        ("Also called", dossier.names),
+        ("Community", dossier.communities[-1:]),
+        ("In the same passages", [e.name for e in dossier.nearby if not e.is_keyword]),
+        ("Keywords of these passages", [e.name for e in dossier.nearby if e.is_keyword]),
+    ]
+    if dossier.description:
+        terminal.say(join_lines(dossier.description), indent=2)
+    for passage in dossier.passages:
+        quote = shorten(_sentence_that_mentions(passage))
+        terminal.say(f"• {quote} ({join_lines(passage.document.uri)})", indent=2)
+    for label, names in lists:
+        if names:
+            terminal.say(f"{label}: {join_lines(', '.join(names))}", style="dim", indent=2)
+    terminal.say()
+
+
+def _sentence_that_mentions(passage: Passage) -> str:
+    """Return the first sentence of a passage that names the entity, or else its first; a title only
+    if there is nothing else.
+    """
+    from knotwork.synthesis.citing import show_sentence
+
+    chunk = passage.chunk
+    titles = {show_sentence(title) for title in (*chunk.headings, chunk.document_title)}
+    sentences = [
+        (not any(span.start <= mark.start < span.end for mark in passage.marks), text)
+        for index, span in enumerate(chunk.sentences)
+        if (text := show_sentence(chunk.sentence_text(index))) not in titles
+    ]
+    return min(sentences, key=lambda item: item[0])[1] if sentences else show_sentence(chunk.text)
 
 
 def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit: int) -> None:

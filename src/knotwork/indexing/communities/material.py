@@ -15,7 +15,7 @@ from knotwork.records import Chunk, Community, CommunityReport, Entity, content_
 from knotwork.stores.base import Store
 from knotwork.text.languages import detect_language
 
-VERSION = "extractive-2"
+VERSION = "extractive-3"
 """Changes whenever the same material would make another report."""
 
 MOST_NAMES = 40

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from knotwork.records import Chunk, Mention, Span, Support
+from knotwork.text.markup import strip_links
 
 _SHORTEST = 30
 _SHORTEST_WIDE = 12
@@ -59,7 +60,7 @@ class Named:
 def sentences_of(chunk: Chunk, named: Named) -> Iterator[Sentence]:
     """Yield the sentences of a chunk that hold any text."""
     for index, span in enumerate(chunk.sentences):
-        text = flat_text(chunk.sentence_text(index))
+        text = flat_text(strip_links(chunk.sentence_text(index)))
         if text:
             yield Sentence(Support(chunk.id, span), text, named.coverage(span), chunk.id)
 

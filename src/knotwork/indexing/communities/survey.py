@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from knotwork.indexing.communities.writing import ReportWriter
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.steps import Steps, finish
 from knotwork.records import Community, CommunityReport, content_id
-from knotwork.stores.base import Store
+from knotwork.stores.base import Scored, Store
 from knotwork.stores.communities import CommunityStore, read_parents
 
 CONTENT_META = "communities_of"
@@ -37,7 +37,9 @@ WRITTEN_META = "reports_of"
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A community and its report; ``score`` is the report's BM25 where it was searched for."""
+    """A community and its report; ``score`` is its rank score in a search (see
+    `knotwork.retrieval.reports.search_communities`), else 0.
+    """
 
     community: Community
     report: CommunityReport
@@ -133,27 +135,35 @@ def update_in_steps(
 
 
 def find_topics(
-    store: Store, *, about: str = "", level: int | None = None, limit: int = 20
+    store: Store,
+    *,
+    ranked: Sequence[Scored] | None = None,
+    level: int | None = None,
+    limit: int = 20,
 ) -> list[Topic]:
-    """Return communities with their reports: those that ``about`` matches, or the best rated.
+    """Return communities with their reports: the ``ranked`` ones, or those of a level, best rated
+    first.
 
-    ``level`` 0 is the topmost; None means all levels in a search, and the topmost otherwise. Raises
-    ConfigError, which names the levels there are, for one that does not exist.
+    ``level`` 0 is the topmost, and the default. Raises ConfigError for a level that does not exist.
     """
     held = community_store(store)
-    levels = held.levels()
-    if level is not None and not 0 <= level < max(len(levels), 1):
+    if ranked is not None:
+        return _read_topics(held, {item.id: item.score for item in ranked})[:limit]
+    return _read_topics(held, dict.fromkeys(ids_of_level(store, level or 0), 0.0))[:limit]
+
+
+def ids_of_level(store: Store, level: int) -> frozenset[str]:
+    """Return the ids of the communities of a level; 0 is the topmost.
+
+    Raises ConfigError, which names the levels there are, for one that does not exist.
+    """
+    levels = community_store(store).levels()
+    if not 0 <= level < max(len(levels), 1):
         raise ConfigError(
             f"There is no level {level} of communities.",
             fix=f"The levels are 0 (the topmost) to {max(len(levels) - 1, 0)}.",
         )
-    wanted = None if about and level is None else frozenset(levels[level or 0] if levels else ())
-    if about:
-        found = store.texts("report").search(about, k=limit, where=wanted)
-        scores = {item.id: item.score for item in found}
-    else:
-        scores = dict.fromkeys(wanted or (), 0.0)
-    return _read_topics(held, scores)[:limit]
+    return frozenset(levels[level] if levels else ())
 
 
 def topics_within(store: Store, community_id: str) -> list[Topic]:

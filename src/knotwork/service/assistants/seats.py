@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
-from knotwork.indexing.communities.survey import find_topics
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, Subgraph
 from knotwork.retrieval.filters import FilterSpec
@@ -166,6 +165,6 @@ class SeatedKnowledgeBase:
         """Return communities with their reports, as they are."""
 
         def find() -> list[Topic]:
-            return find_topics(self.knowledge_base.store, about=about, level=level, limit=limit)
+            return self.knowledge_base.topics(about, level=level, limit=limit)
 
         return await self.call(find)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from knotwork.errors import NotFound
-from knotwork.indexing.communities.survey import Topic, find_topics, topics_within
+from knotwork.indexing.communities.survey import Topic, topics_within
 from knotwork.service.access import ReadWorkspace, Server
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.finding import find_things
@@ -143,7 +143,7 @@ async def list_communities(
             topics = topics_within(store, parent)
             total = len(topics)
         else:
-            topics = find_topics(store, about=about, level=level, limit=limit)
+            topics = workspace.base.topics(about, level=level, limit=limit)
             total = len(topics) if about or not levels else len(levels[level or 0])
         return CommunityList(
             communities=_describe(workspace, topics[:limit], members),

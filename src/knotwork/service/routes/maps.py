@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from knotwork.errors import InvalidRequest, NotFound
 from knotwork.records import content_id
+from knotwork.retrieval.dossiers import read_dossier
 from knotwork.service.access import ReadWorkspace, Server
 from knotwork.service.charting import (
     EDGES_FOR_EACH,
@@ -20,7 +21,6 @@ from knotwork.service.charting import (
 from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.maps import views
 from knotwork.service.maps.atlas import GraphMap
-from knotwork.service.maps.panel import read_dossier
 from knotwork.service.shapes.dossiers import EntityDetails
 from knotwork.service.shapes.maps import (
     MOST_EDGES,
@@ -155,6 +155,11 @@ async def show_entity(
     def read() -> EntityDetails:
         store = workspace.base.store
         found = read_dossier(store, entity, relations=relations, passages=sources)
+        if found is None:
+            raise NotFound(
+                f"There is no entity `{entity}`.",
+                fix="It may have gone with its document. Find others: GET …/entities?name=…",
+            )
         graph_map = workspace.map.of(store)
         places = graph_map.find_entities([entity])
         if not places:

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import BaseModel
 
-from knotwork.service.maps.panel import Dossier, Passage
+from knotwork.retrieval.dossiers import Dossier, Passage
 from knotwork.service.shapes.answers import Offsets
 from knotwork.service.shapes.maps import AncestorShape
 

@@ -7,7 +7,7 @@ word does not fit. Few relations are found, and few of them are wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -69,8 +69,14 @@ _LONGEST_PREMODIFIERS = 5
 
 
 class _Verbs(NamedTuple):
+    """Forms of verbs; ``past_of`` has the past tense of a participle: "run" is "ran"."""
+
     active: frozenset[str]
-    participles: frozenset[str]
+    past_of: dict[str, str]
+
+    @property
+    def participles(self) -> Collection[str]:
+        return self.past_of.keys()
 
 
 class Side(NamedTuple):
@@ -232,7 +238,8 @@ def _active(tokens: Sequence[Token], *, to_date: bool, perfect: bool) -> str:
         preposition, rest = rest[0].lower, rest[1:]
     if not _only_determiners(rest) or (to_date and preposition not in _DATED):
         return ""
-    return f"{verb} {preposition}".strip()
+    stated = _verbs().past_of[verb] if perfect else verb  # "has run" reads like "has founded"
+    return f"{stated} {preposition}".strip()
 
 
 def _nominal(tokens: Sequence[Token], *, bare: bool) -> str:
@@ -284,15 +291,15 @@ def _is_verb(word: str) -> bool:
 def _verbs() -> _Verbs:
     data = files("knotwork.transform.rules").joinpath("data/relation_verbs.txt").read_text("utf-8")
     active: set[str] = set()
-    participles: set[str] = set()
+    past_of: dict[str, str] = {}
     for line in data.splitlines():
         if not line or line.startswith("#"):
             continue
         base, *irregular = line.split()
         past, participle = irregular or (_past(base), _past(base))
         active |= {past, _third_person(base)}
-        participles.add(participle)
-    return _Verbs(frozenset(active), frozenset(participles))
+        past_of.setdefault(participle, past)
+    return _Verbs(frozenset(active), past_of)
 
 
 def _third_person(base: str) -> str:

@@ -1,15 +1,20 @@
-"""All that is known of one entity, with the passages that speak of it."""
+"""What an index holds on one entity, with the passages that mention it."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knotwork.errors import NotFound
 from knotwork.records import Chunk, Document, Edge, EdgeType, Entity, Span
+from knotwork.retrieval.reports import communities_of
 from knotwork.retrieval.things import read_things_of
 from knotwork.stores.base import Store
 from knotwork.stores.readings import StoresReadings
+
+_VALUES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
+"""Types of entities that say little about what they are named beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,10 @@ class Passage:
 @dataclass(frozen=True, slots=True)
 class Dossier:
     """What is known of an entity: ``edges`` are its relations, then its co-occurrences; ``others``
-    are their far ends, by id.
+    are their far ends, by id. ``nearby`` are entities and keywords of the same passages that no
+    edge joins to it, entities first, the most particular to these passages first; headings and
+    parts of other names are left out. ``communities`` are the titles of
+    those that hold it, from the topmost to the lowest.
     """
 
     entity: Entity
@@ -35,18 +43,19 @@ class Dossier:
     edges: tuple[Edge, ...]
     others: dict[str, Entity]
     passages: tuple[Passage, ...]
+    nearby: tuple[Entity, ...] = ()
+    communities: tuple[str, ...] = ()
 
 
-def read_dossier(store: Store, entity_id: str, *, relations: int, passages: int) -> Dossier:
-    """Return what is known of an entity: its strongest relations, and the passages that are most
-    about it. Raises NotFound.
+def read_dossier(
+    store: Store, entity_id: str, *, relations: int, passages: int, nearby: int = 0
+) -> Dossier | None:
+    """Return what is known of an entity: its strongest relations, the passages that are most about
+    it, and at most ``nearby`` other entities of these; None for an entity that does not exist.
     """
     found = store.graph.entities([entity_id])
     if entity_id not in found:
-        raise NotFound(
-            f"There is no entity `{entity_id}`.",
-            fix="It may have gone with its document. Find others: GET …/entities?name=…",
-        )
+        return None
     edges = [
         edge
         for kind in (EdgeType.RELATES, EdgeType.CO_OCCURS)
@@ -56,6 +65,7 @@ def read_dossier(store: Store, entity_id: str, *, relations: int, passages: int)
     ][:relations]
     ends = {end for edge in edges for end in (edge.source, edge.target)} - {entity_id}
     description, source = _describe(store, entity_id)
+    read = _read_passages(store, entity_id, limit=passages)
     return Dossier(
         entity=found[entity_id],
         names=_other_names(store, found[entity_id]),
@@ -63,7 +73,9 @@ def read_dossier(store: Store, entity_id: str, *, relations: int, passages: int)
         description_source=source,
         edges=tuple(edges),
         others=store.graph.entities(ends),
-        passages=tuple(_read_passages(store, entity_id, limit=passages)),
+        passages=tuple(read),
+        nearby=tuple(_read_nearby(store, read, known={entity_id, *ends}, most=nearby)),
+        communities=tuple(_community_titles(store, entity_id)),
     )
 
 
@@ -103,6 +115,45 @@ def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[Passage]
         for key in ids
         if key in chunks and chunks[key].document_id in documents
     ]
+
+
+def _read_nearby(
+    store: Store, passages: Sequence[Passage], *, known: set[str], most: int
+) -> list[Entity]:
+    """Return entities of passages, by the cosine of being in these and being in any."""
+    if most <= 0:
+        return []
+    mentions = store.graph.mentions([passage.chunk.id for passage in passages])
+    shared = Counter(m.entity_id for found in mentions.values() for m in found)
+    entities = store.graph.entities(set(shared) | known)
+    titles = {
+        title.casefold()
+        for chunk in (passage.chunk for passage in passages)
+        for title in (*chunk.headings, chunk.document_title)
+    }
+    ranked = sorted(
+        (entity for entity in entities.values() if entity.id not in known),
+        key=lambda entity: (
+            entity.is_keyword,
+            -shared[entity.id] / math.sqrt(entity.chunk_count),
+            entity.name,
+        ),
+    )
+    named = [entities[key].name for key in known if key in entities]
+    chosen: list[Entity] = []
+    for entity in ranked:
+        is_part = any(entity.name in name for name in named)
+        if entity.type not in _VALUES and entity.name.casefold() not in titles and not is_part:
+            chosen.append(entity)
+            named.append(entity.name)
+    return chosen[:most]
+
+
+def _community_titles(store: Store, entity_id: str) -> list[str]:
+    held = communities_of(store)
+    ids = held.of_entities([entity_id]).get(entity_id, []) if held else []
+    reports = held.reports(ids) if held else {}
+    return list(dict.fromkeys(reports[key].title for key in ids if key in reports))
 
 
 def _marks(store: Store, entity_id: str, ids: Sequence[str]) -> dict[str, tuple[Span, ...]]:
