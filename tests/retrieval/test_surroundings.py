@@ -21,8 +21,8 @@ from knotwork.retrieval.entities import MOST_ENTITIES, read_surroundings
 from knotwork.retrieval.reports import (
     StoredReports,
     find_communities,
-    search_communities,
     holds_written_reports,
+    search_communities,
 )
 from knotwork.stores.registry import open_store
 from knotwork.testing.embedders import HashingEmbedder

@@ -1,5 +1,7 @@
 """Relations: words between names, pronouns, co-occurrence, aliases, bounds."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +10,8 @@ from tests.transform.documents import extract, mentions, relations
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, entity_id
 from knotwork.transform.rules import RuleExtractor, RuleSettings
 from knotwork.transform.rules.aliases import is_short_for
+from knotwork.transform.rules.occurrences import Occurrence
+from knotwork.transform.rules.rows import read_row
 
 
 def test_words_between_two_names_are_their_relation() -> None:
@@ -46,6 +50,20 @@ def test_words_between_two_names_are_their_relation() -> None:
             "one of the suburbs of",
             "colombo",
         ),
+        ("Bram Ostrand has run Skarrow Station.", "bram ostrand", "ran", "skarrow station"),
+        (
+            "name: Bram Ostrand; role: head; manager: Ilse Tarrant; since: 2015",
+            "bram ostrand",
+            "has manager",
+            "ilse tarrant",
+        ),
+        (
+            "buoy: Heron Seven; place_of_use: Lake Ashmere; moored: 3 May 2018",
+            "heron seven",
+            "moored",
+            "3 may 2018",
+        ),
+        ("姓名: 李克强; 毕业学校: 北京大学; 备注: 无", "李克强", "毕业学校为", "北京大学"),
         ("曹雪芹创作《红楼梦》。", "曹雪芹", "创作", "红楼梦"),
         ("7月13日,美国白宫发布《网络安全战略》。", "美国白宫", "发布", "网络安全战略"),
         ("中国联通董事长刘烈宏出席。", "刘烈宏", "董事长", "中国联通"),
@@ -164,3 +182,32 @@ def test_relations_are_bounded_and_their_ends_are_mentioned(words: list[str]) ->
     assert len({(r.source, r.relation, r.target) for r in plain}) == len(plain)
     assert all({r.source, r.target} <= known and r.source != r.target for r in extraction.relations)
     assert known == {entity_id(mention.normal_form) for mention in extraction.mentions}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Note: Bram Ostrand; manager: Ilse Tarrant",  # fewer fields than a row has
+        "name: head of Bram Ostrand; manager: Ilse Tarrant; site: Tarnby",  # no name comes first
+        "since: 3 May 2018; manager: Ilse Tarrant; site: Tarnby",
+        "name: Bram Ostrand; manager: not Ilse Tarrant yet; site: near Tarnby",
+        "He said: Bram Ostrand; then, he left; and: Ilse Tarrant; so: Tarnby",
+        "name: Bram Ostrand; name: Bram Ostrand; name: Bram Ostrand",
+    ],
+)
+def test_what_is_not_surely_a_row_states_nothing(text: str) -> None:
+    (extraction,) = extract("", text)
+    stated = {words for _, words, _ in relations(extraction)} - {CO_OCCURRENCE_RELATION}
+    assert stated == set()
+
+
+@given(
+    st.lists(st.tuples(st.text("ab:; .", max_size=6), st.text("XY:; 甲", max_size=8)), max_size=8)
+)
+def test_any_fields_are_read_without_error(fields: list[tuple[str, str]]) -> None:
+    text = "; ".join(f"{column}: {value}" for column, value in fields)
+    names = [Occurrence(m.start(), m.end(), m[0]) for m in re.finditer("[XY甲]+", text)]
+    for source, words, target in read_row(text, names):
+        assert source in names
+        assert target in names
+        assert words

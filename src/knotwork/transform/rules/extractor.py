@@ -43,7 +43,7 @@ from knotwork.transform.rules.relations import (
 )
 from knotwork.transform.rules.settings import RuleSettings
 
-VERSION = 3
+VERSION = 4
 """Raised with every change of what the rules extract."""
 
 

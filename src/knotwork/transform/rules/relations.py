@@ -14,6 +14,7 @@ from knotwork.transform.rules.chinese import HanSentence
 from knotwork.transform.rules.chinese_relations import han_relation
 from knotwork.transform.rules.occurrences import Occurrence
 from knotwork.transform.rules.relation_patterns import Side, read_relation, relation_between
+from knotwork.transform.rules.rows import read_row
 from knotwork.transform.rules.settings import RuleSettings
 from knotwork.transform.rules.tokens import WORD, Sentence, Token
 
@@ -40,8 +41,9 @@ def sentence_links(
     speaks of ``subject``, what its chunk is about; ``""`` if that is not sure.
     """
     ordered = _distinct(names)
+    if links := _row_links(sentence.text, ordered):
+        return _with_pairs(links, ordered, settings)
     sides = list(_sides(sentence.tokens, ordered))
-    links: list[Link] = []
     opening = sentence.tokens[0].lower if sentence.tokens else ""
     if subject and ordered and opening in _SPEAKING_OF_SUBJECT:
         between = sentence.tokens[1 : sides[0].first]
@@ -65,7 +67,8 @@ def han_links(
 ) -> list[Link]:
     """Return the relations of one Chinese sentence, then the pairs that only stand in it."""
     ordered = _distinct(names)
-    links: list[Link] = []
+    if links := _row_links(sentence.text, ordered):
+        return _with_pairs(links, ordered, settings)
     for before, after in pairwise(ordered):
         said = han_relation(sentence, before, after)
         if said.words and said.reversed:
@@ -73,6 +76,10 @@ def han_links(
         elif said.words:
             links.append(Link(before.form, said.words, after.form))
     return _with_pairs(links, ordered, settings)
+
+
+def _row_links(text: str, names: Sequence[Occurrence]) -> list[Link]:
+    return [Link(one.form, words, other.form) for one, words, other in read_row(text, names)]
 
 
 def _with_pairs(
