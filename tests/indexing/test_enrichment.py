@@ -6,7 +6,20 @@ from tests.indexing.brained import brained, documents_of
 from knotwork.errors import BudgetExceeded
 from knotwork.indexing.report import EventKind, IndexingInterrupted
 from knotwork.records import EXTRACTIVE_SOURCE
+from knotwork.stores.readings import was_read_by_model
 
+_DEFINITIONS = [
+    "Sets how much memory a sort may use before it writes temporary files to disk.",
+    "Limits hash tables of joins, which spill to files once they outgrow the amount given here.",
+    "Applies to each operation of a plan, so that one query can need this amount many times over.",
+    "Large values make reports over wide tables faster, yet starve other sessions of the machine.",
+    "Administrators raise it for one session while they build an index or restore a dump at night.",
+    "Its default of four megabytes suits small installations with a few dozen concurrent clients.",
+    "Vacuum ignores this number and reads another parameter of a later release.",
+    "Parallel workers receive their own share, which multiplies consumption by their quantity.",
+    "Monitoring of temporary file creation shows whether the present choice is adequate or not.",
+    "Units are kilobytes unless a suffix follows, and changes take effect without any restart.",
+]
 PEOPLE = ["Ada Smith", "Bob Jones", "Carol White", "Dan Brown", "Eve Black", "Frank Green"]
 FIRMS = ["Acme Works", "Borealis Lines", "Cobalt Mills"]
 
@@ -51,6 +64,32 @@ def test_the_lean_tier_asks_about_doubtful_names_at_most(opened):
     assert set(report.usage) <= {"resolve"}
     kb_none = opened(brained(), path="none.knot", llm_tier="none")
     assert kb_none.index_documents(documents_of(TEXTS)).usage == {}
+
+
+def test_definitions_of_the_documents_are_merged_by_no_model(opened, tmp_path):
+    folder = tmp_path / "manual"
+    folder.mkdir()
+    for number, definition in enumerate(_DEFINITIONS):
+        (folder / f"{number}.html").write_text(
+            "<h1>Settings</h1><dl><dt><code>work_mem</code> (<code>integer</code>)</dt>"
+            f"<dd>{definition}</dd></dl>",
+            encoding="utf-8",
+        )
+    model = brained()
+    kb = opened(model)
+    kb.index(folder)
+    described = kb.store.readings.described()
+    assert any(len(found) > 1 for found in kb.store.readings.descriptions(described).values())
+    assert not was_read_by_model(kb.store)
+    assert set(stages_of(model)) <= {"resolve"}
+    assert kb.store.readings.summaries(described) == {}
+
+
+def test_what_a_model_read_is_known(opened):
+    kb = opened(brained(), llm_tier="full")
+    kb.index_documents(documents_of({"a.txt": story(1)}))
+    assert was_read_by_model(kb.store)
+    assert not was_read_by_model(object())
 
 
 def test_a_second_run_over_the_same_documents_asks_nothing(opened):

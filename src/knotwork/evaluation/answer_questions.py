@@ -16,7 +16,7 @@ from typing import Any
 
 from knotwork.errors import ConfigError
 from knotwork.evaluation.datasets import place_of, read_objects
-from knotwork.evaluation.matching import normalize
+from knotwork.evaluation.matching import normalize_as_printed
 
 Parts = tuple[tuple[str, ...], ...]
 
@@ -187,7 +187,7 @@ def _checked_question(value: object, where: str) -> str:
 
 
 def _checked_part(alternatives: Sequence[str], where: str) -> tuple[str, ...]:
-    blank = [item for item in alternatives if not normalize(item)]
+    blank = [item for item in alternatives if not normalize_as_printed(item)]
     if blank or not alternatives:
         what = f"an empty answer `{blank[0]}`" if blank else "a part without an answer"
         raise ConfigError(

@@ -15,7 +15,7 @@ _ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _VERDICTS = frozenset({"yes", "no"})
 
 
-def normalize_answer(text: str) -> tuple[str, ...]:
+def normalize_as_squad(text: str) -> tuple[str, ...]:
     """Return the words of an answer in the form that is compared.
 
     As the evaluation script of SQuAD does it (Rajpurkar et al., EMNLP 2016): lower case, without
@@ -29,11 +29,11 @@ def normalize_answer(text: str) -> tuple[str, ...]:
 
 def contains_answer(text: str, answers: Sequence[str]) -> bool:
     """Tell whether the words of some answer stand in ``text``, together and in order."""
-    words = f" {' '.join(normalize_answer(text))} "
-    wanted = [normalize_answer(answer) for answer in answers]
+    words = f" {' '.join(normalize_as_squad(text))} "
+    wanted = [normalize_as_squad(answer) for answer in answers]
     return any(f" {' '.join(answer)} " in words for answer in wanted if answer)
 
 
 def is_verdict(answers: Sequence[str]) -> bool:
     """Tell whether the answer is yes or no, which no sentence of a source says."""
-    return any(" ".join(normalize_answer(answer)) in _VERDICTS for answer in answers)
+    return any(" ".join(normalize_as_squad(answer)) in _VERDICTS for answer in answers)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knotwork.evaluation.answer_questions import AnswerQuestion
-from knotwork.evaluation.matching import MARK, normalize, states, states_all
+from knotwork.evaluation.matching import MARK, normalize_as_printed, states, states_all
 from knotwork.records import Answer
 from knotwork.text.characters import HAN_AND_KANA
 from knotwork.text.sentences import split_sentences
@@ -107,4 +107,4 @@ def _overlap(words: frozenset[str], gold: frozenset[str]) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(normalize(text)))
+    return frozenset(_WORD.findall(normalize_as_printed(text)))

@@ -27,9 +27,9 @@ def states_all(text: str, parts: Iterable[Sequence[str]]) -> bool:
 
 def states(text: str, alternatives: Sequence[str]) -> bool:
     """Return whether a text contains one of the alternatives as whole words."""
-    spaced = normalize(text)
+    spaced = normalize_as_printed(text)
     unspaced = spaced.replace(" ", "")
-    for wanted in filter(None, map(normalize, alternatives)):
+    for wanted in filter(None, map(normalize_as_printed, alternatives)):
         if _UNSPACED.search(wanted):
             if wanted.replace(" ", "") in unspaced:
                 return True
@@ -42,7 +42,7 @@ def states(text: str, alternatives: Sequence[str]) -> bool:
     return False
 
 
-def normalize(text: str) -> str:
+def normalize_as_printed(text: str) -> str:
     """Return a text in the form that is compared: one case and width, single spaces, no marks."""
     bare = MARK.sub(" ", text)
     return " ".join(unicodedata.normalize("NFKC", bare).casefold().split())

@@ -26,7 +26,7 @@ from knotwork.indexing.tiers import Tier
 from knotwork.inference.cached import CachedChatModel
 from knotwork.inference.model_run import ModelRun
 from knotwork.stores.base import Store
-from knotwork.stores.readings import StoresReadings
+from knotwork.stores.readings import was_read_by_model
 from knotwork.stores.resolutions import StoresResolutions, read_groups
 from knotwork.text.tokens import count_tokens
 
@@ -91,7 +91,7 @@ class Enricher:
         if all_names or _has_touched_names(self._store):
             tokens = _count_text(self._store) if all_names else text_tokens
             self.done.names = yield from self._told("names", self._resolve(model, tokens))
-        if isinstance(self._store, StoresReadings) and self._store.readings.described():
+        if was_read_by_model(self._store):
             steps = self._describe(model)
             self.done.descriptions = yield from self._told("descriptions", steps)
         if self._tier is Tier.FULL and (self._retry or not is_current(self._store, written=True)):

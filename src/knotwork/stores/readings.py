@@ -55,3 +55,11 @@ class StoresReadings(Protocol):
 
     @property
     def readings(self) -> ReadingStore: ...
+
+
+def was_read_by_model(store: object) -> bool:
+    """Return whether a model, or a recording of one, read any chunk of a store.
+
+    Descriptions alone do not show it: rules take definitions from the documents too.
+    """
+    return isinstance(store, StoresReadings) and bool(store.readings.counts())

@@ -15,7 +15,7 @@ from knotwork.inference.chat_registry import NO_CHAT_MODEL, ModelRole, chat_mode
 from knotwork.inference.retries import RetryPolicy
 from knotwork.records import Evidence
 from knotwork.stores.base import Store
-from knotwork.stores.readings import StoresReadings
+from knotwork.stores.readings import was_read_by_model
 from knotwork.synthesis.answering import compose_answer
 from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
@@ -310,12 +310,7 @@ def _settle_mode(
                 raise
             notes.append(f"The mode was chosen by rules: {error}")
     mode = choose_mode(question)
-    is_richer = (
-        models is not None
-        and mode is AskMode.LOCAL
-        and isinstance(store, StoresReadings)
-        and bool(store.readings.counts())
-    )
+    is_richer = models is not None and mode is AskMode.LOCAL and was_read_by_model(store)
     return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork.text.written_dates import read_date
+from knotwork.text.dates import read_date
 
 SPEAKER = "the user"
 """The subject of what a person says of themself."""

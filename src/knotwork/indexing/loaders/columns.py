@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from knotwork.indexing.loaders.grids import Grid
 from knotwork.records import Cell, Column, Span, Table
-from knotwork.text.written_dates import parse_date
+from knotwork.text.dates import parse_date
 
 LEAST_COLUMNS = 2
 MOST_COLUMNS = 1_000

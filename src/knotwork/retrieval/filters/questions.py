@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from typing import NamedTuple
 
 from knotwork.records import AllOf, Comparison, Condition, Filter
 from knotwork.stores.fields import DATE
-from knotwork.text.dates import MONTHS, read_day_range
+from knotwork.text.dates import (
+    DAY,
+    DECADE,
+    MONTH_OF_YEAR,
+    RELATIVE,
+    read_day_range,
+    resolve_relative,
+)
 
 VERSION = "version"
 
-_MONTH = "|".join(f"{m[:3]}(?:{m[3:]})?" if m[3:] else m for m in MONTHS)
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TIME = (
-    r"(?:the\s+)?(?:"
-    r"(?:last|this)\s+(?:year|month)|today|yesterday"
-    r"|[12]\d{3}-\d{1,2}(?:-\d{1,2})?"
-    rf"|(?:{_DAY}\s+(?:of\s+)?)?(?:{_MONTH})\.?\s+(?:{_DAY},?\s+)?[12]\d{{3}}"
+    rf"(?:the\s+)?(?:{RELATIVE}|{DAY}|{MONTH_OF_YEAR}|{DECADE}"
+    r"|[12]\d{3}-\d{1,2}(?![\d-])"
     r"|[12]\d{3}(?!\d|-|\s*(?:%|percent|euros?|dollars?|people|items?|words?))"
     r")"
 )
@@ -51,10 +54,7 @@ _SIGNS = {
     "up to": Comparison.AT_MOST,
 }
 
-_TIME_ZH = (
-    r"(?:[12]\d{3}\s*年(?:\s*\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?)?"
-    r"|去年|今年|上个?月|这个月|本月|今天|昨天)"
-)
+_TIME_ZH = rf"(?:{DAY}|{MONTH_OF_YEAR}|{DECADE}|[12]\d{{3}}\s*年|{RELATIVE})"
 _NOUN_ZH = "(?:文档|文件|报告|文章|邮件|笔记|会议纪要|纪要|会议记录|备忘录|通知|公告|论文)"
 _MADE_ZH = "(?:发布|发表|撰写|写|发送|发出|创建|更新|修改|签发|印发)"
 _OF_DOCUMENTS_ZH = re.compile(
@@ -159,23 +159,5 @@ def _without_zh(match: re.Match[str]) -> str:
 
 def _as_date(words: str, today: date) -> str:
     """Return a time as text that `read_day_range` reads; empty if it is not a date."""
-    text = " ".join(words.lower().split()).removeprefix("the ")
-    last_month = today.replace(day=1) - timedelta(days=1)
-    relative = {
-        "last year": f"{today.year - 1}",
-        "去年": f"{today.year - 1}",
-        "this year": f"{today.year}",
-        "今年": f"{today.year}",
-        "last month": f"{last_month:%Y-%m}",
-        "上月": f"{last_month:%Y-%m}",
-        "上个月": f"{last_month:%Y-%m}",
-        "this month": f"{today:%Y-%m}",
-        "这个月": f"{today:%Y-%m}",
-        "本月": f"{today:%Y-%m}",
-        "today": today.isoformat(),
-        "今天": today.isoformat(),
-        "yesterday": (today - timedelta(days=1)).isoformat(),
-        "昨天": (today - timedelta(days=1)).isoformat(),
-    }
-    text = relative.get(text, text)
+    text = resolve_relative(words, today)
     return text if read_day_range(text) else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from knotwork.errors import QueryRefused
-from knotwork.retrieval.queries.comparisons import Comparison, conditions_of
+from knotwork.retrieval.queries.comparisons import AmountComparison, conditions_of
 from knotwork.retrieval.queries.linking import SchemaMention, split_name
-from knotwork.retrieval.queries.plans import Condition, Operator, Order, QueryPlan, Returned
+from knotwork.retrieval.queries.plans import Operator, Order, PropertyCondition, QueryPlan, Returned
 from knotwork.retrieval.queries.schema import (
     KindShape,
     PropertyShape,
@@ -16,7 +16,7 @@ from knotwork.retrieval.queries.schema import (
 )
 from knotwork.retrieval.queries.slots import Reading
 from knotwork.retrieval.queries.wording import DIMENSIONS, Superlative, Wording
-from knotwork.text.written_dates import read_date
+from knotwork.text.dates import read_date
 
 
 def choose_answer(
@@ -150,7 +150,7 @@ def _is_compared(plan: QueryPlan, shape: PropertyShape) -> bool:
     )
 
 
-def _is_held(plan: QueryPlan, comparison: Comparison) -> bool:
+def _is_held(plan: QueryPlan, comparison: AmountComparison) -> bool:
     """Return whether a time is the stored value that a condition already asks for."""
     if comparison.operator is not Operator.EQUALS or not comparison.first:
         return False
@@ -162,8 +162,8 @@ def _is_held(plan: QueryPlan, comparison: Comparison) -> bool:
 
 
 def _compared_property(
-    plan: QueryPlan, comparison: Comparison, reading: Reading, schema: TargetSchema
-) -> tuple[int, tuple[Condition, ...]] | None:
+    plan: QueryPlan, comparison: AmountComparison, reading: Reading, schema: TargetSchema
+) -> tuple[int, tuple[PropertyCondition, ...]] | None:
     """Return which node has the property that is compared, and the conditions on it.
 
     That is the property that is named nearest, a time for a time, or an age for another number.
@@ -175,7 +175,7 @@ def _compared_property(
 
     named = sorted((m for m in reading.mentions if m.element == "property"), key=place)
     nearest = {mention.name: rank for rank, mention in reversed(list(enumerate(named)))}
-    found: list[tuple[tuple[int, bool, int], int, tuple[Condition, ...]]] = []
+    found: list[tuple[tuple[int, bool, int], int, tuple[PropertyCondition, ...]]] = []
     for number, node in enumerate(plan.nodes):
         kind = schema.by_name.get(node.kind)
         # A thing that is named needs no range besides.
@@ -192,7 +192,7 @@ def _compared_property(
     return (best[1], best[2]) if best else None
 
 
-def _is_of_kind(comparison: Comparison, shape: PropertyShape) -> bool:
+def _is_of_kind(comparison: AmountComparison, shape: PropertyShape) -> bool:
     """Return whether a property measures what an amount is: a time, or else an age."""
     words = set(split_name(shape.name).split())
     if comparison.is_time:

@@ -15,7 +15,7 @@ from knotwork.records import PropertyValue
 from knotwork.retrieval.queries.answers import choose_answer
 from knotwork.retrieval.queries.chains import assemble_chains
 from knotwork.retrieval.queries.comparisons import (
-    Comparison,
+    AmountComparison,
     require_no_negation,
     require_numbers,
 )
@@ -67,7 +67,7 @@ def assemble_plans(asked: Asked, linker: SchemaLinker) -> list[QueryPlan]:
     return sorted(plans, key=lambda plan: -plan.score)[:MOST_PLANS]
 
 
-def _is_in_name(comparison: Comparison, asked: Asked) -> bool:
+def _is_in_name(comparison: AmountComparison, asked: Asked) -> bool:
     """Return whether an amount is (a part of) a name: "2001: A Space Odyssey", "badge 74-96"."""
     span = comparison.span
     around = [

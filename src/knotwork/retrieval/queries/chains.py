@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 
 from knotwork.records import Span
 from knotwork.retrieval.queries.linking import SchemaLinker, SchemaMention
-from knotwork.retrieval.queries.plans import Condition, PlanHop, PlanNode, QueryPlan, Returned
+from knotwork.retrieval.queries.plans import (
+    PlanHop,
+    PlanNode,
+    PropertyCondition,
+    QueryPlan,
+    Returned,
+)
 from knotwork.retrieval.queries.schema import LinkShape, TargetSchema
 from knotwork.retrieval.queries.statements import Asked
 from knotwork.retrieval.queries.values import ValueMention
@@ -151,7 +157,7 @@ def _plan(
     by_name: dict[str, list[LinkShape]] = {}
     for link in schema.links:
         by_name.setdefault(link.name, []).append(link)
-    nodes = [PlanNode(stored.kind, (Condition(stored.property, stored.value),))]
+    nodes = [PlanNode(stored.kind, (PropertyCondition(stored.property, stored.value),))]
     hops = []
     for names in chain:
         links = [link for name in names for link in by_name[name]]

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import calendar
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, Span
-from knotwork.retrieval.queries.plans import Condition, Operator
+from knotwork.retrieval.queries.plans import Operator, PropertyCondition
 from knotwork.retrieval.queries.schema import PropertyShape
-from knotwork.text.written_dates import MONTH, read_date
+from knotwork.text.dates import DAY, DECADE, MONTH_OF_YEAR, read_day_range
 
 YEARS = range(1000, 2101)
 _SCALES = {
@@ -24,13 +23,9 @@ _SCALES = {
     "百": 1e2, "千": 1e3, "万": 1e4, "萬": 1e4, "百万": 1e6, "千万": 1e7, "亿": 1e8, "億": 1e8,
 }  # fmt: skip
 _AMOUNT = re.compile(
-    rf"""(?P<day>\d{{4}}-\d{{1,2}}-\d{{1,2}}
-        |\d{{4}}\s*年\s*\d{{1,2}}\s*月\s*\d{{1,2}}\s*[日号]
-        |{MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\s*,?\s+\d{{4}}\b
-        |\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{MONTH}\s*,?\s+\d{{4}}\b)
-    |(?P<month>(?<![\d-])\d{{4}}-(?:0[1-9]|1[0-2])(?![\d-])|\d{{4}}\s*年\s*\d{{1,2}}\s*月(?:份)?
-        |\b{MONTH}\s*,?\s+\d{{4}}\b)
-    |(?P<decade>\b\d{{3}}0['’]?s\b|\d{{2}}\s*世纪\s*\d0\s*年代|\d{{3}}0\s*年代)
+    rf"""(?P<day>{DAY})
+    |(?P<month>{MONTH_OF_YEAR})
+    |(?P<decade>{DECADE})
     |(?P<year>(?<![\d.,])\d{{4}}\s*年)
     |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)[$€£¥]?\s?-?\d[\d,]*(?:\.\d+)?
         (?:\s?(?:thousand|million|billion|bn|[km](?![A-Za-z])|百万|千万|[百千万萬亿億]))?
@@ -108,7 +103,7 @@ _INSIDE = re.compile(r"\s*(?:年|元|岁)?\s*之?间")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AmountComparison:
     """What some property must be: equal to, more or less than an amount.
 
     ``number`` is the amount, None for a month or a day. ``first`` and ``last`` are the days of a
@@ -145,14 +140,14 @@ class _Amount:
     """Whether it is written as a time, not as a number that may be a year."""
 
 
-def read_comparisons(text: str) -> list[Comparison]:
+def read_comparisons(text: str) -> list[AmountComparison]:
     """Return the comparisons of a question in order; a range has two, which share their place.
 
     A time that nothing compares, as in "orders in 2023", must be equal; one that does not exist,
     as 30 February, has neither number nor days. A number alone is left to `require_numbers`.
     """
     amounts = list(_read_amounts(text))
-    found: list[Comparison] = []
+    found: list[AmountComparison] = []
     place = 0
     while place < len(amounts):
         amount = amounts[place]
@@ -206,7 +201,9 @@ def require_no_negation(text: str, names: Iterable[Span]) -> None:
             raise QueryRefused(f"No query was found that honours “{match[0].strip()}”.")
 
 
-def conditions_of(comparison: Comparison, shape: PropertyShape) -> tuple[Condition, ...]:
+def conditions_of(
+    comparison: AmountComparison, shape: PropertyShape
+) -> tuple[PropertyCondition, ...]:
     """Return the conditions that a comparison is on a property; none if it cannot be honoured.
 
     Times are compared with numbers as years, and with dates that are written as YYYY-MM-DD.
@@ -216,26 +213,28 @@ def conditions_of(comparison: Comparison, shape: PropertyShape) -> tuple[Conditi
     return _on_dates(comparison, shape) if shape.type == "date" and comparison.is_time else ()
 
 
-def _on_numbers(comparison: Comparison, shape: PropertyShape) -> tuple[Condition, ...]:
+def _on_numbers(
+    comparison: AmountComparison, shape: PropertyShape
+) -> tuple[PropertyCondition, ...]:
     if comparison.number is None or comparison.operator is Operator.DIFFERS:
         return ()
     low = high = _plain(comparison.number)
     if comparison.is_whole_years:
         low, high = int(comparison.first[:4]), int(comparison.last[:4])
     return tuple(
-        Condition(shape.name, value, operator, number=shape.quoted)
+        PropertyCondition(shape.name, value, operator, number=shape.quoted)
         for operator, value in _bounds(comparison.operator, low, high)
     )
 
 
-def _on_dates(comparison: Comparison, shape: PropertyShape) -> tuple[Condition, ...]:
+def _on_dates(comparison: AmountComparison, shape: PropertyShape) -> tuple[PropertyCondition, ...]:
     if comparison.operator is Operator.DIFFERS:
         return ()
     # What is written behind a day, as its hour, makes it more than the day alone.
     following = (dt.date.fromisoformat(comparison.last) + dt.timedelta(days=1)).isoformat()
     exclusive = {Operator.AT_MOST: Operator.LESS, Operator.MORE: Operator.AT_LEAST}
     return tuple(
-        Condition(
+        PropertyCondition(
             shape.name,
             following if operator in exclusive else value,
             exclusive.get(operator, operator),
@@ -283,40 +282,13 @@ def _number(span: Span, written: str) -> _Amount | None:
 
 
 def _time(span: Span, kind: str, written: str) -> _Amount | None:
-    if kind == "day":
-        day = _valid_day(read_date(written.replace("号", "日")))
-        return _Amount(span, None, day, day, is_marked_time=True)
-    if kind == "month":
-        year, month = _year_and_month(written)
-        if not 1 <= month <= 12:
-            return None
-        first = dt.date(year, month, 1)
-        last = first.replace(day=calendar.monthrange(year, month)[1])
-        return _Amount(span, None, first.isoformat(), last.isoformat(), is_marked_time=True)
-    digits = re.findall(r"\d+", written)
-    year = int(digits[0])
-    if len(digits) == 2:  # 20世纪90年代
-        year = (year - 1) * 100 + int(digits[1])
-    length = 10 if kind == "decade" else 1
-    if year not in YEARS:
+    days = read_day_range(written)
+    if days is None:  # a day that does not exist is asked for nevertheless
+        return _Amount(span, None, is_marked_time=True) if kind == "day" else None
+    year = float(days.first[:4]) if kind in {"year", "decade"} else None
+    if year is not None and year not in YEARS:
         return None
-    first_day, last_day = f"{year:04d}-01-01", f"{year + length - 1:04d}-12-31"
-    return _Amount(span, float(year), first_day, last_day, is_marked_time=True)
-
-
-def _year_and_month(written: str) -> tuple[int, int]:
-    digits = re.findall(r"\d+", written)
-    if len(digits) == 2:
-        return int(digits[0]), int(digits[1])
-    day = read_date(f"1 {written}")
-    return (int(day[:4]), int(day[5:7])) if day else (1, 0)
-
-
-def _valid_day(day: str) -> str:
-    try:
-        return dt.date.fromisoformat(day).isoformat()
-    except ValueError:
-        return ""
+    return _Amount(span, year, days.first, days.last, is_marked_time=True)
 
 
 def _range_span(text: str, low: _Amount, high: _Amount) -> Span | None:
@@ -345,7 +317,7 @@ def _in_order(one: _Amount, other: _Amount) -> tuple[_Amount, _Amount]:
     return (one, other) if one.first <= other.first else (other, one)
 
 
-def _read_single(text: str, amount: _Amount) -> Comparison | None:
+def _read_single(text: str, amount: _Amount) -> AmountComparison | None:
     before, after = text[: amount.span.start], amount.span.end
     for pattern, operator in _BEFORE:
         if match := pattern.search(before):
@@ -363,6 +335,6 @@ def _read_single(text: str, amount: _Amount) -> Comparison | None:
     return None
 
 
-def _compare(text: str, operator: Operator, amount: _Amount, span: Span) -> Comparison:
+def _compare(text: str, operator: Operator, amount: _Amount, span: Span) -> AmountComparison:
     surface = text[span.start : span.end]
-    return Comparison(operator, amount.number, surface, span, amount.first, amount.last)
+    return AmountComparison(operator, amount.number, surface, span, amount.first, amount.last)

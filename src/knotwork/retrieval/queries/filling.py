@@ -9,8 +9,8 @@ from knotwork.records import PropertyValue
 from knotwork.retrieval.queries.statements import Asked
 from knotwork.retrieval.queries.templates import SlotShape, Template
 from knotwork.retrieval.queries.values import StoredValues, ValueMention, find_mentions
+from knotwork.text.dates import read_date
 from knotwork.text.names import normal_form
-from knotwork.text.written_dates import read_date
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
 _QUOTED = re.compile(r"[\"“「《'‘]([^\"”」》'’]+)[\"”」》'’]")

@@ -11,11 +11,11 @@ from knotwork.inference.chat import ChatModel, ChatReply
 from knotwork.inference.checked import complete_checked
 from knotwork.records import PropertyValue
 from knotwork.retrieval.queries.plans import (
-    Condition,
     Operator,
     Order,
     PlanHop,
     PlanNode,
+    PropertyCondition,
     QueryPlan,
     Returned,
 )
@@ -136,7 +136,7 @@ def _where(draft: _Draft, parts: list[str]) -> None:
     kind = draft.schema.by_name.get(node.kind)
     shape = kind.property(parts[1]) if kind else None
     number_text = shape is not None and shape.quoted and operator not in _PLAIN
-    condition = Condition(parts[1], value, operator, number=number_text)
+    condition = PropertyCondition(parts[1], value, operator, number=number_text)
     draft.nodes[number] = PlanNode(node.kind, (*node.conditions, condition))
 
 

@@ -40,7 +40,7 @@ class Returned(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PropertyCondition:
     """A property of a node against a value; ``number`` compares text as the number it holds."""
 
     property: str
@@ -54,7 +54,7 @@ class PlanNode:
     """Something to find: of a kind, or of any, under conditions that all hold."""
 
     kind: str = ANY_KIND
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PropertyCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class QueryPlan:
     order: Order | None = None
     score: float = 0.0
 
-    def with_condition(self, node: int, condition: Condition) -> QueryPlan:
+    def with_condition(self, node: int, condition: PropertyCondition) -> QueryPlan:
         """Return the plan with one more condition on a node."""
         nodes = list(self.nodes)
         nodes[node] = replace(nodes[node], conditions=(*nodes[node].conditions, condition))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from knotwork.records import Span
 from knotwork.retrieval.confidence import is_in_han
 from knotwork.retrieval.queries.linking import SchemaLinker, SchemaMention
-from knotwork.retrieval.queries.plans import Condition, Operator
+from knotwork.retrieval.queries.plans import Operator, PropertyCondition
 from knotwork.retrieval.queries.schema import TargetSchema
 from knotwork.retrieval.queries.statements import Asked
 from knotwork.retrieval.queries.values import Near, StoredValue, ValueMention
@@ -34,7 +34,7 @@ class Slot:
 
     kind: str
     span: Span
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PropertyCondition, ...] = ()
     wanted: tuple[Mapping[str, float], ...] = ()
     is_named: bool = False
 
@@ -54,7 +54,7 @@ class _Draft:
     kind: str
     span: Span
     is_named: bool
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: list[PropertyCondition] = field(default_factory=list)
 
 
 def read_slots(asked: Asked, linker: SchemaLinker, wording: Wording) -> Reading | None:
@@ -151,7 +151,7 @@ def _fill_slots(
                 drafts.append(_Draft(item.name, item.span, is_named=True))
             continue
         stored = choose_value(item, drafts, kinds, properties)
-        condition = Condition(stored.property, stored.value)
+        condition = PropertyCondition(stored.property, stored.value)
         same = last is not None and _is_same(last, stored.kind, item.span, parted)
         if last is not None and same and _is_free(last, condition):
             last.conditions.append(condition)
@@ -210,7 +210,7 @@ def _is_same(draft: _Draft, kind: str, span: Span, parted: Sequence[tuple[Span, 
     )
 
 
-def _is_free(draft: _Draft, condition: Condition) -> bool:
+def _is_free(draft: _Draft, condition: PropertyCondition) -> bool:
     return all(known.property != condition.property for known in draft.conditions)
 
 

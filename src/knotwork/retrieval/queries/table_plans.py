@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from knotwork.errors import QueryRefused
 from knotwork.records import Span
 from knotwork.retrieval.queries.comparisons import (
-    Comparison,
+    AmountComparison,
     conditions_of,
     read_comparisons,
     require_no_negation,
 )
 from knotwork.retrieval.queries.linking import SchemaLinker, split_name
-from knotwork.retrieval.queries.plans import Condition, Operator
+from knotwork.retrieval.queries.plans import Operator, PropertyCondition
 from knotwork.retrieval.queries.schema import KindShape, PropertyShape, TargetSchema
 from knotwork.retrieval.queries.table_queries import (
     NUMERIC,
-    AnyOf,
+    ColumnValues,
     NamedColumn,
     TableQuery,
     TableReading,
@@ -160,7 +160,7 @@ class _TableReader:
         """Return whether words name a column, and are not those that say what is computed."""
         return score >= 1 or not any(_overlap(span, other) for other in self._wording.covered)
 
-    def _compare(self) -> Iterator[Condition]:
+    def _compare(self) -> Iterator[PropertyCondition]:
         """Yield conditions for all comparisons. Raises QueryRefused for one without a column."""
         used: list[NamedColumn] = []
         for comparison in self._comparisons:
@@ -169,7 +169,7 @@ class _TableReader:
             yield from conditions_of(comparison, PropertyShape(column.name, column.kind))
         self._free = [column for column in self._free if column not in used]
 
-    def _compared_column(self, comparison: Comparison) -> NamedColumn:
+    def _compared_column(self, comparison: AmountComparison) -> NamedColumn:
         """Return the column that a comparison is about: the nearest that is named, or for a time
         the only one with times. Raises QueryRefused.
         """
@@ -194,7 +194,7 @@ class _TableReader:
             raise QueryRefused(f"No column can be compared with “{comparison.surface}”.")
         return times[0]
 
-    def _match_values(self) -> Iterator[AnyOf]:
+    def _match_values(self) -> Iterator[ColumnValues]:
         """Yield conditions for all values; several of one column are alternatives.
 
         Raises QueryRefused for a value of several columns of which none is named beside it.
@@ -213,16 +213,16 @@ class _TableReader:
             self._free = [column for column in self._free if column not in hints[:1]]
             by_column.setdefault(name, {}).update(dict.fromkeys(value.columns[name]))
         for name, values in by_column.items():
-            yield AnyOf(name, tuple(values))
+            yield ColumnValues(name, tuple(values))
 
-    def _equal_numbers(self) -> Iterator[Condition]:
+    def _equal_numbers(self) -> Iterator[PropertyCondition]:
         """Yield conditions for numbers that stand right behind a column, as in "order id 7"."""
         for column in list(self._free):
             match = _NUMBER_BEHIND.match(self._text, column.span.end)
             if match is not None and column.kind in NUMERIC:
                 self._covered.append(Span(*match.span()))
                 self._free.remove(column)
-                yield Condition(column.name, int(match[1]))
+                yield PropertyCondition(column.name, int(match[1]))
 
 
 def _schema_of(table: TableShape) -> TargetSchema:

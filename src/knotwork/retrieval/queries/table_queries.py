@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from knotwork.records import Span
 from knotwork.retrieval.queries.linking import split_name
-from knotwork.retrieval.queries.plans import Condition, Returned
+from knotwork.retrieval.queries.plans import PropertyCondition, Returned
 from knotwork.retrieval.queries.table_wording import DIMENSION_WORDS, Extreme, TableWording
 from knotwork.stores.tables import TableShape
 
@@ -16,7 +16,7 @@ _PERSON = ("name", "employee", "person", "customer", "姓名", "员工", "客户
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class ColumnValues:
     """A column that must hold one of these texts."""
 
     column: str
@@ -37,8 +37,8 @@ class TableQuery:
     table: TableShape
     returned: Returned = Returned.THING
     columns: tuple[str, ...] = ()
-    texts: tuple[AnyOf, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    texts: tuple[ColumnValues, ...] = ()
+    conditions: tuple[PropertyCondition, ...] = ()
     group: str = ""
     order: str | None = None
     descending: bool = True

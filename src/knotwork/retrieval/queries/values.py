@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from knotwork.records import PropertyValue, Span
 from knotwork.stores.base import Store
+from knotwork.text.dates import find_days, read_date
 from knotwork.text.names import name_candidates, normal_form
 from knotwork.text.terms import terms
-from knotwork.text.written_dates import DATES, read_date
 
 _MOST_NEAR = 5
 _LEAST_NEARNESS = 0.55
@@ -152,11 +152,10 @@ def find_mentions(text: str, values: StoredValues) -> tuple[ValueMention, ...]:
 
 def _exact_mentions(text: str, values: StoredValues) -> list[ValueMention]:
     found: list[ValueMention] = []
-    for pattern in DATES:
-        for match in pattern.finditer(text):
-            stored = values.exact([read_date(match[0])])
-            span = Span(*match.span())
-            found += [_mention(text, span, items, 1.0) for items in stored.values()]
+    for match in find_days(text):
+        stored = values.exact([read_date(match[0])])
+        span = Span(*match.span())
+        found += [_mention(text, span, items, 1.0) for items in stored.values()]
     spans = dict(name_candidates(text, max_words=_LONGEST_WORDS))
     exact = values.exact(list(spans))
     found += [_mention(text, spans[form], items, 1.0) for form, items in exact.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork.retrieval.queries.comparisons import Comparison, read_comparisons
+from knotwork.retrieval.queries.comparisons import AmountComparison, read_comparisons
 from knotwork.retrieval.queries.plans import Returned
 
 _COUNT = re.compile(
@@ -73,7 +73,7 @@ class Wording:
 
     returned: Returned
     superlatives: tuple[Superlative, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[AmountComparison, ...]
     asked_at: int
     asks_when: bool
     shares: bool

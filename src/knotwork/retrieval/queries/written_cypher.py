@@ -6,7 +6,13 @@ import re
 
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue
-from knotwork.retrieval.queries.plans import Condition, Operator, PlanHop, QueryPlan, Returned
+from knotwork.retrieval.queries.plans import (
+    Operator,
+    PlanHop,
+    PropertyCondition,
+    QueryPlan,
+    Returned,
+)
 from knotwork.retrieval.queries.schema import PropertyShape, TargetSchema, is_day_first
 
 _ORDERING = (Operator.LESS, Operator.AT_MOST, Operator.MORE, Operator.AT_LEAST)
@@ -91,7 +97,7 @@ class _Writer:
         self.parameters[name] = value
         return f"${name}"
 
-    def _compare(self, number: int, condition: Condition) -> str:
+    def _compare(self, number: int, condition: PropertyCondition) -> str:
         expression = f"n{number}.{quote_name(condition.property)}"
         value = self._value(condition.value)
         shape = self._shape(number, condition.property)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue
-from knotwork.retrieval.queries.plans import Condition, Operator, QueryPlan, Returned
+from knotwork.retrieval.queries.plans import Operator, PropertyCondition, QueryPlan, Returned
 from knotwork.retrieval.queries.schema import TargetSchema
 
 
@@ -53,7 +53,9 @@ def _selected(plan: QueryPlan) -> str:
     return f"{plan.returned}({column}) AS value"
 
 
-def compare_column(column: str, condition: Condition, parameters: dict[str, PropertyValue]) -> str:
+def compare_column(
+    column: str, condition: PropertyCondition, parameters: dict[str, PropertyValue]
+) -> str:
     """Return the test of a condition on a quoted column; its value is added to the parameters."""
     name = f"p{len(parameters)}"
     parameters[name] = condition.value
