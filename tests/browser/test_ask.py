@@ -81,7 +81,7 @@ def test_a_question_goes_on_from_the_answer_before_it(visit):
     visit.check_access()
     page.reload()
     page.get_by_text("Understood as: Where was Oriane Keld born?").wait_for()
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Start over").click()
     before.wait_for(state="detached")
 
 

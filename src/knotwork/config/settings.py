@@ -183,8 +183,8 @@ class IndexSettings:
     )
     workers: int = _setting(
         -1,
-        "processes that read and split files beside the main one, once there is much to do; 0 is\n"
-        "none, -1 as many as there are cores to spare",
+        "processes that read and split files beside the main one, once there is much to do; 0\n"
+        "starts none, -1 as many as there are cores to spare",
         minimum=-1,
         maximum=64,
     )

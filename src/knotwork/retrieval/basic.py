@@ -51,7 +51,7 @@ class DenseRetriever:
     def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
         if embedder is None:
             raise RetrievalError(
-                "The retriever `dense` needs an embedder, and there is none.",
+                "The retriever `dense` needs an embedder, but none is configured.",
                 fix="Install the extra `local`, configure [embedding], or use `bm25` or `auto`.",
             )
         self._store = store

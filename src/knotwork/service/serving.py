@@ -57,7 +57,7 @@ class Place:
             )
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
-                f"Listening on `{self.settings.service.host}` needs a key, and there is none.",
+                f"Listening on `{self.settings.service.host}` needs a key, but none exists.",
                 fix="Add one: knotwork keys add NAME",
             )
 

@@ -1222,7 +1222,7 @@ export interface components {
             columns: string;
             /**
              * Delimiter
-             * @description What parts columns.
+             * @description Column separator.
              * @default
              */
             delimiter: string;
@@ -1514,7 +1514,7 @@ export interface components {
         CommunitiesRequest: {
             /**
              * Rebuild
-             * @description Find them anew, keeping none of before.
+             * @description Rebuild all communities; none is kept.
              * @default false
              */
             rebuild: boolean;

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--no-fallback", is_flag=True, help="Fail when the language model does, and quote nothing."
 )
-@click.option("--retry", is_flag=True, help="Ask the model again, where its reply was of no use.")
+@click.option("--retry", is_flag=True, help="Ask the model again if its reply was unusable.")
 @click.option(
     "--budget", metavar="AMOUNT", default="", help='The most to spend: as 3k, or "0.01 EUR".'
 )

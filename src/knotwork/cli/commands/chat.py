@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROMPT = "> "
 COMMANDS = {
     "/facts": "show what is remembered",
-    "/undo": "take back what was told last",
+    "/undo": "forget the fact stated last",
     "/forget": "delete what is remembered of a name: /forget NAME",
     "/new": "begin anew; what is remembered stays",
     "/help": "show this",
@@ -58,7 +58,7 @@ def command(
 
     Questions are read from standard input, a line each. Statements, as "Ann Lee leads the team
     since May 2024", are remembered beside the index (INDEX.memory) with the time in which they
-    hold; what was told is shown beside answers, never as their source. /help lists commands.
+    hold; these facts are shown beside answers, never as their source. /help lists commands.
     """
     from knotwork.agents.chatting import Chat
     from knotwork.cli.evidence import note_emptiness
@@ -72,7 +72,9 @@ def command(
             session.terminal.note(note, style="yellow")
         note_emptiness(session.terminal, knowledge_base)
         if is_watched:
-            session.terminal.note("Ask, or tell what to remember. /help shows more.", style="dim")
+            session.terminal.note(
+                "Ask, or state a fact to remember. /help shows more.", style="dim"
+            )
         for line in _lines(is_watched=is_watched):
             if line == "/quit":
                 break

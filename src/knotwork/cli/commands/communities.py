@@ -44,7 +44,7 @@ _COUNT = click.IntRange(min=1)
     show_default=True,
     help="Communities, at most.",
 )
-@click.option("--rebuild", is_flag=True, help="Find them anew, without keeping those of before.")
+@click.option("--rebuild", is_flag=True, help="Rebuild all communities; none is kept.")
 @with_session()
 def command(session: Session, *, topic: str, level: int | None, limit: int, rebuild: bool) -> None:
     """Show groups of entities that belong together, with reports made of the documents' sentences.

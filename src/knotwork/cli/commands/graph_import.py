@@ -53,7 +53,9 @@ _SIGNS = {"tab": "\t", "\\t": "\t", "space": " "}
     default="",
     help="What columns of tables without a header are: source,relation,target.",
 )
-@click.option("--delimiter", metavar="SIGN", default="", help="What parts columns; else told.")
+@click.option(
+    "--delimiter", metavar="SIGN", default="", help="Column separator; detected by default."
+)
 @click.option(
     "--vectors/--no-vectors",
     default=None,

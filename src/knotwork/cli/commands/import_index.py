@@ -51,8 +51,8 @@ def command(session: Session, *, folder: Path, format: str, name: str) -> None: 
     """Bring in an index of Microsoft GraphRAG or LightRAG, without asking a model again.
 
     Documents, text units, entities, relations, communities and reports come in, and what does not
-    is counted with its reason. Vectors are made anew. A second import of the same name replaces
-    the first; `knotwork delete` takes it out.
+    is counted with its reason. Vectors are computed again. A second import of the same name
+    replaces the first; `knotwork delete` removes it.
     """
     from knotwork.cli.progress import choose_counter
     from knotwork.indexing.embedding import Embedding

@@ -34,8 +34,8 @@ TIERS = ("none", "lean", "full")
 @click.option(
     "--retry",
     is_flag=True,
-    help="Read again what could not be read last time; ask a model again where its reply was of "
-    "no use.",
+    help="Read again what could not be read last time; ask a model again if its reply was "
+    "unusable.",
 )
 @click.option(
     "--tier",

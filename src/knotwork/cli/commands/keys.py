@@ -138,7 +138,7 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
 
 
 @command.command(
-    short_help="Remove a key; it does no more at once.",
+    short_help="Remove a key; takes effect immediately.",
     epilog=show_examples(
         "knotwork keys remove bot",
         "knotwork keys remove 4f0c2a9be781",

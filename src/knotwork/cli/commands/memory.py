@@ -1,4 +1,4 @@
-"""`knotwork memory`: the facts that were told in conversations, with the time they hold."""
+"""`knotwork memory`: facts stated in conversations, with the time for which they hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 @keep_common
 def command() -> None:
-    """Show, add and delete what was told in conversations (knotwork chat)."""
+    """Show, add and delete facts stated in conversations (knotwork chat)."""
 
 
 @command.command(

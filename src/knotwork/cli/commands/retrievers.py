@@ -20,7 +20,7 @@ from knotwork.cli.session import Session
 def command(session: Session) -> None:
     """List the retrievers for --retriever, and the steps they may be composed with.
 
-    docs/patterns.md tells of each what it is for, which graph it needs, and its options.
+    docs/patterns.md describes the purpose of each, the graph it needs, and its options.
     """
     from knotwork.retrieval.registry import AUTO, AUTO_IS, AUTO_OVER_GRAPHS, RETRIEVERS
     from knotwork.retrieval.steps.registry import STEPS

@@ -36,7 +36,7 @@ def command() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @with_session()
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
-    """Add the tables of .csv, .tsv and .xlsx files, or put them in the place of older ones."""
+    """Add or replace the tables of .csv, .tsv and .xlsx files."""
     from knotwork.indexing.tables import add_tables
 
     tables = _open(session)

@@ -69,7 +69,7 @@ def paths(
 ) -> None:
     """Train the coarse ranker of the retriever `paths`, on labelled questions, made ones, or both.
 
-    A fifth of the questions is held back and tells how good the ranker is. Needs the extra `rank`.
+    A fifth of the questions is held back to measure the ranker. Needs the extra `rank`.
     """
     from knotwork.evaluation.path_questions import make_path_questions, read_path_questions
     from knotwork.evaluation.path_training import train_ranker

@@ -48,7 +48,7 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
     columns: Annotated[
         str, Form(max_length=1_000, description="Of tables without a header, with commas.")
     ] = "",
-    delimiter: Annotated[str, Form(max_length=4, description="What parts columns.")] = "",
+    delimiter: Annotated[str, Form(max_length=4, description="Column separator.")] = "",
     vectors: Annotated[
         bool | None, Form(description="Embed passages; by default those of up to 2,000 things.")
     ] = None,

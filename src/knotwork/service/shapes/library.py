@@ -325,4 +325,4 @@ class DeleteRequest(Asked):
 class CommunitiesRequest(Asked):
     """Bring communities up to date."""
 
-    rebuild: bool = Field(default=False, description="Find them anew, keeping none of before.")
+    rebuild: bool = Field(default=False, description="Rebuild all communities; none is kept.")

@@ -52,7 +52,7 @@ function isKept(value: unknown): value is Kept {
 function fill(entry: Kept): Kept {
   const { after = "", filter = "" } = entry.question;
   const { answered, confidence } = entry.answer;
-  const rated = confidence >= LIKELY_RIGHT ? "strong" : "weak";
+  const rated = confidence === null ? null : confidence >= LIKELY_RIGHT ? "strong" : "weak";
   const { strength = answered ? rated : "none" } = entry.answer;
   return {
     ...entry,
