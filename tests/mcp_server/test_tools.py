@@ -107,6 +107,14 @@ def test_sources_of_an_answer_lead_to_their_exact_words(sample_index, talk):
     assert texts == [citation.quote for citation in answer.citations] != []
 
 
+def test_an_outline_has_no_confidence(sample_index, talk):
+    result = talk(call(sample_index, "ask", question="Summarize the travel policy"))
+    reply = result.structured_content
+    assert reply["answered"]
+    assert (reply["confidence"], reply["strength"]) == (None, None)
+    assert "Confidence" not in result.content[0].text
+
+
 def test_an_unanswerable_question_is_no_error(sample_index, talk):
     result = talk(call(sample_index, "ask", question="What is the price of tea in Lima?"))
     assert not result.is_error

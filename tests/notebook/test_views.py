@@ -111,6 +111,12 @@ def test_an_answer_shows_each_source_with_its_words(kb):
     assert "Sources" in shown.text
 
 
+def test_an_outline_shows_no_confidence(kb):
+    answer = kb.ask("What are these documents about?")
+    assert answer.answered
+    assert "confidence" not in Reader(answer._repr_html_()).text
+
+
 def test_no_answer_looks_like_none(kb):
     answer = kb.ask("What is the price of tea in Lima?")
     shown = Reader(answer._repr_html_())

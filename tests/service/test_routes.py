@@ -429,6 +429,13 @@ def test_an_answer_says_how_sure_it_is_in_a_word(client):
     assert client.post(f"{OPEN}/ask", json=nothing).json()["data"]["strength"] == "none"
 
 
+def test_an_outline_has_no_confidence(client):
+    asked = {"question": "Summarize the documents"}
+    answer = client.post(f"{OPEN}/ask", json=asked).json()["data"]
+    assert answer["answered"]
+    assert (answer["confidence"], answer["strength"]) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("answered", "confidence", "strength"),
     [(True, 0.5, "strong"), (True, 0.4, "weak"), (False, 0.9, "none")],

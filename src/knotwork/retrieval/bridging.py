@@ -254,7 +254,7 @@ def _best_targets(
     shares: Mapping[str, Sequence[float]],
     weights: Weights,
 ) -> frozenset[str]:
-    """Choose the targets worth a closer look, by what is known before reading them."""
+    """Choose the targets worth a closer look, before they are read."""
     promise: dict[str, float] = {}
     for entity in entities:
         strongest = activations[entity][0].value

@@ -1,4 +1,4 @@
-"""What an index holds on one entity, with the passages that mention it."""
+"""Dossiers: an entity with its relations, communities and passages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Dossier:
 def read_dossier(
     store: Store, entity_id: str, *, relations: int, passages: int, nearby: int = 0
 ) -> Dossier | None:
-    """Return what is known of an entity: its strongest relations, the passages that are most about
+    """Return the dossier of an entity: its strongest relations, the passages that are most about
     it, and at most ``nearby`` other entities of these; None for an entity that does not exist.
     """
     found = store.graph.entities([entity_id])

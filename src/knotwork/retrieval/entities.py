@@ -1,4 +1,4 @@
-"""What the graph holds around a question: its entities, what is said of them, their relations.
+"""The graph around a question: its entities, their descriptions, their relations.
 
 Every fact leads to the sentences that support it, so that an answer drawn from the graph cites the
 documents as any other. Entities that are one thing (`knotwork.retrieval.things`) share their facts.
@@ -227,7 +227,7 @@ class _FactReader:
         return facts
 
     def _read_lines(self, entities: Sequence[Entity]) -> dict[tuple[str, str, str], list[Edge]]:
-        """Return the best relations around things; those within one are none."""
+        """Return the best relations around things; those within one do not count."""
         members = {entity.id: self._things.members(entity.id) for entity in entities}
         around = self._store.graph.neighbours(
             [entity for ids in members.values() for entity in ids],

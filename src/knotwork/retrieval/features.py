@@ -1,4 +1,4 @@
-"""What the text of a chunk says for itself: cosine, best sentence, covered terms, BM25."""
+"""Features of the text of a chunk: cosine, best sentence, covered terms, BM25."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question about the documents as a whole asks for, beside that it asks about the whole."""
+"""The topic of a question about all documents, without the words for the whole."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class _Token(NamedTuple):
 
 
 def is_expression(text: str) -> bool:
-    """Tell whether a text is more than a plain name."""
+    """Return whether a text is more than a plain name."""
     return re.fullmatch(r"\s*[A-Za-z_][\w-]*\s*", text) is None
 
 

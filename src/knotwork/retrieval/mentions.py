@@ -85,6 +85,6 @@ def _word_borders(text: str) -> frozenset[int] | None:
 
 
 def _has_loose_end(text: str, span: Span) -> bool:
-    """Tell whether a function word opens or closes the name."""
+    """Return whether a function word opens or closes the name."""
     words = text[span.start : span.end].lower().split()
     return words[0] in STOP_NAMES or words[-1] in STOP_NAMES

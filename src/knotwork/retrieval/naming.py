@@ -23,7 +23,7 @@ def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
     names: fuller ones, and those that the index has decided are names of the same thing.
 
     A name means the entity of its normal form; failing that, the best entity of the full text
-    that has all its words. Raises UnknownName with the nearest names when there is none.
+    that has all its words. Raises UnknownName with the nearest names if nothing fits.
     """
     forms = {name: normal_form(name) for name in names}
     found = store.graph.lookup([form for form in forms.values() if form])

@@ -76,7 +76,7 @@ def rarity(document_frequency: int, items: int) -> float:
 
 
 def can_embed(embedder: Embedder | None, text: str) -> bool:
-    """Tell whether the embedder was made for the language of the text."""
+    """Return whether the embedder was made for the language of the text."""
     return embedder is not None and is_read(text, getattr(embedder, "languages", None) or ())
 
 

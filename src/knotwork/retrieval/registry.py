@@ -156,14 +156,14 @@ def resolve_auto(name: str, store: Store) -> str:
 
 
 def may_ask_model(name: str) -> bool:
-    """Tell whether a retriever of this name or specification may ask a language model."""
+    """Return whether a retriever of this name or specification may ask a language model."""
     words = re.findall(r"[\w-]+", name)
     found = [RETRIEVERS[word] for word in words if word in RETRIEVERS]
     return "model" in words or any(p.takes_model or p.needs_model for p in found)
 
 
 def may_rerank(name: str) -> bool:
-    """Tell whether a retriever of this name or specification may ask a reranking model."""
+    """Return whether a retriever of this name or specification may ask a reranking model."""
     words = set(re.findall(r"[\w-]+", name))
     patterns: dict[str, Pattern | StepPattern] = {**RETRIEVERS, **STEPS}
     return any(pattern.takes_reranker for known, pattern in patterns.items() if known in words)

@@ -71,7 +71,7 @@ def communities_of(store: Store) -> CommunityStore | None:
 
 
 def holds_written_reports(store: Store) -> bool:
-    """Tell whether a language model wrote any report of this index."""
+    """Return whether a language model wrote any report of this index."""
     held = communities_of(store)
     ids = [i for level in held.levels() for i in level] if held else []
     return any(

@@ -25,7 +25,7 @@ def compose_answer(
     settings: AnswerSettings | None = None,
     usage: Usage | None = None,
 ) -> Answer:
-    """Answer with the sentences of the evidence that answer best, or say that there is none.
+    """Answer with the sentences of the evidence that answer best, or say that nothing answers.
 
     Where a query was made of the question, its rows are the answer; where a path of the graph very
     likely leads to the answer, what it leads to is.

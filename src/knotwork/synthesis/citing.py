@@ -1,4 +1,4 @@
-"""How cited sentences are shown, and where each stands."""
+"""Cited sentences as they are shown, and their places in documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely it is that a quoted answer is right.
+"""Estimate the probability that a quoted answer is right.
 
 Whether passages hold an answer at all is the retrievers' own estimate (`Evidence.confidence`). That
 the right sentence is printed is another matter: it is less likely where no sentence is much like

@@ -1,4 +1,4 @@
-"""What a model reads of the graph and of reports, beside passages, under one budget of tokens."""
+"""Contexts for a model: facts of the graph and reports beside passages, under one token budget."""
 
 from __future__ import annotations
 

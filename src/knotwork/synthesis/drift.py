@@ -106,7 +106,7 @@ def _primer(inquiry: Inquiry, reports: Sequence[CommunityReport]) -> str:
 def _ask_further(
     inquiry: Inquiry, material: str, most: int, before: Sequence[str] = ()
 ) -> tuple[list[str], str]:
-    """Return further questions, and why there are none if that is a failure."""
+    """Return further questions, and the reason if the model gave no usable ones."""
     if not material or inquiry.model is None:
         return [], ""
     known = (inquiry.question, *before)

@@ -1,4 +1,4 @@
-"""What kind of answer a question expects, and which sentences hold one: amounts, defaults, dates.
+"""The expected kind of answer, and the sentences that hold one: amounts, defaults, dates.
 
 By the words of English and Chinese questions. Other kinds (a person, a place, the name of a
 command, a reason, a definition) were tried and chose no better sentences than relevance alone.

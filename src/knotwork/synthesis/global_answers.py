@@ -82,7 +82,7 @@ def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
 def find_themes(
     inquiry: Inquiry, evidence: Evidence, *, most: int, spend_tokens: int = 0
 ) -> list[Theme]:
-    """Return the communities that bear on a question, with their reports, the best first.
+    """Return the communities relevant to a question, with their reports, best first.
 
     Reports that are missing are written for at most ``spend_tokens``, where a model may.
     """

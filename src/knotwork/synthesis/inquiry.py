@@ -66,7 +66,7 @@ class Inquiry:
 
     @property
     def language(self) -> str:
-        """The language of the question: that of prompts and of what is said for an answer."""
+        """The language of the question: that of prompts and of messages."""
         return detect_language(self.question)
 
     @property

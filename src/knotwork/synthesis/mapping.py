@@ -100,7 +100,7 @@ def reduce_points(
     """Yield the steps to an answer from points, which cite numbers of ``numbering``.
 
     ``quoted`` is the answer when all parts failed, or the reduce does. When the model found no
-    point in what it read, the answer is that there is none.
+    point in what it read, the documents do not answer.
     """
     writer, model = inquiry.writer, inquiry.model
     assert writer is not None

@@ -1,4 +1,4 @@
-"""What is said in place of an answer, in the language of the question."""
+"""Messages in place of an answer, in the language of the question."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def not_clear(language: str) -> str:
 
 
 def no_answer(language: str) -> str:
-    """Say what a language model says that has read the passages and found no answer."""
+    """Return the message for passages in which a language model found no answer."""
     return _NO_ANSWER.get(language, _NO_ANSWER["en"])
 
 
@@ -72,7 +72,7 @@ def no_match(language: str) -> str:
 
 
 def low_confidence(language: str, *, found: float, needed: float) -> str:
-    """Say how sure the answer would have been, and how sure it has to be."""
+    """Return the message with the confidence found and the confidence needed."""
     return _DOUBT.get(language, _DOUBT["en"]).format(found=found, needed=needed)
 
 

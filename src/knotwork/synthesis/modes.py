@@ -33,7 +33,7 @@ FIRST_GLOBAL_TOKENS = 6_000
 DRIFT_TOKENS = 14_000
 MAP_REDUCE_TOKENS = 30_000
 """Tokens in and out of one question, prompts included, at most, with the usual
-``answer.context_tokens``. A question that is longer than all of that is no case in point."""
+``answer.context_tokens``. A question that is longer than all of that is not covered."""
 
 FIRST_REPORTS_TOKENS = FIRST_GLOBAL_TOKENS - GLOBAL_TOKENS
 FURTHER_REPORTS_TOKENS = 1_100

@@ -1,10 +1,10 @@
 """Packing evidence for a language model: numbered passages of sentences, under a budget of tokens.
 
-Sentences compete for the budget by how they bear on the question, those beside a good one with half
-of its worth, since they say who "she" is. Each passage then has its sentences in reading order,
-and the passages stand in the order of the hits, the most useful first. Rows of a query that answers
-are put behind the first passage that states them, so that a model can cite them; rows of the user's
-own query over the passages, behind the first passage.
+Sentences compete for the budget by their relevance to the question, those beside a good one with
+half of its worth, since they say who "she" is. Each passage then has its sentences in reading
+order, and the passages keep the order of the hits, the most useful first. Rows of a query that
+answers are put behind the first passage that states them, so that a model can cite them; rows of
+the user's own query over the passages, behind the first passage.
 """
 
 from __future__ import annotations

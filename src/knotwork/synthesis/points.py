@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points of a reply; ``dropped`` counts lines that are of no use."""
+    """The points of a reply; ``dropped`` counts unusable lines."""
 
     points: tuple[Point, ...]
     dropped: int = 0

@@ -1,4 +1,4 @@
-"""What a model's reply to a question means: an answer with its citations, or that there is none."""
+"""Read a model's reply to a question: an answer with its citations, or no answer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def parse_reply(
 
 
 def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
-    """Tell whether a reply without its marks says that there is no answer.
+    """Return whether a reply without its marks says that there is no answer.
 
     It does when it begins with the agreed sentence, in either language, or has it anywhere without
     citing anything.
@@ -71,7 +71,7 @@ def means_unknown(plain: str, unknown: str, *, is_cited: bool) -> bool:
 
 
 def may_become_unknown(plain: str, unknown: str) -> bool:
-    """Tell whether the beginning of a reply may still turn out to say that there is no answer."""
+    """Return whether the beginning of a reply may still turn out to say that there is no answer."""
     said = _bare(plain)
     phrases = [_bare(phrase) for phrase in {unknown, no_answer("en"), no_answer("zh")}]
     return any(phrase.startswith(said) or said.startswith(phrase) for phrase in phrases)

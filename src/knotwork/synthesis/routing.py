@@ -149,7 +149,7 @@ def _is_general(text: str) -> bool:
 
 
 def _names_something(text: str) -> bool:
-    """Return whether a question has a name, a number or a quotation; acronyms are none."""
+    """Return whether a question has a name, a number or a quotation; acronyms do not count."""
     if re.search(r"\d|[“\"「][^”\"」]+[”\"」]", text):
         return True
     words = [match[0] for match in _WORD.finditer(text)][1:]

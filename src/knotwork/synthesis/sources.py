@@ -1,4 +1,4 @@
-"""What one index gives to answers: its search, its reports, its embedder."""
+"""The sources of answers in one index: search, reports, embedder."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class TrailReader:
     def _stored(
         self, ranked: Sequence[Scored], scores: Mapping[str, float], k: int
     ) -> Sequence[Scored]:
-        """Return the best that are passages of the index: a graph may cite what is none."""
+        """Return the best that are passages of the index: a graph may cite other texts."""
         known = self.store.documents.chunks([item.id for item in ranked])
         if len(known) == len(ranked):
             return ranked

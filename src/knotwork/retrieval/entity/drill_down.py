@@ -85,7 +85,7 @@ class DrillDownRetriever:
         return self._search(query, question, levels, held)
 
     def _read_tree(self, held: CommunityStore) -> CommunityTree:
-        """Return how communities lie in each other, read anew when the index changed."""
+        """Return the community hierarchy; it is read again after a change to the index."""
         generation = self._store.generation()
         if self._tree is None or self._tree[0] != generation:
             self._tree = generation, CommunityTree(read_parents(held))

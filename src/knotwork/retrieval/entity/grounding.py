@@ -129,7 +129,7 @@ def ground_passages(
 
 
 def _promised(trail: Trail, store: Store, settings: GroundingSettings) -> dict[str, list[Ground]]:
-    """Return the grounds of passages by what is known before reading them, the best first."""
+    """Return the grounds of passages before they are read, best first."""
     found: dict[str, dict[tuple[str, bool], Ground]] = {}
 
     def add(chunk_id: str, ground: Ground) -> None:

@@ -1,4 +1,4 @@
-"""What to follow from which type of entity, as data: the rules, and their form in TOML."""
+"""Rules for the relations to follow from a type of entity, as data and as TOML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a walk starts: the entities that a question names, words, or lies near to."""
+"""Seeds of a walk: entities that a question names, describes, or is near to."""
 
 from __future__ import annotations
 

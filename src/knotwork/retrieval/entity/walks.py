@@ -60,7 +60,7 @@ class Stride:
 
     @property
     def forward(self) -> bool:
-        """Tell whether the edge itself goes the way that was walked."""
+        """Return whether the edge itself goes the way that was walked."""
         return self.edge.source == self.source
 
 
@@ -85,7 +85,7 @@ class Trail:
     def reweighed(self, factors: Mapping[int, float]) -> Trail:
         """Return the trail with the scores of strides, by their place, times a factor each.
 
-        What lies beyond a stride changes with it; every entity has its best way anew.
+        What lies beyond a stride changes with it; every entity has its best way again.
         """
         trail = Trail(dict(self.started), self.entities, self.started)
         for place, stride in enumerate(self.strides):

@@ -110,7 +110,7 @@ def drop_overlaps(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def _overlap(one: Chunk, other: Chunk) -> bool:
-    """Tell whether one passage lies inside the other."""
+    """Return whether one passage lies inside the other."""
     if one.document_id != other.document_id:
         return False
     a, b = one.span, other.span

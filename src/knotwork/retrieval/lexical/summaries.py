@@ -84,7 +84,7 @@ class SummariesRetriever:
         return replace(hit, score=hit.score + gain, scores=hit.scores | {"summary": gain})
 
     def _summaries(self, query: Query, evidence: Evidence) -> list[Summary]:
-        """Return the summaries that bear on the question, best first."""
+        """Return the summaries relevant to the question, best first."""
         found: list[Summary] = []
         if self._source in {"auto", "reports"}:
             found = self._reports(query, evidence)

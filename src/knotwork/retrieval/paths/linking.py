@@ -99,7 +99,7 @@ def _may_name(form: str, text: str, span: Span, marked: set[Span]) -> bool:
 
 
 def _same(span: Span, other: Span, text: str) -> bool:
-    """Tell whether two spans differ by nothing but marks and spaces."""
+    """Return whether two spans differ by nothing but marks and spaces."""
     start, end = min(span.start, other.start), max(span.end, other.end)
     around = text[start : max(span.start, other.start)] + text[min(span.end, other.end) : end]
     return not any(character.isalnum() for character in around)

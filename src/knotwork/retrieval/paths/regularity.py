@@ -33,7 +33,7 @@ class Regularity:
         self._is_regular_graph = False
 
     def holds(self, relations: Collection[str]) -> bool:
-        """Tell whether all of these relations are regular."""
+        """Return whether all of these relations are regular."""
         generation = self._store.generation()
         if generation != self._generation:
             counts = self._store.graph.schema().relations

@@ -263,7 +263,7 @@ class Wording:
 
 
 def names_relations(surface: str) -> bool:
-    """Tell whether all words of a name are words for relations."""
+    """Return whether all words of a name are words for relations."""
     words = relation_words(surface)
     return bool(words) and all(base_form(word) in read_lexicon().groups for word in words)
 

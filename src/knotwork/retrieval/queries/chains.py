@@ -114,7 +114,7 @@ def _order(
 
 
 def _says_the_same(first: _Link, second: _Link, text: str, *, shares: bool) -> bool:
-    """Tell whether two mentions of a relation are one: "starred which actors", a word of each."""
+    """Return whether two mentions of a relation are one: "starred which actors", a word of each."""
     if not set(first.names) & set(second.names) or _gap(first.span, second.span) > _CLOSE:
         return False
     if first.score < _WHOLE and second.score < _WHOLE:

@@ -94,7 +94,7 @@ def read_slots(asked: Asked, linker: SchemaLinker, wording: Wording) -> Reading 
 
 
 def is_sure(mention: ValueMention) -> bool:
-    """Tell whether a value is written as a name: with a digit, a capital or several words."""
+    """Return whether a value is written as a name: with a digit, a capital or several words."""
     surface = mention.surface
     if not surface.isascii() or any(c.isdigit() for c in surface) or " " in surface.strip():
         return True
@@ -215,7 +215,7 @@ def _is_free(draft: _Draft, condition: PropertyCondition) -> bool:
 
 
 def _is_hint(mention: SchemaMention, values: Sequence[ValueMention]) -> bool:
-    """Tell whether a property only says what a value beside it is."""
+    """Return whether a property only says what a value beside it is."""
     return any(
         0 <= value.span.start - mention.span.end <= _NEAR_CHARACTERS / 2
         and any(near.stored.property == mention.name for near in value.found)

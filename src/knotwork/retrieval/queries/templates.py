@@ -38,7 +38,7 @@ class SlotShape:
     default: PropertyValue = None
 
     def is_stored(self) -> bool:
-        """Tell whether only stored values fill the slot."""
+        """Return whether only stored values fill the slot."""
         return bool(self.property)
 
 

@@ -157,7 +157,7 @@ def _innermost(before: str, inner: str, after: str) -> tuple[str, str, str] | No
 
 
 def _says_something(rest: str) -> bool:
-    """Tell whether more is asked than who or what the blank is."""
+    """Return whether more is asked than who or what the blank is."""
     words = re.findall(r"[^\W_]+", rest.replace(BLANK, " "))
     plain = {"who", "what", "which", "is", "was", "are", "were", "the", "name", "of", "a"}
     han = set("是谁誰什么什麼叫哪位人名字的有些多少几幾个個")

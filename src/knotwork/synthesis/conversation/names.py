@@ -46,7 +46,7 @@ NameReader = Callable[[str], list[SpokenName]]
 
 
 def capital_names(text: str) -> list[SpokenName]:
-    """Return the names in a text by their capitals, or by 《》; a first word alone is none."""
+    """Return the names in a text by their capitals, or by 《》; no first word alone."""
     bare = _MARK.sub(lambda match: " " * len(match[0]), text)
     found: dict[str, SpokenName] = {}
     for match in _CAPITALS.finditer(bare):
@@ -87,7 +87,7 @@ def index_names(store: Store) -> NameReader:
 
 
 def _has_page(link: Link) -> bool:
-    """Tell whether some passage is about an entity: so it is no word of every day."""
+    """Return whether some passage is about an entity: so it is no word of every day."""
     return bool(link.about) and link.about[0].score >= DEFAULT_WEIGHTS.link.known
 
 
@@ -96,7 +96,7 @@ def _surface(text: str, span: Span) -> str:
 
 
 def _holds(outer: SpokenName, inner: SpokenName) -> bool:
-    """Tell whether a name is a part of a longer one."""
+    """Return whether a name is a part of a longer one."""
     return len(outer.name) > len(inner.name) and _meet(outer, inner)
 
 

@@ -1,4 +1,4 @@
-"""What a pronoun stands for: the likeliest name of the turns before, by rules."""
+"""Resolve pronouns to the likeliest name of earlier turns, by rules."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _in_order(kind: Kind, turn: Turn) -> Iterator[SpokenName]:
 
 
 def _asks_for(kind: Kind, turn: Turn) -> bool:
-    """Tell whether a question asked for what its answer names, and a pronoun may stand for that."""
+    """Return whether a pronoun may stand for what the answer of a turn names."""
     question = turn.question
     if _DEFINES.search(question):
         return False

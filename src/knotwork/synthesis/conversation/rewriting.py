@@ -1,4 +1,4 @@
-"""A question written anew by a language model, so that it can be asked without what came before."""
+"""Rewrite a question with a language model, so that it can be asked without earlier turns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAST_SHARE = 0.6
 def ask_alone(question: str, turns: Sequence[Turn], model: ChatModel) -> str:
     """Ask for a question that can be understood without the turns before it.
 
-    Raises ModelError as `complete_checked`; a question with a name that nobody said is of no use.
+    Raises ModelError as `complete_checked`; a question with a name that nobody said is rejected.
     """
     shown = turns[-SHOWN_TURNS:]
     told = "\n".join(f"- {turn.question}\n  {turn.answer[:SHOWN_CHARACTERS]}" for turn in shown)

@@ -46,7 +46,7 @@ def understand(
 ) -> Understanding:
     """Return a question that can be understood without the turns before.
 
-    One that leans on nothing stays as it is, at no token. Else a model writes it anew, if there is
+    One that leans on nothing stays as it is, at no token. Else a model writes it again, if there is
     one; without it, and where it fails, a pronoun becomes the name that it stands for, another name
     takes the place of the last question's, and words that only go on get that question, or what
     it was about, before them.
@@ -70,7 +70,7 @@ def understand(
 
 
 def leans(question: str, names: NameReader) -> bool:
-    """Tell whether a question leans on what was said before it."""
+    """Return whether a question leans on what was said before it."""
     if len(question) > LONGEST_LEANING:
         return False
     question = " ".join(question.split())
@@ -112,7 +112,7 @@ def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
 
 
 def _goes_on(question: str, names: NameReader) -> bool:
-    """Tell whether a question is a few words beside the last one."""
+    """Return whether a question is a few words beside the last one."""
     opening, rest = _split(question)
     if not _has_few(question, _FEW_WORDS, _FEW_CHARACTERS):
         return False
