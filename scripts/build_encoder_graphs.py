@@ -28,11 +28,13 @@ class Shape:
     """The size of a BERT-like encoder.
 
     ``int8`` multiplies in 8 bits, with scales of the activations from each sequence, but for the
-    products named in ``exact``.
+    products named in ``exact``. A graph may hold a part of the layers: those from ``first`` on,
+    which read what the layers before them give, up to ``layers``.
     """
 
     layers: int
     int8: bool
+    first: int = 0
     hidden: int = 384
     inner: int = 1536
     heads: int = 12
@@ -42,7 +44,10 @@ class Shape:
 
 GRAPHS = {
     minilm.GRAPH: Shape(layers=minilm.LAYERS, int8=False),
-    e5.GRAPH: Shape(layers=e5.LAYERS, int8=True, exact=e5.EXACT_PRODUCTS),
+    e5.LOWER_GRAPH: Shape(layers=e5.LOWER_LAYERS, int8=True, exact=e5.EXACT_PRODUCTS),
+    e5.UPPER_GRAPH: Shape(
+        layers=e5.LAYERS, int8=True, first=e5.LOWER_LAYERS, exact=e5.EXACT_PRODUCTS
+    ),
     e5.FLOAT_GRAPH: Shape(layers=e5.LAYERS, int8=False),
 }
 
@@ -58,8 +63,8 @@ class Builder:
     def build(self) -> bytes:
         """Return the model: "embeddings" [1, length, hidden] in, "tokens" of that shape out."""
         shape = self._shape
-        state = self._normalise("emb.ln", "embeddings")
-        for layer in range(shape.layers):
+        state = "embeddings" if shape.first else self._normalise("emb.ln", "embeddings")
+        for layer in range(shape.first, shape.layers):
             state = self._layer(f"l{layer}", state)
         self._node("Identity", [state], "tokens")
         value = [1, "length", shape.hidden]

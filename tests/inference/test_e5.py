@@ -158,7 +158,7 @@ def test_in_single_precision_they_are_those_of_the_reference(weights, reference_
     arrays = dict(e5.read_norms(packed))
     for name, matrix, bias in e5.read_matrices(packed):
         arrays[f"{name}.w"], arrays[f"{name}.b"] = np.ascontiguousarray(matrix), bias
-    parts = dataclasses.replace(e5.load_parts(weights), graph=e5.FLOAT_GRAPH, weights=arrays)
+    parts = dataclasses.replace(e5.load_parts(weights), graphs=(e5.FLOAT_GRAPH,), weights=arrays)
     embedder = LocalEmbedder("local:float", lambda: TransformerEncoder(parts))
     cosines = (embedder.embed(TEXTS) * reference_rows).sum(axis=1)
     assert float(cosines.min()) >= 0.9999

@@ -39,10 +39,13 @@ from knotwork.inference.local_models.unigram import (
 _log = logging.getLogger("knotwork.inference")
 
 MODEL = "multilingual-e5-small"
-GRAPH = "multilingual_e5_small_int8.onnx"
+LOWER_GRAPH = "multilingual_e5_small_lower_int8.onnx"
+UPPER_GRAPH = "multilingual_e5_small_upper_int8.onnx"
 FLOAT_GRAPH = "multilingual_e5_small_float.onnx"
 """The same in single precision, what the other is measured against."""
 LAYERS = 12
+LOWER_LAYERS = 8
+"""How many layers are in the lower graph, whose states the reader reads (`reader.py`)."""
 MATRICES = ("qkv", "ao", "fi", "fo")
 NORMS = ("aln", "oln")
 LEVELS = 64
@@ -100,7 +103,7 @@ def _assemble(packed: PackedModel, cache: Path) -> ModelParts:
     positions = packed.floats("emb.pos").reshape(-1, packed.dimension)
     types = packed.floats("emb.type").reshape(-1, packed.dimension)
     return ModelParts(
-        graph=GRAPH,
+        graphs=(LOWER_GRAPH, UPPER_GRAPH),
         tokenizer=UnigramTokenizer(vocabulary, special, packed.replacements),
         weights=arrays,
         word_rows=packed.word_rows,

