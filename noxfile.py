@@ -24,7 +24,7 @@ nox.options.default_venv_backend = "none"
 nox.options.stop_on_first_error = False
 
 ROOT = Path(__file__).parent
-CHECKED = ("src", "tests", "scripts", "benchmarks", "noxfile.py")
+CHECKED = ("src", "tests", "scripts", "benchmarks", "training", "noxfile.py")
 WARNING_LINES, MOST_LINES = 350, 500
 BUILD_WEB = ROOT / "scripts" / "build_web.py"
 PAGES = ROOT / "src" / "knotwork" / "service" / "web"

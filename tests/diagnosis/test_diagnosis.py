@@ -63,11 +63,13 @@ def test_a_sound_installation_passes_every_check(tmp_path, index_path):
         "Index",
         "Integrity",
         "Embedder",
+        "Reader",
         "Language model",
     ]
     assert "no tokens are spent" in checks["Language model"].detail
     assert "1 document, 2 chunks, 2 entities" in checks["Index"].detail
     assert "hashing:16, 16 dimensions" in checks["Embedder"].detail
+    assert "not used: the index is embedded with hashing:16" in checks["Reader"].detail
     assert "retrieval.k = 5 (environment KNOTWORK_RETRIEVAL_K)" in checks["Settings"].detail
     assert not list(tmp_path.glob("*.toml"))
 

@@ -9,9 +9,9 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from tests.cli.running import knotwork
 
-from knotwork.config import EmbeddingSettings
+from knotwork.config import EmbeddingSettings, load_settings
 from knotwork.diagnosis.index import IndexFindings
-from knotwork.diagnosis.models import check_embedder
+from knotwork.diagnosis.models import check_embedder, check_reader
 from knotwork.inference.local_models import catalogue, e5, minilm
 from knotwork.inference.local_models.catalogue import OnnxModel
 from knotwork.inference.registry import explain_choice
@@ -152,3 +152,35 @@ def test_doctor_shows_the_reason_to_people_and_programs(tmp_path):
     found = knotwork("doctor", "--store", store, "--json").json
     (check,) = [check for check in found["checks"] if check["name"] == "Embedder"]
     assert reason in check["detail"]
+
+
+def test_the_reader_is_named_with_what_it_goes_with():
+    pytest.importorskip("onnxruntime")
+    if e5.find_weights() is None:
+        pytest.skip("no package with the weights of multilingual-e5-small")
+    check = check_reader(load_settings(environ={}).settings, index=IndexFindings(()))
+    assert check.ok
+    assert "local:multilingual-e5-small, first passage after" in check.detail
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        ({"answer.reader": "off"}, "answer.reader is off"),
+        ({"embedding.model": "none"}, "no vectors"),
+        ({"embedding.model": "hashing:16"}, "embedded with hashing:16"),
+    ],
+)
+def test_a_reader_that_is_not_used_says_why(overrides, reason):
+    pytest.importorskip("onnxruntime")
+    settings = load_settings(overrides=overrides, environ={}).settings
+    check = check_reader(settings, index=IndexFindings(()))
+    assert check.ok
+    assert reason in check.detail
+
+
+def test_an_unknown_reader_is_found():
+    settings = load_settings(overrides={"answer.reader": "large"}, environ={}).settings
+    check = check_reader(settings, index=IndexFindings(()))
+    assert not check.ok
+    assert "auto" in check.detail + check.fix

@@ -19,6 +19,7 @@ from knotwork.records import Answer, Evidence, Query
 from knotwork.retrieval.filters import FilterSpec, read_filter
 from knotwork.retrieval.registry import may_rerank
 from knotwork.synthesis.answering import compose_answer
+from knotwork.synthesis.reading import read_hits
 from knotwork.text.tokens import count_tokens
 
 
@@ -88,7 +89,7 @@ def ask_agent_events(
             if event.evidence is None:
                 yield AgentReply(step=event.step)
                 continue
-            evidence = event.evidence
+            evidence = read_hits(event.evidence, knowledge_base.reader)
             if wanted is not None and not store.documents.document_count():
                 nothing = NOTHING_LEFT_NOTE.format(filter=wanted)
                 evidence = replace(evidence, notes=(nothing, *evidence.notes))

@@ -295,6 +295,12 @@ class AnswerSettings:
         minimum=300,
         maximum=1_000_000,
     )
+    reader: str = _setting(
+        "auto",
+        '"auto" (a small model reads the best passages for sentences that answer, where the index\n'
+        'is embedded with multilingual-e5-small) or "off"',
+        may_be_empty=False,
+    )
     tables: bool = _setting(
         True, "whether rows of indexed tables answer questions that are surely about them"
     )

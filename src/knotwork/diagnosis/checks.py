@@ -13,7 +13,7 @@ from knotwork.diagnosis.installation import (
     check_libraries,
     check_python,
 )
-from knotwork.diagnosis.models import check_embedder
+from knotwork.diagnosis.models import check_embedder, check_reader
 from knotwork.diagnosis.names import check_names, check_secrets, check_settings
 from knotwork.diagnosis.results import Check
 
@@ -35,4 +35,5 @@ def diagnose(loaded: Loaded) -> Iterator[Check]:
     found = check_index(loaded.settings.store)
     yield from found.checks
     yield check_embedder(loaded.settings.embedding, index=found)
+    yield check_reader(loaded.settings, index=found)
     yield from check_chat_models(loaded.settings.llm)

@@ -1,15 +1,16 @@
-"""Checks of the embedder: that it can be had, and fits the index."""
+"""Checks of the models on this machine: that the embedder fits the index, and a reader it."""
 
 from __future__ import annotations
 
 import time
 
-from knotwork.config import EmbeddingSettings
+from knotwork.config import EmbeddingSettings, Settings
 from knotwork.diagnosis.index import IndexFindings
 from knotwork.diagnosis.results import Check, failed
 from knotwork.errors import KnotworkError
 from knotwork.indexing.embedding import REEMBED_COMMAND
-from knotwork.inference import open_embedder
+from knotwork.inference import Passage, open_embedder
+from knotwork.inference.reading import OFF, open_reader
 from knotwork.inference.registry import explain_choice, follows_index
 
 _PROBE = "A short text."
@@ -45,6 +46,30 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
         f"{REEMBED_COMMAND} --model {embedder.name}"
     )
     return Check("Embedder", ok=False, detail=detail, fix=fix)
+
+
+def check_reader(settings: Settings, *, index: IndexFindings) -> Check:
+    """Check that the reader that answers can read; the detail says whether it is used."""
+    started = time.perf_counter()
+    try:
+        reader = open_reader(settings.answer.reader)
+        if reader is None:
+            off = settings.answer.reader == OFF
+            why = "answer.reader is off" if off else "multilingual-e5-small is not installed"
+            return Check("Reader", ok=True, detail=f"none: {why}")
+        embedder = index.embedder
+        if not embedder:
+            opened = open_embedder(settings.embedding.model, settings.embedding)
+            embedder = opened.name if opened else ""
+        if embedder != reader.embedder:
+            with_embedder = f"the index is embedded with {embedder}" if embedder else "no vectors"
+            return Check("Reader", ok=True, detail=f"not used: {with_embedder}")
+        list(reader.read(_PROBE, [Passage(_PROBE)]))
+    except KnotworkError as error:
+        return failed("Reader", error)
+    seconds = time.perf_counter() - started
+    detail = f"on {reader.embedder}, first passage after {seconds:.1f} s"
+    return Check("Reader", ok=True, detail=detail)
 
 
 def _fitting_model(embedder: str) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knotwork.errors import SchemaMismatch
 from knotwork.inference.base import Embedder, Passage, PassageVectors
 from knotwork.inference.keys import embedding_key
-from knotwork.records import Chunk, Span, content_id
+from knotwork.records import Chunk, content_id
 from knotwork.stores.base import Store
 from knotwork.text.languages import is_read
 
@@ -103,7 +103,7 @@ class Embedding:
         """Return the key of all that decides a chunk's vectors; NO_VECTORS if it gets none."""
         if not self.reads(chunk.text):
             return NO_VECTORS
-        return embedding_key(self.name, _passage(chunk))
+        return embedding_key(self.name, Passage.of(chunk))
 
     def name_key(self, name: str) -> str:
         """Return the key of a name's vector."""
@@ -115,7 +115,7 @@ class Embedding:
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
         """Return the vectors of chunks, in order."""
-        vectors = self._model.embed_passages([_passage(chunk) for chunk in chunks])
+        vectors = self._model.embed_passages([Passage.of(chunk) for chunk in chunks])
         self.embedded += len(chunks)
         return vectors
 
@@ -131,7 +131,7 @@ class Embedding:
             for start in range(0, len(chunks), at_once):
                 yield self.embed_chunks(chunks[start : start + at_once])
             return
-        for vectors in stream([_passage(chunk) for chunk in chunks]):
+        for vectors in stream([Passage.of(chunk) for chunk in chunks]):
             self.embedded += 1
             yield [vectors]
 
@@ -219,9 +219,3 @@ def stamp_embedder(store: Store, embedding: Embedding) -> None:
         store.set_meta({EMBEDDER_META: embedding.name, DIMENSION_META: dimension})
     if meta.get(LANGUAGES_META, "") != languages:
         store.set_meta({LANGUAGES_META: languages})
-
-
-def _passage(chunk: Chunk) -> Passage:
-    start = chunk.span.start
-    sentences = tuple(Span(s.start - start, s.end - start) for s in chunk.sentences)
-    return Passage(text=chunk.text, context=chunk.context, sentences=sentences)

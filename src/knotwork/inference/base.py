@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.records import Span
+from knotwork.records import Chunk, Span
 
 FloatMatrix = NDArray[np.float32]
 
@@ -21,6 +21,13 @@ class Passage:
     text: str
     context: str = ""
     sentences: tuple[Span, ...] = ()
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Passage:
+        """Return the passage of a chunk."""
+        start = chunk.span.start
+        sentences = tuple(Span(s.start - start, s.end - start) for s in chunk.sentences)
+        return cls(text=chunk.text, context=chunk.context, sentences=sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from knotwork.stores.tables import tables_path
 if TYPE_CHECKING:
     from knotwork.config import Settings
     from knotwork.inference.base import Embedder
+    from knotwork.inference.reading import Reader
     from knotwork.inference.role_models import RoleModels
     from knotwork.retrieval.dossiers import Dossier
     from knotwork.retrieval.filters import FilterSpec
@@ -71,6 +72,8 @@ class Asking:
     _asker: Asker | None
     _search_models: RoleModels | None
     _reranker: Reranker | None
+    _reader: Reader | None
+    _has_reader: bool
     _whole: Part
     _parts: Parts
 
@@ -88,6 +91,17 @@ class Asking:
             if self._reranker is None:
                 self._reranker = open_reranker(self.settings.rerank)
             return self._reranker
+
+    @property
+    def reader(self) -> Reader | None:
+        """The model that reads passages for answers, or None where there is none, or it is off."""
+        from knotwork.inference.reading import open_reader
+
+        with self._lock:
+            if not self._has_reader:
+                self._reader = open_reader(self.settings.answer.reader)
+                self._has_reader = True
+            return self._reader
 
     def search(
         self,
@@ -225,6 +239,7 @@ class Asking:
             part=scope.part.store if scope.filter else None,
             search=search,
             embedder=lambda: self.embedder if self.store.meta().get(EMBEDDER_META) else None,
+            reader=lambda: self.reader,
             settings=self.settings,
         )
         events = self._asker.answer(scope.question, sources, options)

@@ -59,6 +59,8 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         self._embedder_of = ""
         self._chat_model = chat_model
         self._reranker = reranker
+        self._reader = None
+        self._has_reader = False
         self._asker: Asker | None = None
         self._search_models: RoleModels | None = None
         self._whole = Part(store)

@@ -1,4 +1,4 @@
-"""What is asked and what comes back: queries, evidence with its reasons, cited answers."""
+"""Queries, the evidence that answers them with its reasons, and cited answers."""
 
 from __future__ import annotations
 
@@ -42,6 +42,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a reader predicts for a passage.
+
+    ``sentences`` has a number for each sentence of the passage, in order: the logarithm of the odds
+    that the answer is in it, against its being in no sentence. ``answer`` are the words that answer
+    best, as offsets into the passage's text, or None; ``score`` are the odds of these in the same
+    way.
+    """
+
+    sentences: tuple[float, ...]
+    answer: Span | None = None
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A chunk, why it is here, and how sure the retriever is.
 
@@ -51,6 +66,7 @@ class Hit:
     ``matched`` are the ids of the chunks that were found, where a pattern gives a wider or narrower
     passage to read than it searched: ``chunk`` is then that passage, cut from the same document,
     with the id of its parent chunk, if it is one, or else of the best of those found.
+    ``prediction`` is there where a reader read the chunk.
     """
 
     chunk: Chunk
@@ -60,6 +76,7 @@ class Hit:
     path: tuple[Step, ...] = ()
     sentences: tuple[tuple[Span, float], ...] = ()
     matched: tuple[str, ...] = ()
+    prediction: Prediction | None = None
 
 
 @dataclass(frozen=True, slots=True)

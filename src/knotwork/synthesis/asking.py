@@ -22,6 +22,7 @@ from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
 from knotwork.synthesis.overviews.reading import needs_communities, read_scope
 from knotwork.synthesis.query_answers import find_leading_result
+from knotwork.synthesis.reading import read_hits
 from knotwork.synthesis.routing import choose_mode
 from knotwork.text.tokens import count_tokens
 
@@ -103,6 +104,8 @@ class Asker:
         if options.get("expand", False) and models is not None:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
+        if models is None:
+            evidence = read_hits(evidence, sources.reader())
         steps = None
         if models is None and wanted in _OVERVIEWS:
             is_general = wanted is AskMode.AUTO and mode is AskMode.GLOBAL

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from knotwork.config import AnswerSettings
 from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatRequest
+from knotwork.inference.reading import Reader
 from knotwork.records import Answer, Evidence
 from knotwork.retrieval.reports import ReportSource
 from knotwork.stores.base import Store
@@ -34,7 +35,8 @@ class Sources:
     ``store`` is the index, or what a filter leaves of it. ``search`` returns the passages for a
     text. ``find_reports`` gives the reports as they are; ``write_reports`` brings communities up to
     date first, and takes the model that may write missing reports, or None; what it spends is
-    counted with the question. ``embedder`` is the index's own.
+    counted with the question. ``embedder`` is the index's own; ``reader`` reads passages where no
+    model answers.
     """
 
     store: Store
@@ -42,6 +44,7 @@ class Sources:
     find_reports: Callable[[], ReportSource]
     write_reports: Callable[[CachedChatModel | None], ReportSource]
     embedder: Callable[[], Embedder | None]
+    reader: Callable[[], Reader | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Span
+from knotwork.retrieval.confidence import logistic
 from knotwork.synthesis.expected import Expectation
 from knotwork.synthesis.prose import CODE_WEIGHT, weigh_prose
 from knotwork.text.terms import content_terms
@@ -29,6 +30,11 @@ ENTRY_SHARE = 0.6
 
 KIND_GAIN = 0.5
 """How much more a sentence is worth that has what is expected."""
+
+PREDICTION_GAIN = 0.5
+"""How much more a sentence is worth that answers for certain, as a reader predicts. A reader knows
+one passage at a time: where a bridge leads to the best hits, their prediction counts less."""
+_LEADING = 3
 
 NOVELTY_POWER = 0.1
 """Exponent of the share of new terms: what repeats counts a little less."""
@@ -69,6 +75,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
     if top <= 0 or best <= 0:
         return []
     expected = Expectation.of(evidence.query.text)
+    bridged = max(map(_bridge_share, evidence.hits[:_LEADING]))
+    gain = PREDICTION_GAIN * (1 - bridged)
     quotable = [
         _Quotable(rank, hit, span, relevance)
         for rank, hit in enumerate(evidence.hits)
@@ -89,6 +97,7 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
             value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
         value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met) * item.prose
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
+        value *= 1 + gain * item.predicted
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = Selected(
@@ -132,8 +141,12 @@ def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
     Such a passage resembles the question less than the one that names its words. What counts is the
     share of the bridge in the hit's score.
     """
-    share = min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
+    share = _bridge_share(hit)
     return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
+
+
+def _bridge_share(hit: Hit) -> float:
+    return min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -158,6 +171,14 @@ class _Quotable:
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
         return self.hit.chunk.frames_around(self.span)
+
+    @property
+    def predicted(self) -> float:
+        """The probability that the sentence answers, as a reader sees it; 0 where none read it."""
+        prediction = self.hit.prediction
+        if prediction is None or self.span not in self.hit.chunk.sentences:
+            return 0.0
+        return logistic(prediction.sentences[self.hit.chunk.sentences.index(self.span)])
 
     @property
     def is_title(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from knotwork.config import Settings
 from knotwork.inference.base import Embedder
+from knotwork.inference.reading import Reader
 from knotwork.records import Evidence
 from knotwork.retrieval.reports import ReportSource, StoredReports
 from knotwork.stores.base import Store
@@ -22,6 +23,7 @@ def index_sources(
     part: Store | None = None,
     search: Callable[[str], Evidence],
     embedder: Callable[[], Embedder | None],
+    reader: Callable[[], Reader | None] = lambda: None,
     settings: Settings,
 ) -> Sources:
     """Return the sources of answers from an index; nothing is read or written yet.
@@ -49,4 +51,4 @@ def index_sources(
         return StoredReports(part, notes=open_with(None).notes)
 
     read = store if part is None else part
-    return Sources(read, search, lambda: StoredReports(read), write_reports, embedder)
+    return Sources(read, search, lambda: StoredReports(read), write_reports, embedder, reader)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from knotwork.config import EmbeddingSettings
@@ -91,7 +92,12 @@ def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
     return _open_sentence_transformers(model, settings)
 
 
-def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
+def load_onnx(name: str) -> Callable[[], TransformerEncoder]:
+    """Return what loads a model of `ONNX_MODELS`, once for all in this process that use it.
+
+    Raises as `open_local`.
+    """
+    model = ONNX_MODELS[name]
     feature = f"The embedding model `local:{model.name}`"
     if importlib.util.find_spec("onnxruntime") is None:
         raise MissingExtra(feature, "local")
@@ -104,12 +110,13 @@ def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
             )
         raise MissingExtra(feature, model.extra)
 
-    def load() -> Encoder:
-        return _share(model.name, lambda: TransformerEncoder(model.load_parts(weights)))
+    return lambda: _share(model.name, lambda: TransformerEncoder(model.load_parts(weights)))
 
+
+def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
     return LocalEmbedder(
         f"local:{model.name}",
-        load,
+        load_onnx(model.name),
         languages=model.languages,
         batch_tokens=settings.batch_tokens,
         threads=settings.threads or min(available_cores(), MOST_THREADS),
@@ -141,14 +148,15 @@ def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> Loca
     )
 
 
-_loaded: WeakValueDictionary[str, Encoder] = WeakValueDictionary()
+_loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
 _loading = threading.Lock()
+_Model = TypeVar("_Model", bound=Encoder)
 
 
-def _share(source: str, load: Callable[[], Encoder]) -> Encoder:
+def _share(source: str, load: Callable[[], _Model]) -> _Model:
     """Return the model that this process has loaded from a source, or load it."""
     with _loading:
-        encoder = _loaded.get(source)
+        encoder: _Model | None = _loaded.get(source)
         if encoder is None:
             encoder = _loaded[source] = load()
         return encoder

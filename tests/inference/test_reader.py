@@ -1,0 +1,134 @@
+"""The reader of the package: which sentence answers, with which words, or that none does."""
+
+import numpy as np
+import pytest
+
+from knotwork.errors import ModelError, UnknownName
+from knotwork.inference.base import Passage
+from knotwork.inference.local_models import e5
+from knotwork.inference.local_models.catalogue import load_onnx
+from knotwork.inference.local_models.reader import LocalReader
+from knotwork.inference.reading import READERS, open_reader
+from knotwork.records import Span
+from knotwork.text.sentences import split_sentences
+
+pytest.importorskip("onnxruntime")
+
+BRIDGE = (
+    "The Tarn Bridge crosses the river Wend. It was designed by Ilse Tarrant. "
+    "Work began in 1931 and took four years. The toll is two crowns."
+)
+POLICY = "出差须提前五天申请。海外出差由部门主任审批。住宿费每晚不超过六百元。"
+
+
+def passage(text, context=""):
+    return Passage(text, context, tuple(split_sentences(text)))
+
+
+@pytest.fixture(scope="module")
+def reader():
+    if e5.find_weights() is None:
+        pytest.skip("no package with the weights of multilingual-e5-small")
+    return open_reader("auto")
+
+
+def best_sentence(reader, question, text, context=""):
+    (found,) = reader.read(question, [passage(text, context)])
+    number = int(np.argmax(found.sentences))
+    span = list(split_sentences(text))[number]
+    return text[span.start : span.end], found.sentences[number]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who designed the Tarn Bridge?", "Ilse Tarrant"),
+        ("When did the work on the bridge begin?", "1931"),
+        ("How much is the toll?", "two crowns"),
+    ],
+)
+def test_the_sentence_that_answers_is_the_likeliest(reader, question, answer):
+    sentence, _ = best_sentence(reader, question, BRIDGE, "Tarn Bridge")
+    assert answer in sentence
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("海外出差由谁审批？", "部门主任"), ("住宿费最多多少？", "六百元")],
+)
+def test_chinese_is_read_as_well(reader, question, answer):
+    sentence, _ = best_sentence(reader, question, POLICY)
+    assert answer in sentence
+
+
+def test_what_a_passage_does_not_say_is_less_likely_than_what_it_does(reader):
+    asked = [best_sentence(reader, q, BRIDGE)[1] for q in ("Who designed the bridge?",)]
+    foreign = [
+        best_sentence(reader, q, BRIDGE)[1]
+        for q in ("What is the boiling point of helium?", "Which port does the server listen on?")
+    ]
+    assert min(asked) > max(foreign) + 1
+
+
+def test_a_passage_is_read_the_same_alone_and_among_others(reader):
+    passages = [passage(BRIDGE, "Tarn Bridge"), passage(POLICY), passage("One. Two.")]
+    together = list(reader.read("Who designed it?", passages))
+    alone = [found for one in passages for found in reader.read("Who designed it?", [one])]
+    assert together == alone
+
+
+def test_long_passages_are_read_to_their_end(reader):
+    filler = " ".join(f"Pier {n} stands on rock of another kind." for n in range(300))
+    text = f"{filler} The keystone was laid by Oriane Keld."
+    (found,) = reader.read("Who laid the keystone?", [passage(text, "Piers")])
+    assert len(found.sentences) == 301
+    assert int(np.argmax(found.sentences)) == 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "\ud83d half of a pair. Another.", "x" * 5_000, "。。。", "a\n\n\nb", "🙂 ok."],
+)
+def test_any_text_is_read(reader, text):
+    one = passage(text)
+    (found,) = reader.read("What? \udc00", [one])
+    assert len(found.sentences) == len(one.sentences)
+    if found.answer is not None:
+        assert 0 <= found.answer.start < found.answer.end <= len(text)
+        words = text[found.answer.start : found.answer.end]
+        assert words == words.strip()
+
+
+def test_sentences_may_be_any_spans(reader):
+    one = Passage(BRIDGE, "", (Span(0, 0), Span(0, len(BRIDGE))))
+    (found,) = reader.read("Who designed the bridge?", [one])
+    assert found.sentences[0] == float("-inf")
+    assert np.isfinite(found.sentences[1])
+
+
+def test_no_question_is_too_long(reader):
+    (found,) = reader.read("why " * 2_000, [passage(BRIDGE)])
+    assert len(found.sentences) == 4
+
+
+def test_it_shares_the_layers_of_the_embedder(reader):
+    assert load_onnx(e5.MODEL)() is load_onnx(e5.MODEL)()
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    if e5.find_weights() is None:
+        pytest.skip("no package with the weights of multilingual-e5-small")
+    path = tmp_path / "reader.onnx"
+    path.write_bytes(b"no model")
+    with pytest.raises(ModelError, match="cannot open"):
+        list(LocalReader(load_onnx(e5.MODEL), path).read("Who?", [passage(BRIDGE)]))
+
+
+def test_another_setting_is_refused_with_the_valid_ones():
+    with pytest.raises(UnknownName) as raised:
+        open_reader("large")
+    assert all(name in str(raised.value) + raised.value.fix for name in READERS)
+
+
+def test_off_reads_nothing():
+    assert open_reader("off") is None
