@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
 from tests.cli.running import knotwork
 
 from knotwork.stores.registry import open_store
+
+MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 @pytest.fixture
@@ -42,7 +45,8 @@ def test_the_object_leads_back_to_the_documents(store):
         for finding in community["findings"]:
             for support in finding["supports"]:
                 start, end = support["span"]
-                assert finding["text"] in " ".join(texts[support["document"]][start:end].split())
+                source = " ".join(texts[support["document"]][start:end].split())
+                assert finding["text"] in MARKDOWN_LINK.sub(r"\1", source)
 
 
 def test_what_is_deleted_is_in_no_report(store):
