@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Query, Span
-from knotwork.synthesis.citing import introduce_sentence
+from knotwork.synthesis.citing import introduce_sentence, join_sentences
 from knotwork.synthesis.confidence import MODELS, estimate_confidence
 from knotwork.synthesis.selection import name_cells, rank_candidates, select_sentences
 from knotwork.text.sentences import split_sentences
@@ -180,3 +180,73 @@ def test_confidence_rises_with_the_best_sentence_and_its_lead():
     alone, lost = (0.0, 0.5, 0.0, 0.0, 0.0, 0.0), (0.5,) * 6
     assert sure(0.0, 0.9, 0.0, 0.0, 0.0, 0.0) > sure(*alone) > sure(*lost)
     assert estimate_confidence(evidence("What is it?"), []) == 0.0
+
+
+OPTIONS = """#### `fetch-tries`
+
+* Default: 2
+* Type: Number
+
+The "tries" setting of the module that fetches packages from the registry.
+
+#### `fetch-pause`
+
+* Default: 60000 (1 minute)
+* Type: Number
+
+How long the module pauses that fetches packages."""
+
+
+def options_hit():
+    spans = tuple(
+        Span(OPTIONS.index(text), OPTIONS.index(text) + len(text))
+        for text in (
+            "#### `fetch-tries`",
+            "* Default: 2",
+            'The "tries" setting of the module that fetches packages from the registry.',
+            "#### `fetch-pause`",
+            "* Default: 60000 (1 minute)",
+            "How long the module pauses that fetches packages.",
+        )
+    )
+    chunk = Chunk("c", "d", "s", 0, Span(0, len(OPTIONS)), OPTIONS, spans, headings=("Settings",))
+    relevances = (0.6, 0.3, 0.55, 0.5, 0.35, 0.5)
+    return Hit(chunk, 1.0, sentences=tuple(zip(spans, relevances, strict=True)))
+
+
+def test_a_field_is_quoted_with_the_heading_above_it_and_worth_what_its_section_is():
+    ranked = rank_candidates(evidence("What is the default of fetch-tries?", options_hit()))
+    assert (ranked[0].text, ranked[0].term) == ("* Default: 2", "fetch-tries")
+    chosen = select_sentences(ranked, most=3)
+    assert join_sentences(chosen).startswith("fetch-tries: Default: 2")
+    other = next(item for item in ranked if "60000" in item.text)
+    assert other.term == "fetch-pause"
+
+
+def test_a_field_that_is_not_asked_for_is_no_answer():
+    ranked = rank_candidates(evidence("Which module fetches packages?", options_hit()))
+    assert ranked[0].text.startswith('The "tries" setting')
+
+
+@pytest.mark.parametrize(
+    ("text", "has_heading"),
+    [
+        ("Default: 2", True),
+        ("• Port: 8321", True),
+        ("默认值：30 秒", True),
+        ("Note: see the next page.", False),
+        (
+            "See also: the manual, the wiki and other places that describe this at length",
+            False,
+        ),
+        ("http://example.org", False),
+        ("12:30", False),
+        ("It stops.", False),
+    ],
+)
+def test_only_a_line_of_a_name_and_a_value_is_a_field(text, has_heading):
+    whole = Span(0, len(text))
+    chunk = Chunk("c", "d", "s", 0, whole, text, (whole,), headings=("H",))
+    hit = Hit(chunk, 1.0, sentences=((whole, 0.5),))
+    (found,) = rank_candidates(evidence("What?", hit))
+    assert found.term == ("H" if has_heading else "")

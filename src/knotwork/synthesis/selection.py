@@ -48,7 +48,12 @@ BRIDGE = "bridge"
 _NAMING = (FrameKind.TERM, FrameKind.TITLE, FrameKind.COLUMNS)
 _ABOUT = (FrameKind.TERM, FrameKind.ROW)
 _BAR = re.compile(r"(?<!\\)\|")
-_HEADING_MARKS = "#=*_ \t\n"
+_HEADING_MARKS = "#=*_` \t\n"
+_HEADINGS = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_FIELD = re.compile(
+    r"(?:[-*+•][ \t]+)?[^\W\d_][\w -]{0,30}(?::[ \t]+|：[ \t]*)"  # its name
+    r"[^\s:：][^\n:：]{0,60}(?<![.!?。！？])"  # its value, which is no sentence
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
     entries: dict[object, float] = {}
     own_bests: dict[int, float] = {}
     for item in quotable:
-        entries[item.entry] = max(entries.get(item.entry, 0.0), item.relevance)
+        for entry in {item.entry, item.section}:
+            entries[entry] = max(entries.get(entry, 0.0), item.relevance)
         own_bests[item.rank] = max(own_bests.get(item.rank, 0.0), item.relevance)
     found: dict[tuple[str, Span], Selected] = {}
     for item in quotable:
@@ -95,7 +101,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         value = item.relevance
         if met:
             value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
-        value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met) * item.prose
+        value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
+        value *= 1.0 if met and item.is_field else item.prose
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
         value *= 1 + gain * item.predicted
         key = (hit.chunk.document_id, item.span)
@@ -187,10 +194,26 @@ class _Quotable:
         labels = (f.label for f in self.hit.chunk.frames if f.kind in _NAMING)
         return any(text in label for label in labels) or is_title(text, self.hit.chunk)
 
-    @property
+    @cached_property
     def term(self) -> str:
-        """The terms and keys of rows around the sentence, outermost first."""
-        return " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
+        """The terms and keys of rows around the sentence, outermost first.
+
+        The heading, where a field ("Default: 2") stands below one.
+        """
+        around = " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
+        return around or (self._heading if self.is_field else "")
+
+    @cached_property
+    def is_field(self) -> bool:
+        """True for a line that names a property and gives its value, as "Default: 2"."""
+        return _FIELD.fullmatch(self.text.strip()) is not None
+
+    @property
+    def _heading(self) -> str:
+        """The heading right above the sentence."""
+        chunk = self.hit.chunk
+        passed = _HEADINGS.findall(chunk.text[: self.span.start - chunk.span.start])
+        return (passed or chunk.headings or ("",))[-1].strip(_HEADING_MARKS)
 
     @property
     def columns(self) -> str:
@@ -206,9 +229,16 @@ class _Quotable:
         for frame in reversed(self.frames):
             if frame.kind in _ABOUT:
                 return self.hit.chunk.document_id, frame.span
+        if self.term:
+            return self.section
         start = self.hit.chunk.span.start
         gap = self.hit.chunk.text.rfind("\n\n", 0, self.span.start - start)
         return self.hit.chunk.document_id, start + gap
+
+    @property
+    def section(self) -> object:
+        """What says which sentences stand below one heading."""
+        return self.hit.chunk.section_id, self._heading
 
     @property
     def prose(self) -> float:
