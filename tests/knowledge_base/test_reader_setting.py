@@ -40,7 +40,7 @@ def test_passages_are_read_unless_the_reader_is_off(path):
         assert other.ask(QUESTION).answered
         answer, evidence = ask_agent(kb, QUESTION)
         assert answer.citations[0].quote.startswith("The head of the department")
-        assert all(hit.prediction is not None for hit in evidence.hits)
+        assert any(hit.prediction is not None for hit in evidence.hits)
 
 
 def test_a_search_alone_reads_nothing(path):

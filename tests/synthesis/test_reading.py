@@ -45,7 +45,7 @@ def evidence(count, embedder=EMBEDDER):
 
 def test_the_best_passages_are_read_with_their_titles_and_sentences():
     reader, found = RecordingReader(), evidence(MOST_READ + 3)
-    read = read_hits(found, reader)
+    read = read_hits(found, reader, most=3)
     assert len(reader.asked) == MOST_READ
     question, passage = reader.asked[0]
     assert (question, passage.text, passage.context) == (
@@ -63,21 +63,21 @@ def test_the_best_passages_are_read_with_their_titles_and_sentences():
 @pytest.mark.parametrize("embedder", ["", "hashing:64"])
 def test_an_index_of_another_embedder_is_not_read(embedder):
     reader, found = RecordingReader(), evidence(2, embedder)
-    assert read_hits(found, reader) is found
+    assert read_hits(found, reader, most=3) is found
     assert not reader.asked
 
 
 def test_without_a_reader_or_hits_nothing_changes():
     found, empty = evidence(2), evidence(0)
-    assert read_hits(found, None) is found
-    assert read_hits(empty, RecordingReader()) is empty
+    assert read_hits(found, None, most=3) is found
+    assert read_hits(empty, RecordingReader(), most=3) is empty
 
 
 def test_a_sentence_that_answers_for_certain_comes_first():
     found = evidence(1)
     before = rank_candidates(found)
     assert before[0].text == "The bridge crosses the Wend."
-    after = rank_candidates(read_hits(found, RecordingReader()))
+    after = rank_candidates(read_hits(found, RecordingReader(), most=3))
     assert after[0].text == "The toll is two crowns."
     assert {item.text for item in after} == {item.text for item in before}
 
@@ -109,7 +109,7 @@ def test_a_passage_wider_than_its_sentences_is_quoted_as_before():
 
 
 def test_predictions_count_less_where_a_bridge_leads_to_the_best_passages():
-    found = read_hits(evidence(1), RecordingReader())
+    found = read_hits(evidence(1), RecordingReader(), most=3)
     worths = []
     for share in (0.0, 0.5, 1.0):
         hit = dataclasses.replace(found.hits[0], scores={"bridge": share * found.hits[0].score})
@@ -118,3 +118,14 @@ def test_predictions_count_less_where_a_bridge_leads_to_the_best_passages():
         worths.append(by_text["The toll is two crowns."] / by_text["The bridge crosses the Wend."])
     assert worths == sorted(worths, reverse=True)
     assert worths[-1] < 1 < worths[0]
+
+
+def test_a_passage_that_no_prediction_can_bring_into_the_answer_is_not_read():
+    reader = RecordingReader()
+    near, far = make_hit(0), make_hit(1, relevances=(0.3, 0.2, 0.1))
+    found = dataclasses.replace(evidence(0), hits=(near, far))
+    read = read_hits(found, reader, most=3)
+    assert [hit.prediction is not None for hit in read.hits] == [True, False]
+    assert all(
+        hit.prediction is not None for hit in read_hits(found, reader, most=6).hits
+    )  # more sentences are quoted, so that those of the second passage may be among them

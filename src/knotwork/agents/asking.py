@@ -89,7 +89,8 @@ def ask_agent_events(
             if event.evidence is None:
                 yield AgentReply(step=event.step)
                 continue
-            evidence = read_hits(event.evidence, knowledge_base.reader)
+            most = settings.answer.max_sentences
+            evidence = read_hits(event.evidence, knowledge_base.reader, most=most)
             if wanted is not None and not store.documents.document_count():
                 nothing = NOTHING_LEFT_NOTE.format(filter=wanted)
                 evidence = replace(evidence, notes=(nothing, *evidence.notes))

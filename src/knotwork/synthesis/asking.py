@@ -105,7 +105,8 @@ class Asker:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
         if models is None:
-            evidence = read_hits(evidence, sources.reader())
+            most = self._settings.answer.max_sentences
+            evidence = read_hits(evidence, sources.reader(), most=most)
         steps = None
         if models is None and wanted in _OVERVIEWS:
             is_general = wanted is AskMode.AUTO and mode is AskMode.GLOBAL
