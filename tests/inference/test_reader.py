@@ -5,8 +5,8 @@ import pytest
 
 from knotwork.errors import ModelError, UnknownName
 from knotwork.inference.base import Passage
-from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.catalogue import load_onnx
+from knotwork.inference.local_models import catalogue, e5
+from knotwork.inference.local_models.catalogue import OnnxModel, load_onnx
 from knotwork.inference.local_models.reader import LocalReader
 from knotwork.inference.reading import READERS, open_reader
 from knotwork.records import Span
@@ -132,3 +132,11 @@ def test_another_setting_is_refused_with_the_valid_ones():
 
 def test_off_reads_nothing():
     assert open_reader("off") is None
+
+
+@pytest.mark.parametrize("has_wheel", [True, False])
+def test_without_the_weights_there_is_no_reader(monkeypatch, has_wheel):
+    bare = OnnxModel(e5.MODEL, lambda: None, e5.load_parts, "local")
+    monkeypatch.setitem(catalogue.ONNX_MODELS, e5.MODEL, bare)
+    monkeypatch.setattr(e5, "has_wheel", lambda: has_wheel)
+    assert open_reader("auto") is None

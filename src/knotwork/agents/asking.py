@@ -14,7 +14,7 @@ from knotwork.indexing.embedding import EMBEDDER_META
 from knotwork.inference.model_run import open_budget
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE
+from knotwork.knowledge_base.filtering import note_nothing_left
 from knotwork.records import Answer, Evidence, Query
 from knotwork.retrieval.filters import FilterSpec, read_filter
 from knotwork.retrieval.registry import may_rerank
@@ -91,8 +91,8 @@ def ask_agent_events(
                 continue
             most = settings.answer.max_sentences
             evidence = read_hits(event.evidence, knowledge_base.reader, most=most)
-            if wanted is not None and not store.documents.document_count():
-                nothing = NOTHING_LEFT_NOTE.format(filter=wanted)
-                evidence = replace(evidence, notes=(nothing, *evidence.notes))
+            if wanted is not None:
+                notes = (*note_nothing_left(store, wanted), *evidence.notes)
+                evidence = replace(evidence, notes=notes)
             answer = compose_answer(evidence, store=store, settings=settings.answer)
             yield AgentReply(answer=replace(answer, mode="agent"), evidence=evidence)

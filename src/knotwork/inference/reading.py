@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from knotwork.errors import MissingExtra, UnknownName
+from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.inference.base import Passage
 from knotwork.records import Prediction
 
@@ -39,5 +39,5 @@ def open_reader(setting: str) -> Reader | None:
 
     try:
         return open_local_reader()
-    except MissingExtra:
+    except (MissingExtra, ConfigError):  # not installed, or no weights for this platform
         return None

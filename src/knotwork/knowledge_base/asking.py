@@ -17,7 +17,7 @@ from knotwork.indexing.embedding import (
 )
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.reranking import Reranker
-from knotwork.knowledge_base.filtering import NOTHING_LEFT_NOTE, Part, Parts, fields_of
+from knotwork.knowledge_base.filtering import Part, Parts, fields_of, note_nothing_left
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -305,9 +305,7 @@ class Asking:
         if wanted is None:
             return self._stated_scope(question) or _Scope(self._whole, question)
         part = self._parts.get(wanted)
-        nothing = part.store.documents.document_count() == 0
-        notes = (NOTHING_LEFT_NOTE.format(filter=wanted),) if nothing else ()
-        return _Scope(part, question, wanted, notes)
+        return _Scope(part, question, wanted, note_nothing_left(part.store, wanted))
 
     def _stated_scope(self, question: str) -> _Scope | None:
         """Return the part of the index that a question itself demands.

@@ -54,6 +54,13 @@ class Parts:
             return part
 
 
+def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:
+    """Return a note where a filter leaves no document of an index, ``part``; else nothing."""
+    if part.documents.document_count():
+        return ()
+    return (NOTHING_LEFT_NOTE.format(filter=wanted),)
+
+
 def fields_of(store: Store) -> FieldStore:
     """Return the fields of a store. Raises RetrievalError for one that has none."""
     if isinstance(store, StoresFields):

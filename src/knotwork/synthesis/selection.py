@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Span
 from knotwork.retrieval.confidence import logistic
@@ -83,8 +85,9 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
     bridged = max(map(_bridge_share, evidence.hits[:_LEADING]))
     gain = PREDICTION_GAIN * (1 - bridged)
     quotable = [
-        _Quotable(rank, hit, span, relevance)
+        _Quotable(rank, hit, span, relevance, headings)
         for rank, hit in enumerate(evidence.hits)
+        for headings in (_find_headings(hit.chunk),)
         for span, relevance in hit.sentences
     ]
     entries: dict[object, float] = {}
@@ -156,14 +159,23 @@ def _bridge_share(hit: Hit) -> float:
     return min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
 
 
+def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
+    """Return the headings above and in a chunk, each with its end in the document."""
+    start = chunk.span.start
+    found = [(-1, (chunk.headings or ("",))[-1])]
+    found += ((start + match.end(), match[1]) for match in _HEADINGS.finditer(chunk.text))
+    return [(end, text.strip(_HEADING_MARKS)) for end, text in found]
+
+
 @dataclass(frozen=True)
 class _Quotable:
-    """A sentence of a hit."""
+    """A sentence of a hit; ``headings`` are those of its chunk, each with its end."""
 
     rank: int
     hit: Hit
     span: Span
     relevance: float
+    headings: Sequence[tuple[int, str]]
 
     @cached_property
     def text(self) -> str:
@@ -211,9 +223,8 @@ class _Quotable:
     @property
     def _heading(self) -> str:
         """The heading right above the sentence."""
-        chunk = self.hit.chunk
-        passed = _HEADINGS.findall(chunk.text[: self.span.start - chunk.span.start])
-        return (passed or chunk.headings or ("",))[-1].strip(_HEADING_MARKS)
+        passed = bisect_right(self.headings, self.span.start, key=itemgetter(0))
+        return self.headings[passed - 1][1]
 
     @property
     def columns(self) -> str:

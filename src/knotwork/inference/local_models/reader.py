@@ -37,7 +37,10 @@ MOST_QUESTION_TOKENS = 64
 
 
 def open_local_reader() -> LocalReader:
-    """Return the reader of this package. Raises MissingExtra if what it needs is not installed."""
+    """Return the reader of this package.
+
+    Raises MissingExtra if what it needs is not installed, ConfigError if nothing brings it here.
+    """
     return LocalReader(load_onnx(e5.MODEL))
 
 
