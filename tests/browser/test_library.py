@@ -38,6 +38,7 @@ def test_documents_are_sent_followed_and_then_there(visit, empty_workspace):
 
 def test_files_dropped_on_the_page_are_taken(visit, empty_workspace):
     page = visit.open(f"/{empty_workspace}/library")
+    page.get_by_role("region", name="Add files").wait_for()
     content = base64.b64encode(PLAIN.format("Heron").encode()).decode()
     carried = page.evaluate_handle(
         """text => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./Icon";
 
 interface MenuProps {
@@ -27,7 +27,7 @@ export function Menu({
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return;
     const leave = (event: Event) => {
       if (event.target instanceof Node && box.current?.contains(event.target)) return;

@@ -1,7 +1,7 @@
 /** Keys: single letters while nobody types, sequences such as `g a`, and the help that lists them. */
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { usesLetterKeys } from "./preferences";
 
 export interface Shortcut {
@@ -20,12 +20,12 @@ export const shortcuts = signal<readonly Shortcut[]>([]);
 let prefix = "";
 let prefixTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Make keys work as long as the component is there. */
+/** Make keys work as long as the component is there, from the moment it is drawn. */
 export function useShortcuts(wanted: readonly Shortcut[]): void {
   const current = useRef(wanted);
   current.current = wanted;
   const listed = wanted.map((shortcut) => `${shortcut.keys}\n${shortcut.label ?? ""}`).join("\n");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const mine: Shortcut[] = current.current.map((shortcut, index) => ({
       ...shortcut,
       run: (event) => current.current[index]?.run(event),

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
@@ -103,12 +103,16 @@ function Sending() {
   );
 }
 
-/** Take what is dropped anywhere in the window, and tell whether something hovers over it. */
+/**
+ * Take what is dropped anywhere in the window, and tell whether something hovers over it.
+ *
+ * From the moment the zone is drawn: a file dropped before would replace the page.
+ */
 function useDrop(onFiles: (chosen: Chosen[]) => void): boolean {
   const [isOver, setOver] = useState(false);
   const take = useRef(onFiles);
   take.current = onFiles;
-  useEffect(() => {
+  useLayoutEffect(() => {
     let depth = 0;
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
     const enter = (event: DragEvent) => {
