@@ -52,6 +52,27 @@ def test_html_rows_may_be_named_by_their_first_cell():
     assert frames(document) == [("row", "Born", "Born: 1815"), ("row", "Died", "Died: 1852")]
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "<tr><th>File</th><th>Use</th></tr>",
+        "<thead><tr><td>File</td><td>Use</td></tr></thead>",
+        "<tr><td><b>File</b></td><td><p><strong>Use</strong></p></td></tr>",
+    ],
+)
+def test_where_a_page_marks_headers_a_table_without_one_has_none(header):
+    marked = f"<table>{header}<tr><td>a.txt</td><td>Notes</td></tr></table>"
+    bare = (
+        "<table><tr><td>.pro</td><td>Project</td></tr><tr><td>.sch</td><td>Sheet</td></tr></table>"
+    )
+    assert load("a.html", f"{marked}<p>And</p>{bare}").text.split("\n\n") == [
+        "File: a.txt; Use: Notes",
+        "And",
+        ".pro | Project\n.sch | Sheet",
+    ]
+    assert load("b.html", bare).text == ".pro: .sch; Project: Sheet"
+
+
 def test_a_line_leads_into_a_table():
     page = "<p>Defaults:</p><table><tr><td>timeout</td><td>30</td></tr></table>"
     assert frames(load("a.html", page))[0] == ("lead", "Defaults:", "timeout | 30")

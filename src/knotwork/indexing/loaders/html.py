@@ -104,10 +104,12 @@ class _Walk:
         self._terms: list[str] = []
         self._is_defined = False
         self._open: list[_OpenFrame] = []
+        self._marks_headers = False
 
     def walk(self, root: Any) -> None:  # noqa: ANN401
         from lxml import etree
 
+        self._marks_headers = any(map(_has_header, root.iter("{*}table")))
         events = etree.iterwalk(root, events=("start", "end"))
         skipped = None
         for event, element in events:
@@ -218,12 +220,15 @@ class _Walk:
             title = _text_of(caption)
             self._builder.add(title)
         rows = [_cells(row) for row in table.iter("{*}tr")]
-        first = next(filter(None, rows), [])
+        if _has_header(table):
+            header: bool | None = True
+        else:
+            # Where other tables of the page mark theirs, this one has none.
+            header = False if self._marks_headers else None
         add_table(
             self._builder,
             spread_cells([_read_cell(cell) for cell in row] for row in rows),
-            # In a table with row headings, only the first cell of the others is a heading.
-            header=True if first and all(_name_of(cell) == "th" for cell in first) else None,
+            header=header,
             keyed=all(_is_keyed(row) for row in rows if row),
             title=title,
         )
@@ -266,6 +271,27 @@ def _text_of(element: Any) -> str:  # noqa: ANN401
         elif inner is not element:
             parts.append(inner.tail or "")
     return " ".join("".join(parts).split())
+
+
+def _has_header(table: Any) -> bool:  # noqa: ANN401
+    """Return whether the first row of a table is marked as its header.
+
+    It stands in a `thead`, or all its cells are headings or bold, an empty corner aside; in a table
+    with row headings, only the first cell of each row is one.
+    """
+    first = next((row for row in table.iter("{*}tr") if _cells(row)), None)
+    if first is None:
+        return False
+    if _name_of(first.getparent()) == "thead":
+        return True
+    corner, *others = _cells(first)
+    named = others if others and not _text_of(corner) else [corner, *others]
+    return all(_name_of(cell) == "th" or _is_bold(cell) for cell in named)
+
+
+def _is_bold(cell: Any) -> bool:  # noqa: ANN401
+    bold = "".join(_text_of(inner) for inner in cell.iter("{*}b", "{*}strong"))
+    return bool(bold) and bold == _text_of(cell)
 
 
 def _cells(row: Any) -> list[Any]:  # noqa: ANN401
