@@ -56,6 +56,34 @@ def test_a_paragraph_is_an_entry_where_nothing_is_defined():
     assert rank_candidates(asked)[0].text == "Its default is 10 MB."
 
 
+@pytest.mark.parametrize(
+    ("code", "quoted"),
+    [
+        ("set  channel\n  null", "set  channel\n  null"),
+        (f"first line\n{'x' * 300}", "first line"),
+        ("x" * 300, ""),
+    ],
+)
+def test_a_line_that_leads_into_code_is_quoted_with_its_first_lines(code, quoted):
+    lead = "To discard all messages, name the channel:"
+    text = f"{lead}\n\n{code}"
+    spans = (Span(0, len(lead)),)
+    frames = (Frame(FrameKind.CODE, Span(text.index(code), len(text))),)
+    chunk = Chunk("c", "c", "s", 0, Span(0, len(text)), text, spans, frames=frames)
+    hit = Hit(chunk, 1.0, {}, sentences=((spans[0], 0.5),))
+    (item,) = rank_candidates(evidence("How do I discard messages?", hit))
+    assert text[item.span.start : item.span.end] == (f"{lead}\n\n{quoted}" if quoted else lead)
+    assert introduce_sentence(item) == " ".join([lead, *quoted.split()])
+
+
+def test_a_line_leads_into_no_code_that_stands_further_below():
+    lead, between, code = "Name the channel:", "Then start it.", "start now"
+    text = f"{lead}\n\n{between}\n\n{code}"
+    hit = make_hit(text, (0.5, 0.3, 0.1), terms=[("", code)], kind=FrameKind.CODE)
+    best = rank_candidates(evidence("How do I name it?", hit))
+    assert all(introduce_sentence(item) in (lead, between, code) for item in best)
+
+
 TABLE = "| Setting | Default |\n|---|---|\n| timeout | 30 s |\n| retries | 3. Not more. |"
 
 

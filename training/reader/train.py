@@ -1,6 +1,6 @@
-"""Train the reader on what `prepare.py` made; goes on where an interrupted run was.
+"""Train the reader on what `prepare.py` and `manuals.py` made; goes on where a run was interrupted.
 
-    python training/reader/train.py --data DIR --output DIR --minutes 90 [--threads 2]
+    python training/reader/train.py --data DIR --manuals DIR --output DIR --minutes 90 [--threads 2]
 
 Runs on a GPU if there is one. The learning rate stays for a part of the minutes, then falls to 0; a
 later run with the same output goes on from the state before that fall. `curve.tsv` has the losses
@@ -38,6 +38,11 @@ MEASURED = 400
 MEASURED_EACH = 5.0
 KEPT_EACH = 4.0
 CHINESE_TIMES = 2
+ARTICLE_SHARE = 0.5
+"""How much of the questions about articles an epoch takes, each time others."""
+MANUAL_TIMES = 4
+"""How often a question about a manual comes in an epoch, each time with a passage that does not
+answer: there are fewer of them, and retrieval brings more such passages for each."""
 LONGEST_SPAN = 30
 
 
@@ -51,36 +56,63 @@ class Pair:
 
     @property
     def length(self) -> int:
-        first, last = self.question["rows"]
-        start, end = self.passage["rows"]
-        return int(last - first + end - start)
+        return sum(int(end - start) for start, end in (self.question["rows"], self.passage["rows"]))
 
 
 class Data:
-    """What `prepare.py` wrote."""
+    """What `prepare.py` wrote, and `manuals.py`.
 
-    def __init__(self, folder: Path) -> None:
-        self.passages: list[dict[str, Any]] = _read(folder / "passages.json")
-        questions: list[dict[str, Any]] = _read(folder / "questions.json")
-        self.training = [question for question in questions if not question["held"]]
-        self.held = [question for question in questions if question["held"]]
-        self.states = np.memmap(folder / "states.f16", np.float16, "r").reshape(-1, STATE)
+    ``articles`` and ``manuals`` are the questions kept aside.
+    """
+
+    def __init__(self, articles: Path, manuals: Path) -> None:
+        self._passages: list[dict[str, Any]] = []
+        self._states: list[np.memmap[Any, np.dtype[np.float16]]] = []
+        found = [self._load(folder) for folder in (articles, manuals)]
+        self.articles, self.manuals = ([q for q in own if q["held"]] for own in found)
+        self._training = [[q for q in own if not q["held"]] for own in found]
+
+    def _load(self, folder: Path) -> list[dict[str, Any]]:
+        """Return the questions of a folder, their passages numbered among those of all folders."""
+        passages, questions = (
+            json.loads((folder / f"{name}.json").read_text("utf-8"))
+            for name in ("passages", "questions")
+        )
+        first = len(self._passages)
+        for entry in (*passages, *questions):
+            entry["states"] = len(self._states)
+        for question in questions:
+            question["passage"] += first
+            question["negatives"] = [first + number for number in question["negatives"]]
+        self._passages += passages
+        self._states.append(np.memmap(folder / "states.f16", np.float16, "r").reshape(-1, STATE))
+        return list(questions)
+
+    def states(self, entry: dict[str, Any]) -> Any:  # noqa: ANN401  an array
+        """Return the states of a question or a passage, of shape (tokens, `STATE`)."""
+        return self._states[entry["states"]][slice(*entry["rows"])]
 
     def pairs(self, epoch: int) -> list[Pair]:
         """Return the pairs of an epoch in random order: each question, some with a negative."""
         chance = random.Random(SEED + epoch)
+        articles, manuals = self._training
         pairs = []
-        for question in self.training:
+        for question in articles:
+            if chance.random() >= ARTICLE_SHARE:
+                continue
             for _ in range(CHINESE_TIMES if question["lang"] == "zh" else 1):
                 pairs += self.of(question, chance, negative=chance.random() < NEGATIVE_SHARE)
+        for question in manuals:
+            for _ in range(MANUAL_TIMES):
+                pairs += self.of(question, chance, negative=True)
         chance.shuffle(pairs)
         return pairs
 
     def of(self, question: dict[str, Any], chance: random.Random, *, negative: bool) -> list[Pair]:
         """Return the pair of a question with its passage, and with one that has no answer."""
-        pairs = [Pair(question, self.passages[question["passage"]], bool(question["gold"]))]
-        if negative and question["gold"] and question["negatives"]:
-            other = self.passages[chance.choice(question["negatives"])]
+        pairs = [Pair(question, self._passages[question["passage"]], bool(question["gold"]))]
+        if negative and question["negatives"]:
+            other = self._passages[chance.choice(question["negatives"])]
             pairs.append(Pair(question, other, answers=False))
         return pairs
 
@@ -99,8 +131,8 @@ class Data:
         for row, pair in enumerate(pairs):
             question, passage = pair.question, pair.passage
             size = question["rows"][1] - question["rows"][0]
-            states[row, :size] = self.states[slice(*question["rows"])]
-            states[row, size : pair.length] = self.states[slice(*passage["rows"])]
+            states[row, :size] = self.states(question)
+            states[row, size : pair.length] = self.states(passage)
             kinds[row, size:] = 1
             mask[row, : pair.length] = True
             words[row, MARKED : size - 1] = 1
@@ -120,10 +152,6 @@ class Data:
         tensors = [torch.from_numpy(array).to(device) for array in arrays]
         targets = [torch.from_numpy(array).to(device) for array in (starts, ends, gold)]
         return Batch(*tensors, most, *targets)
-
-
-def _read(path: Path) -> Any:  # noqa: ANN401  JSON
-    return json.loads(path.read_text("utf-8"))
 
 
 def batches_of(pairs: Sequence[Pair], *, seed: int) -> Iterator[list[Pair]]:
@@ -232,39 +260,39 @@ class Training:
 
 @torch.no_grad()
 def measure(model: ReaderModel, data: Data, device: torch.device) -> dict[str, float]:
-    """Return measures on articles kept aside.
+    """Return measures on articles and on manuals kept aside.
 
     ``overlap``: the mean F1 of the tokens of the best span with the nearest right one. ``first``:
     how often the best sentence is a right one, English and Chinese. ``auroc``: how often an
-    answering passage has more to say against "no answer" than one that full text found instead.
+    answering passage has more to say against "no answer" than one that was found instead.
     """
     model.eval()
-    chance = random.Random(SEED)
-    questions = [q for q in data.held if q["gold"]]
-    chance.shuffle(questions)
-    pairs = [pair for q in questions[:MEASURED] for pair in data.of(q, chance, negative=True)]
-    overlaps: list[float] = []
-    first: dict[str, list[bool]] = {"en": [], "zh": []}
-    sure: tuple[list[float], list[float]] = ([], [])
-    for group in batches_of(pairs, seed=SEED):
-        batch = data.batch(group, device)
-        scores = model(batch.states, batch.kinds, batch.words, batch.mask)
-        sentences = score_sentences(scores[..., 2], batch)
-        answered = (sentences[:, 1:].logsumexp(1) - sentences[:, 0]).tolist()
-        best = sentences[:, 1:].argmax(1) + 1
-        for row, pair in enumerate(group):
-            sure[pair.answers].append(answered[row])
-            if pair.answers:
-                first[pair.question["lang"]].append(bool(batch.gold[row, best[row]]))
-            if pair.answers and pair.question["spans"]:
-                overlaps.append(_overlap(scores[row], batch, row))
-    wins = np.mean(np.array(sure[1])[:, None] > np.array(sure[0])[None])
-    return {
-        "overlap": float(np.mean(overlaps)),
-        "first_en": float(np.mean(first["en"])),
-        "first_zh": float(np.mean(first["zh"])),
-        "auroc": float(wins),
-    }
+    measures: dict[str, float] = {}
+    for name, held in (("", data.articles), ("manuals_", data.manuals)):
+        chance = random.Random(SEED)
+        questions = [q for q in held if q["gold"]]
+        chance.shuffle(questions)
+        pairs = [pair for q in questions[:MEASURED] for pair in data.of(q, chance, negative=True)]
+        overlaps: list[float] = []
+        first: dict[str, list[bool]] = {"en": [], "zh": []}
+        sure: tuple[list[float], list[float]] = ([], [])
+        for group in batches_of(pairs, seed=SEED):
+            batch = data.batch(group, device)
+            scores = model(batch.states, batch.kinds, batch.words, batch.mask)
+            sentences = score_sentences(scores[..., 2], batch)
+            answered = (sentences[:, 1:].logsumexp(1) - sentences[:, 0]).tolist()
+            best = sentences[:, 1:].argmax(1) + 1
+            for row, pair in enumerate(group):
+                sure[pair.answers].append(answered[row])
+                if pair.answers:
+                    first[pair.question["lang"]].append(bool(batch.gold[row, best[row]]))
+                if pair.answers and pair.question["spans"]:
+                    overlaps.append(_overlap(scores[row], batch, row))
+        wins = np.array(sure[1])[:, None] > np.array(sure[0])[None]
+        found = {"overlap": overlaps, "first_en": first["en"], "first_zh": first["zh"]}
+        measures |= {name + key: float(np.mean(values)) for key, values in found.items()}
+        measures[f"{name}auroc"] = float(np.mean(wins))
+    return measures
 
 
 def _overlap(scores: torch.Tensor, batch: Batch, row: int) -> float:
@@ -291,6 +319,7 @@ def _overlap(scores: torch.Tensor, batch: Batch, row: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--manuals", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=90)
     parser.add_argument("--threads", type=int, default=1)
@@ -298,7 +327,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     options.output.mkdir(parents=True, exist_ok=True)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    Training(Data(options.data), options.output, device).run(options.minutes)
+    Training(Data(options.data, options.manuals), options.output, device).run(options.minutes)
 
 
 if __name__ == "__main__":

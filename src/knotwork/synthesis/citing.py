@@ -41,9 +41,11 @@ def introduce_sentence(item: Selected, *, after: str = "") -> str:
     """Return a sentence as prose, behind the term that it is about but does not name.
 
     The term is left out where the sentence before was about it too (``after``). The cells of a row
-    have the names of their columns.
+    have the names of their columns, and a sentence that leads into code has it on the same line.
     """
     shown = show_sentence(name_cells(item.text, item.columns))
+    if item.code:
+        shown += f" {_SPACES.sub(' ', item.code)}"
     if not item.term or item.term == after or set(terms(item.term)) <= set(terms(shown)):
         return shown
     term = show_sentence(item.term)

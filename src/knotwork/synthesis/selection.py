@@ -41,6 +41,9 @@ _LEADING = 3
 NOVELTY_POWER = 0.1
 """Exponent of the share of new terms: what repeats counts a little less."""
 
+LONGEST_CODE = 200
+"""Characters of code, in whole lines, that are quoted with the line that leads into it."""
+
 MIN_TERMS = 2
 """A sentence of fewer content terms (a page number, a lone heading) says nothing."""
 
@@ -63,7 +66,8 @@ class Selected:
     """A sentence chosen for the answer.
 
     ``term`` is the term or row that it is about, if known; ``columns`` are the names of the columns
-    if it is a row whose cells do not name them.
+    if it is a row whose cells do not name them. ``code`` is what it leads into, if that is short;
+    ``span`` holds both.
     """
 
     chunk: Chunk
@@ -73,6 +77,7 @@ class Selected:
     rank: int
     term: str = ""
     columns: str = ""
+    code: str = ""
 
 
 def rank_candidates(evidence: Evidence) -> list[Selected]:
@@ -111,7 +116,14 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = Selected(
-                hit.chunk, item.span, item.text, value, item.rank, item.term, item.columns
+                hit.chunk,
+                Span(item.span.start, item.span.end + len(item.code)),
+                item.text,
+                value,
+                item.rank,
+                item.term,
+                item.columns,
+                item.code.strip(),
             )
     return sorted(found.values(), key=lambda item: -item.worth)
 
@@ -181,6 +193,23 @@ class _Quotable:
     def text(self) -> str:
         start = self.hit.chunk.span.start
         return self.hit.chunk.text[self.span.start - start : self.span.end - start]
+
+    @cached_property
+    def code(self) -> str:
+        """What follows a sentence that leads into code: its first lines, if they are short."""
+        if not self.text.endswith((":", "：")):
+            return ""
+        chunk, end = self.hit.chunk, self.span.end
+        code = next(
+            (f.span for f in chunk.frames if f.kind is FrameKind.CODE and f.span.start >= end), None
+        )
+        start = chunk.span.start
+        if code is None or chunk.text[end - start : code.start - start].strip():
+            return ""
+        lines = chunk.text[end - start : code.end - start]
+        if len(lines) > LONGEST_CODE:
+            lines = lines[: lines.rfind("\n", 0, LONGEST_CODE + 1) + 1]
+        return lines.rstrip()
 
     @cached_property
     def read(self) -> str:
@@ -254,7 +283,8 @@ class _Quotable:
     @property
     def prose(self) -> float:
         in_code = any(frame.kind is FrameKind.CODE for frame in self.frames)
-        return weigh_prose(self.read) * (CODE_WEIGHT if in_code else 1.0)
+        said = self.read.rstrip(":：") if self.code else self.read
+        return weigh_prose(said) * (CODE_WEIGHT if in_code else 1.0)
 
 
 def name_cells(row: str, columns: str) -> str:

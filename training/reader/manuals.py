@@ -1,0 +1,201 @@
+"""Prepare questions about manuals for training: passages as retrieval finds them for a question.
+
+    python training/reader/manuals.py --indexes DIR --output DIR [--questions DIR]
+
+DIR of indexes has `NAME.knot`, what `knotwork index` makes of a manual, for each file `NAME.jsonl`
+of the questions. Writes what `prepare.py` writes, in the same form, so that `train.py` reads both.
+
+The passages of a question are the best ten that `search` finds, and those that hold what is quoted
+as its answer. A passage answers if a quote stands in it; one that only holds the words of the
+answer may answer too, so that it is used for neither side. Questions of the manuals in `HELD` are
+kept aside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from prepare import sequence_of, squeeze, write_states
+
+import knotwork
+from knotwork.inference.base import Passage
+from knotwork.inference.local_models import e5
+from knotwork.inference.local_models.catalogue import load_onnx
+from knotwork.inference.local_models.reader import MOST_QUESTION_TOKENS, tokenise_passage
+from knotwork.inference.local_models.transformer import TransformerEncoder
+from knotwork.inference.local_models.windows import sentence_ranges
+from knotwork.records import Chunk, Span
+from knotwork.stores.registry import open_store
+
+HELD = ("bind9", "debian_edu_zh")
+FOUND = 10
+NEGATIVES = 6
+MOST_TOKENS = 500
+LEAST_OVERLAP = 0.5
+"""The part of a sentence, or of a quote, that both share where the sentence answers."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, default=Path(__file__).parent / "questions")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    encoder = load_onnx(e5.MODEL)()
+    passages: dict[str, dict[str, Any]] = {}
+    questions: list[dict[str, Any]] = []
+    for path in sorted(options.questions.glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
+        index = options.indexes / f"{path.stem}.knot"
+        own = list(prepare_questions(path.stem, rows, index, encoder, passages))
+        answered = sum(bool(question["gold"]) for question in own)
+        print(f"{path.stem}: {len(rows)} questions, {len(own)} pairs, {answered} with an answer")
+        questions += own
+    with (options.output / "states.f16").open("wb") as states:
+        row = 0
+        for entry in (*passages.values(), *questions):
+            row = write_states(entry, encoder, states, row)
+    for name, content in (("passages", list(passages.values())), ("questions", questions)):
+        text = json.dumps(content, ensure_ascii=False)
+        (options.output / f"{name}.json").write_text(text, "utf-8")
+
+
+def prepare_questions(
+    manual: str,
+    rows: Sequence[Mapping[str, Any]],
+    index: Path,
+    encoder: TransformerEncoder,
+    passages: dict[str, dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Yield each question once for each passage that answers it, or once for the best if none does.
+
+    Adds the passages to ``passages``, by their ids.
+    """
+    chunks = read_chunks(index)
+    with knotwork.open(str(index)) as base:
+        for number, row in enumerate(rows):
+            found = [hit.chunk for hit in base.search(row["question"], k=FOUND).hits]
+            spans = {chunk.id: find_quotes(row, chunk) for chunk in chunks.values()}
+            answering = [chunk for chunk in chunks.values() if spans[chunk.id]]
+            said = squeeze(row["answer"] or "") or None
+            others = [
+                chunk
+                for chunk in found
+                if not spans[chunk.id] and (said is None or said not in squeeze(chunk.text))
+            ]
+            numbers = [_number(chunk, encoder, passages) for chunk in others]
+            negatives = [number for number in numbers if number is not None][:NEGATIVES]
+            (asked,) = encoder.tokenise([encoder.question_prompt + row["question"]])
+            ids = [*asked.head, *asked.ids[:MOST_QUESTION_TOKENS], *asked.tail]
+            for chunk in answering or found[:1]:
+                place = _number(chunk, encoder, passages)
+                if place is None:
+                    continue
+                yield {
+                    "id": f"{manual}-{number}",
+                    "source": manual,
+                    "lang": row["lang"],
+                    "kind": row["type"],
+                    "held": manual in HELD,
+                    "question": row["question"],
+                    "answers": row["quotes"],
+                    "ids": list(ids),
+                    "passage": place,
+                    "negatives": negatives if answering else negatives[1:],
+                    **targets_of(row, chunk, spans[chunk.id], passages[chunk.id]),
+                }
+
+
+def read_chunks(index: Path) -> dict[str, Chunk]:
+    """Return all chunks of an index, by their ids."""
+    store = open_store(str(index))
+    try:
+        documents = store.documents
+        ids = [i for document in documents.document_ids() for i in documents.chunk_ids(document)]
+        return documents.chunks(ids)
+    finally:
+        store.close()
+
+
+def find_quotes(row: Mapping[str, Any], chunk: Chunk) -> list[Span]:
+    """Return where the quotes of a question stand in the text of a chunk, whatever white space."""
+    places = [place for place, letter in enumerate(chunk.text) if not letter.isspace()]
+    tight = "".join(chunk.text[place] for place in places)
+    found = []
+    for quote in row["quotes"]:
+        wanted = "".join(quote.split())
+        start = tight.find(wanted)
+        if wanted and start >= 0:
+            found.append(Span(places[start], places[start + len(wanted) - 1] + 1))
+    return found
+
+
+def targets_of(
+    row: Mapping[str, Any], chunk: Chunk, quotes: Sequence[Span], passage: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the numbers of the sentences that answer, and the answer as positions of tokens."""
+    start = chunk.span.start
+    gold = [
+        number
+        for number, (sentence, (first, end)) in enumerate(
+            zip(chunk.sentences, passage["sentences"], strict=True)
+        )
+        if first < end
+        and any(_overlap(Span(sentence.start - start, sentence.end - start), q) for q in quotes)
+    ]
+    spans = []
+    for quote in quotes:
+        at = chunk.text.find(row["answer"], quote.start, quote.end) if row["answer"] else -1
+        if at < 0:
+            continue
+        begin, end = passage["lead"] + at, passage["lead"] + at + len(row["answer"])
+        tokens = [
+            place
+            for place, (begins, ends) in enumerate(
+                zip(passage["starts"], [*passage["starts"][1:], 1 << 30], strict=True)
+            )
+            if begins < end and ends > begin
+        ]
+        if tokens and gold:
+            spans.append([tokens[0] + passage["head"], tokens[-1] + passage["head"]])
+    return {"gold": gold, "spans": spans}
+
+
+def _overlap(sentence: Span, quote: Span) -> bool:
+    shared = min(sentence.end, quote.end) - max(sentence.start, quote.start)
+    shorter = min(sentence.end - sentence.start, quote.end - quote.start)
+    return shared >= LEAST_OVERLAP * shorter > 0
+
+
+def _number(
+    chunk: Chunk, encoder: TransformerEncoder, passages: dict[str, dict[str, Any]]
+) -> int | None:
+    """Return the number of the passage of a chunk, which is added if new; None if too long."""
+    if chunk.id not in passages:
+        passage = Passage.of(chunk)
+        tokens, lead = tokenise_passage(encoder, passage)
+        if len(tokens) > MOST_TOKENS:
+            return None
+        head = len(tokens.head)
+        ranges = sentence_ranges(tokens, context_end=lead, sentences=passage.sentences)
+        passages[chunk.id] = {
+            "number": len(passages),
+            "title": passage.context,
+            "text": passage.text,
+            "lead": lead,
+            "head": head,
+            "ids": sequence_of(tokens),
+            "first": head + min((first for first, _ in ranges), default=0),
+            "starts": list(tokens.starts),
+            "sentences": [[head + first, head + end] for first, end in ranges],
+        }
+    return int(passages[chunk.id]["number"])
+
+
+if __name__ == "__main__":
+    main()
