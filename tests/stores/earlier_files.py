@@ -21,6 +21,9 @@ UNDO = {
     "0008-frames": "ALTER TABLE chunk DROP COLUMN frames;",
     "0009-fields": "DROP TABLE document_field; DROP TABLE document_page;",
     "0010-questions": "DROP TABLE question;",
+    "0011-repeated-lines": (
+        "ALTER TABLE ledger DROP COLUMN edge_keys; ALTER TABLE ledger DROP COLUMN repeated;"
+    ),
 }
 
 

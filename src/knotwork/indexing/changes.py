@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from knotwork.errors import LoadError
 from knotwork.indexing.stages import UNKNOWN_TIME_NS, Candidate, Prepared
@@ -11,6 +12,19 @@ from knotwork.indexing.tiers import Tiers
 from knotwork.stores.base import Ledger, LedgerEntry
 
 _LEDGER_BATCH = 1_000
+
+
+def entry_path(entry: LedgerEntry) -> str:
+    """Return where the file of an entry lies, or lay."""
+    root = Path(entry.root)
+    head, _, tail = entry.uri.partition("/")
+    return str(root.joinpath(*tail.split("/"))) if tail and root.name == head else entry.root
+
+
+def lies_in(uri: str, folders: Container[str]) -> bool:
+    """Return whether a source lies in one of these folders, at any depth."""
+    parts = uri.split("/")
+    return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))
 
 
 def with_entries(
@@ -31,6 +45,7 @@ def needs_no_reading(source: Candidate, entry: LedgerEntry | None, tiers: Tiers)
         and tiers.is_current(entry)
         and source.modified_ns != UNKNOWN_TIME_NS
         and (entry.size, entry.modified_ns) == (source.size, source.modified_ns)
+        and entry.repeated == source.repeated
     )
 
 
@@ -52,12 +67,21 @@ def indexed_entry(prepared: Prepared) -> LedgerEntry:
         size=source.size,
         modified_ns=source.modified_ns,
         chunks=len(prepared.leaves),
+        edge_keys=source.edge_keys,
+        repeated=source.repeated,
     )
 
 
 def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
     """Return the entry of a file that was written anew with the same content."""
-    return replace(entry, root=source.root, size=source.size, modified_ns=source.modified_ns)
+    return replace(
+        entry,
+        root=source.root,
+        size=source.size,
+        modified_ns=source.modified_ns,
+        edge_keys=source.edge_keys,
+        repeated=source.repeated,
+    )
 
 
 def failed_entry(
@@ -81,4 +105,6 @@ def failed_entry(
         chunks=entry.chunks if entry else 0,
         error_reason=error.reason,
         error=error.message,
+        edge_keys=source.edge_keys,
+        repeated=source.repeated,
     )

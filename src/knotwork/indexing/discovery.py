@@ -90,7 +90,7 @@ def _discover_one(
     if path.is_dir():
         yield from _Walk(path, include, exclude).sources()
     elif os.path.lexists(path):
-        yield _source(_uri("", [path.name]), path, root=_absolute(path))
+        yield source_file(_uri("", [path.name]), path, root=_absolute(path))
     elif glob.has_magic(named):
         matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - it may be absolute
         if not matches:
@@ -156,7 +156,7 @@ class _Walk:
         return found
 
     def _source(self, parts: Sequence[str], path: Path) -> SourceFile:
-        return _source(_uri(self._root.name, parts), path, root=self._root)
+        return source_file(_uri(self._root.name, parts), path, root=self._root)
 
     def _enters_link(self, path: Path) -> bool:
         """Tell whether a linked folder leads to where the walk does not come by otherwise."""
@@ -192,7 +192,8 @@ def _uri(name: str, parts: Sequence[str]) -> str:
     return os.fsencode(text).decode("utf-8", "replace")
 
 
-def _source(uri: str, path: Path, *, root: Path) -> SourceFile:
+def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:
+    """Return a file as it is on the disk now."""
     try:
         status = path.stat()
     except OSError:

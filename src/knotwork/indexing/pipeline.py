@@ -23,6 +23,7 @@ from knotwork.indexing.batches import Batch, usual_batch_chunks
 from knotwork.indexing.changes import (
     failed_entry,
     known_revision,
+    lies_in,
     needs_no_reading,
     touched_entry,
     with_entries,
@@ -164,7 +165,7 @@ class Pipeline:
         again = entry is not None and entry.document_id in self._retried
         if entry is not None and not again and needs_no_reading(source, entry, tiers):
             if not entry.error:
-                yield self._tally.event(EventKind.UNCHANGED, source.uri)
+                yield self._leave(source, entry)
                 return
             if not retry and entry.error_reason not in OUTSIDE_REASONS:
                 yield self._tally.failure(_known_failure(entry))
@@ -192,7 +193,7 @@ class Pipeline:
             yield from self._flush()
 
     def _leave(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
-        """Note a source that was written anew with the same content."""
+        """Leave a source as it is indexed, and note what else is known of it now."""
         touched = touched_entry(entry, source)
         if touched != entry:
             self._batch.entries.append(touched)
@@ -300,7 +301,7 @@ class Pipeline:
         gone = [
             entry
             for entry in self._store.ledger.entries()
-            if entry.uri not in present and covers(entry) and not _lies_in(entry.uri, closed)
+            if entry.uri not in present and covers(entry) and not lies_in(entry.uri, closed)
         ]
         for start in range(0, len(gone), REMOVAL_DOCUMENTS):
             batch = gone[start : start + REMOVAL_DOCUMENTS]
@@ -321,8 +322,3 @@ class Pipeline:
 
 def _known_failure(entry: LedgerEntry) -> Failure:
     return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)
-
-
-def _lies_in(uri: str, folders: set[str]) -> bool:
-    parts = uri.split("/")
-    return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))

@@ -10,7 +10,8 @@ from os import sep
 from pathlib import Path
 
 from knotwork.errors import UnknownName
-from knotwork.indexing.sources import absolute_path, entry_path
+from knotwork.indexing.changes import entry_path
+from knotwork.indexing.sources import absolute_path
 from knotwork.stores.base import LedgerEntry, Store
 
 _NEAR_NAMES = 8

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from knotwork.config import IndexSettings
 from knotwork.errors import IndexingError
+from knotwork.indexing.changes import entry_path
 from knotwork.indexing.discovery import SourceFile, discover
 from knotwork.indexing.loaders import load_file
+from knotwork.indexing.sites import SitePage, survey_sites
 from knotwork.indexing.stages import Candidate
 from knotwork.stores.base import LedgerEntry, Store
 
@@ -39,6 +41,7 @@ def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSetti
 
     A file inside a folder that was indexed before keeps the name it has there, whether it is
     reached through that folder, a part of it, or by itself. A run covers the folders it is given.
+    Web pages lose what their site repeats; where that has changed, further pages of it are found.
     Raises IndexingError when a path does not exist, or when a name means another file already.
     """
     _check_presence(store, paths)
@@ -50,17 +53,31 @@ def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSetti
         for file in discover(paths, include=settings.include, exclude=settings.exclude)
     ]
     _check_names(store, files)
+    covers = _coverage(paths, folders)
+    survey = survey_sites(store, files, covers=covers, max_file_mb=settings.max_file_mb)
     candidates = [
-        Candidate(
-            file.uri,
-            partial(load_file, file.path, uri=file.uri, max_file_mb=settings.max_file_mb),
-            root=file.root,
-            size=file.size,
-            modified_ns=file.modified_ns,
-        )
-        for file in files
+        _candidate(file, survey.pages.get(file.uri, SitePage()), settings)
+        for file in (*files, *survey.others)
     ]
-    return Selection(tuple(candidates), _coverage(paths, folders), roots)
+    return Selection(tuple(candidates), covers, roots)
+
+
+def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Candidate:
+    return Candidate(
+        file.uri,
+        partial(
+            load_file,
+            file.path,
+            uri=file.uri,
+            max_file_mb=settings.max_file_mb,
+            repeated=page.repeated,
+        ),
+        root=file.root,
+        size=file.size,
+        modified_ns=file.modified_ns,
+        edge_keys=page.edge_keys,
+        repeated=page.fingerprint,
+    )
 
 
 def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
@@ -86,13 +103,6 @@ def store_roots(store: Store, roots: Sequence[str]) -> None:
     """Note the folders that are indexed, if there are new ones."""
     if list(roots) != stored_roots(store):
         store.set_meta({ROOTS_META: json.dumps(list(roots), ensure_ascii=False)})
-
-
-def entry_path(entry: LedgerEntry) -> str:
-    """Return where the file of an entry lies, or lay."""
-    root = Path(entry.root)
-    head, _, tail = entry.uri.partition("/")
-    return str(root.joinpath(*tail.split("/"))) if tail and root.name == head else entry.root
 
 
 def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:

@@ -25,7 +25,8 @@ UNKNOWN_TIME_NS = -1
 class Candidate:
     """Something to index: what identifies it, what tells that it changed, and how to read it.
 
-    ``read`` raises LoadError when it cannot be read.
+    ``read`` raises LoadError when it cannot be read. ``edge_keys`` and ``repeated`` are those of
+    `LedgerEntry`, for the page of a site.
     """
 
     uri: str
@@ -33,6 +34,8 @@ class Candidate:
     root: str = ""
     size: int = 0
     modified_ns: int = UNKNOWN_TIME_NS
+    edge_keys: bytes = b""
+    repeated: str = ""
 
 
 def document_source(document: Document) -> Candidate:

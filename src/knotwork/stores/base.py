@@ -211,7 +211,9 @@ class LedgerEntry:
 
     ``root`` and ``path`` say where it was found, ``size`` and ``modified_ns`` let an unchanged file
     be skipped unread, ``settings`` is the fingerprint of all that shapes the result. ``error`` is
-    empty for an indexed document, else the reason it was skipped.
+    empty for an indexed document, else the reason it was skipped. ``edge_keys`` are those of the
+    lines of a web page that its site may repeat, each a little-endian uint64; ``repeated`` is the
+    fingerprint of those that it was indexed without.
     """
 
     uri: str
@@ -224,6 +226,8 @@ class LedgerEntry:
     chunks: int = 0
     error_reason: str = ""
     error: str = ""
+    edge_keys: bytes = b""
+    repeated: str = ""
 
 
 class Ledger(Protocol):

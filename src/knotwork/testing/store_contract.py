@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,6 +128,7 @@ class LedgerContract:
 
     def test_entries_come_back_ordered_by_uri(self, store: Store) -> None:
         entries = [_entry(uri) for uri in ("b", "a", "c/é", "", "B")]
+        entries.append(replace(_entry("site/a.html"), edge_keys=b"\0\xff", repeated="é"))
         store.ledger.put(entries)
         assert list(store.ledger.entries()) == sorted(entries, key=lambda entry: entry.uri)
         assert store.ledger.get(["b", "absent"]) == {"b": entries[0]}

@@ -4,6 +4,7 @@ from knotwork.indexing.loaders.base import Content, Loader, Source, TextBuilder
 from knotwork.indexing.loaders.registry import (
     LOADERS,
     load_document,
+    load_edge_keys,
     load_file,
     supported_suffixes,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "Source",
     "TextBuilder",
     "load_document",
+    "load_edge_keys",
     "load_file",
     "supported_suffixes",
 ]

@@ -48,7 +48,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a loader found in a file; headings, pages, frames and tables lead into ``text``."""
+    """What a loader found in a file; headings, pages, frames and tables lead into ``text``.
+
+    ``links`` are the blocks of a page that consist of links alone.
+    """
 
     text: str
     media_type: str
@@ -58,6 +61,7 @@ class Content:
     pages: tuple[Page, ...] = ()
     frames: tuple[Frame, ...] = ()
     tables: tuple[Table, ...] = ()
+    links: tuple[Span, ...] = ()
 
 
 class Loader(Protocol):
@@ -110,6 +114,7 @@ class TextBuilder:
         self.pages: list[Page] = []
         self.frames: list[Frame] = []
         self.tables: list[Table] = []
+        self.links: list[Span] = []
 
     def add(self, text: str, *, gap: str = "\n\n") -> Span:
         """Append a block after ``gap``, and return its span; blank text adds nothing."""
@@ -172,6 +177,7 @@ class TextBuilder:
             headings=tuple(self.headings),
             pages=pages,
             tables=tuple(self.tables),
+            links=tuple(self.links),
             frames=tuple(sorted(self.frames, key=lambda f: (f.span.start, -f.span.end))),
         )
 

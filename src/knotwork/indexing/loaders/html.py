@@ -97,6 +97,8 @@ class _Walk:
         self._builder = builder
         self._running: list[tuple[str, bool]] = []
         self._bold = 0
+        self._links = 0
+        self._is_linked = True
         self._preformatted = 0
         self._lists: list[int | None] = []
         self._item = ""
@@ -126,12 +128,14 @@ class _Walk:
                     skipped = element
                 else:
                     self._bold += name in _BOLD
+                    self._links += _is_link(element, name)
                     self._begin(element, name)
                 if element is skipped:
                     events.skip_subtree()
             else:
                 if element is not skipped:
                     self._bold -= name in _BOLD
+                    self._links -= _is_link(element, name)
                     self._finish(element, name)
                 if element is not root and element.tail:
                     self._run(element.tail)
@@ -163,7 +167,7 @@ class _Walk:
     def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
         if len(name) == 2 and name[0] == "h" and name[1] in "123456":
             title = "".join(text for text, _ in self._running)
-            self._running.clear()
+            self._clear()
             self._builder.heading(int(name[1]), title)
             self._after_item = False
             return
@@ -195,6 +199,7 @@ class _Walk:
 
     def _run(self, text: str) -> None:
         self._running.append((self._space(text), self._bold > 0))
+        self._is_linked &= self._links > 0 or not any(map(str.isalnum, text))
 
     def _space(self, text: str) -> str:
         return text if self._preformatted else re.sub(r"[ \t\n\r\f\v]+", " ", text)
@@ -202,7 +207,8 @@ class _Walk:
     def _flush(self) -> None:
         text = "".join(text for text, _ in self._running)
         term = "" if self._preformatted or not text.strip() else run_in_term(self._running)
-        self._running.clear()
+        is_linked = self._is_linked
+        self._clear()
         if not text.strip():
             return
         if not self._preformatted:
@@ -211,8 +217,14 @@ class _Walk:
         gap = "\n" if is_item and self._after_item else "\n\n"
         span = self._builder.add(self._item + text.strip() if is_item else text, gap=gap)
         self._builder.frame(FrameKind.TERM, span.start, term)
+        if is_linked:
+            self._builder.links.append(span)
         self._after_item = is_item
         self._item = ""
+
+    def _clear(self) -> None:
+        self._running.clear()
+        self._is_linked = True
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
         title = ""
@@ -244,6 +256,10 @@ class _OpenFrame(NamedTuple):
 
 def _classes(element: Any) -> frozenset[str]:  # noqa: ANN401
     return frozenset((element.get("class") or "").split())
+
+
+def _is_link(element: Any, name: str) -> bool:  # noqa: ANN401
+    return name == "a" and element.get("href") is not None
 
 
 def _is_generic_title(element: Any) -> bool:  # noqa: ANN401

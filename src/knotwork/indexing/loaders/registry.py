@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import warnings
 import zipfile
+from collections.abc import Collection
 from io import BytesIO
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from knotwork.indexing.loaders.json_records import JsonLoader
 from knotwork.indexing.loaders.mail import MailLoader
 from knotwork.indexing.loaders.markdown import MarkdownLoader
 from knotwork.indexing.loaders.pdf import PdfLoader
+from knotwork.indexing.loaders.repeated import edge_keys, without_repeated
 from knotwork.indexing.loaders.sheets import DelimitedLoader, SheetsLoader
 from knotwork.indexing.loaders.slides import SlidesLoader
 from knotwork.indexing.loaders.text import TextLoader
@@ -58,13 +60,36 @@ def supported_suffixes() -> tuple[str, ...]:
     return tuple(sorted(_BY_SUFFIX))
 
 
-def load_file(path: Path, *, uri: str, max_file_mb: float = 100.0, password: str = "") -> Document:
-    """Return the document in a file.
+def load_file(
+    path: Path,
+    *,
+    uri: str,
+    max_file_mb: float = 100.0,
+    password: str = "",
+    repeated: Collection[int] = (),
+) -> Document:
+    """Return the document in a file, without the ``repeated`` lines of its site, by their keys.
 
     Raises LoadError with a reason for every file that cannot be read: "missing", "unreadable",
     "not_a_file", "too_large", "empty", "binary", "encoding", "password", "no_text", "broken" or
     "unsupported".
     """
+    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
+    return load_document(
+        data, uri=uri, max_file_mb=max_file_mb, password=password, repeated=repeated
+    )
+
+
+def load_edge_keys(path: Path, *, uri: str, max_file_mb: float = 100.0) -> list[int]:
+    """Return the keys of the lines of a web page that its site may repeat: see `edge_keys`.
+
+    Raises LoadError as `load_file` does.
+    """
+    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
+    return edge_keys(_load_content(Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE))))
+
+
+def _read_file(path: Path, *, uri: str, max_file_mb: float) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -75,7 +100,7 @@ def load_file(path: Path, *, uri: str, max_file_mb: float = 100.0, password: str
             )
         if status.st_size > max_file_mb * MEGABYTE:
             raise _too_large(uri, status.st_size, max_file_mb)
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise LoadError("missing", f"`{uri}` is not there any more.") from error
     except OSError as error:
@@ -84,24 +109,26 @@ def load_file(path: Path, *, uri: str, max_file_mb: float = 100.0, password: str
             f"`{uri}` cannot be opened: {error.strerror or error}.",
             fix="Check its permissions.",
         ) from error
-    return load_document(data, uri=uri, max_file_mb=max_file_mb, password=password)
 
 
 def load_document(
-    data: bytes, *, uri: str, max_file_mb: float = 100.0, password: str = ""
+    data: bytes,
+    *,
+    uri: str,
+    max_file_mb: float = 100.0,
+    password: str = "",
+    repeated: Collection[int] = (),
 ) -> Document:
     """Return the document in the bytes of a file; its ``uri`` tells name and suffix.
 
-    Raises LoadError as `load_file` does.
+    ``repeated`` is as in `load_file`. Raises LoadError as that does.
     """
     if len(data) > max_file_mb * MEGABYTE:
         raise _too_large(uri, len(data), max_file_mb)
     source = Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE), password=password)
-    if not data.strip():
-        raise _empty(uri)
-    content = _load(_choose_loader(source), source)
-    if not content.text.strip():
-        raise _empty(uri)
+    content = _load_content(source)
+    if repeated:
+        content = without_repeated(content, repeated)
     return Document(
         uri=uri,
         text=content.text,
@@ -114,6 +141,15 @@ def load_document(
         frames=content.frames,
         tables=content.tables,
     )
+
+
+def _load_content(source: Source) -> Content:
+    if not source.data.strip():
+        raise _empty(source.uri)
+    content = _load(_choose_loader(source), source)
+    if not content.text.strip():
+        raise _empty(source.uri)
+    return content
 
 
 def _load(loader: Loader, source: Source) -> Content:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork.errors import InvalidRequest
+from knotwork.indexing.changes import entry_path
 from knotwork.indexing.report import IndexReport
 from knotwork.indexing.selection import select_entries
-from knotwork.indexing.sources import entry_path, stored_roots
+from knotwork.indexing.sources import stored_roots
 from knotwork.service.evaluations.running import run_evaluation
 from knotwork.service.jobs.graphs import import_graph
 from knotwork.service.jobs.progress import Progress

@@ -229,6 +229,13 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE INDEX question_by_chunk ON question (chunk, ordinal);
         """,
     ),
+    Migration(
+        "0011-repeated-lines",
+        """
+        ALTER TABLE ledger ADD COLUMN edge_keys BLOB NOT NULL DEFAULT x'';
+        ALTER TABLE ledger ADD COLUMN repeated TEXT NOT NULL DEFAULT '';
+        """,
+    ),
 )
 
 
