@@ -11,6 +11,19 @@ import pptx
 from pypdf import PdfReader, PdfWriter
 
 PDF_FONTS = {"F1": "Helvetica", "FB": "Helvetica-Bold", "FM": "Courier"}
+PDF_WIDE_FONTS = {"FW": "UniGB-UCS2-H", "FWB": "UniGB-UCS2-H", "FG": "GBK-EUC-H"}
+"""Fonts of Chinese by the encoding of their text; FWB is bold."""
+
+GLYPH_MAPPING = """/CIDInit /ProcSet findresource begin 12 dict begin begincmap
+1 begincodespacerange
+<0000> <FFFF>
+endcodespacerange
+2 beginbfrange
+<0020> <0020> <003D>
+<0021> <007E> <0021>
+endbfrange
+endcmap"""
+"""Codes that are numbers of glyphs, none of them a space: glyph 32 is "="."""
 
 
 def escaped(text):
@@ -20,6 +33,52 @@ def escaped(text):
 def printed(text, y, *, x=72, size=10, font="F1"):
     """Return a line of a PDF page that stands in a place of its own."""
     return (f"BT /{font} {size} Tf 1 0 0 1 {x} {y} Tm ({escaped(text)}) Tj ET",)
+
+
+def printed_wide(text, y, *, x=72, size=10, font="FW"):
+    """Return a line of Chinese that stands in a place of its own."""
+    encoding = "gbk" if font == "FG" else "utf-16-be"
+    shown = text.encode(encoding).hex()
+    return (f"BT /{font} {size} Tf 1 0 0 1 {x} {y} Tm <{shown}> Tj ET",)
+
+
+def printed_glyphs(words, y, *, gap, x=72, size=10):
+    """Return a line of words in a font without a space, as XeTeX makes it; ``gap`` is in 1/1000."""
+    shown = f" {-gap} ".join(f"<{word.encode('utf-16-be').hex()}>" for word in words)
+    return (f"BT /FX {size} Tf 1 0 0 1 {x} {y} Tm [{shown}] TJ ET",)
+
+
+def wide_fonts(mapping):
+    """Return the entries of Chinese fonts, and of one whose codes are glyphs, without a space."""
+    described = "<< /Type /FontDescriptor /FontName /{0} /Flags 4 /FontBBox [0 0 1000 1000] >>"
+    composite = (
+        "/{key} << /Type /Font /Subtype /Type0 /BaseFont /{name} /Encoding /{encoding} {mapping} "
+        "/DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 /BaseFont /{name} "
+        "/CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> {widths} "
+        "/FontDescriptor {descriptor} >>] >>"
+    )
+    fonts = [
+        composite.format(
+            key=key,
+            name=(name := "SimHei-Bold" if key == "FWB" else "SimSun"),
+            encoding=encoding,
+            mapping="",
+            widths="/DW 1000",
+            descriptor=described.format(name),
+        )
+        for key, encoding in PDF_WIDE_FONTS.items()
+    ]
+    fonts.append(
+        composite.format(
+            key="FX",
+            name="ABCDEF+Serif",
+            encoding="Identity-H",
+            mapping=f"/ToUnicode {mapping} 0 R",
+            widths="/DW 600 /W [32 [838] 65 90 600 97 122 500]",
+            descriptor=described.format("ABCDEF+Serif"),
+        )
+    )
+    return " ".join(fonts)
 
 
 def make_pdf(pages, *, title="", password="", owner_password="", bookmarks=(), algorithm="AES-256"):
@@ -34,7 +93,7 @@ def make_pdf(pages, *, title="", password="", owner_password="", bookmarks=(), a
         f"/{name} << /Type /Font /Subtype /Type1 /BaseFont /{font} /Encoding /MacRomanEncoding >>"
         for name, font in PDF_FONTS.items()
     )
-    objects.append(f"<< {fonts} >>")
+    objects.append(f"<< {fonts} {wide_fonts(4 + 2 * len(pages))} >>")
     for number, lines in enumerate(pages):
         plain = " T* ".join(f"({escaped(line)}) Tj" for line in lines if isinstance(line, str))
         placed = " ".join(line[0] for line in lines if not isinstance(line, str))
@@ -44,6 +103,7 @@ def make_pdf(pages, *, title="", password="", owner_password="", bookmarks=(), a
             f"/Contents {5 + 2 * number} 0 R >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    objects.append(f"<< /Length {len(GLYPH_MAPPING)} >>\nstream\n{GLYPH_MAPPING}\nendstream")
     data = b"%PDF-1.4\n"
     offsets = []
     for number, body in enumerate(objects, start=1):

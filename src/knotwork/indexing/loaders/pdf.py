@@ -7,14 +7,21 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.archives import needs_password
 from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
-from knotwork.indexing.loaders.pdf_frames import PlacedLine, frame_lines, headings_by_type
+from knotwork.indexing.loaders.pdf_fonts import correct_space_widths
+from knotwork.indexing.loaders.pdf_frames import (
+    PlacedLine,
+    frame_lines,
+    headings_by_type,
+    is_item,
+)
 from knotwork.indexing.loaders.pdf_lines import (
+    WIDE,
     Line,
     read_lines,
     without_contents,
@@ -22,12 +29,24 @@ from knotwork.indexing.loaders.pdf_lines import (
 )
 from knotwork.records import Heading, Span
 
-_WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
-_WRAPPED_WIDE = re.compile(rf"[{_WIDE}]{{12}}\s*\Z")
+_ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
+_BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
+_WIDE_CHARACTER = re.compile(rf"[{WIDE}]")
+_WRAPPED = re.compile(rf"[{WIDE}]{{12}}\s*\Z")
+_FEWEST_COLUMNS = 24
+"""Half-width characters of a line of Chinese that may be wrapped: shorter ones may be a list."""
+_FULL = 0.6
+"""How long such a line is, as a share of the longest of its page; rows of tables are shorter."""
 _HYPHENATED = re.compile(r"([a-zß-ÿ]{2,})[-\u00ad\u2010]\Z")
 _LONGEST_WORD = 60
 _FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？]['\"”’」』)）]*\s*\Z")
+_AT_MARGIN = 0.1
+"""The share of the lines of a page that begin at its margin, at least; others begin there too."""
+_INDENT = re.compile("[ \u3000]{2,}")
+_INDENTED = 1.5
+"""By how many sizes of its type the first line of a Chinese paragraph is further to the right."""
 _ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
 _PARAGRAPH_GAP = 1.3
 """How much more than usual lies between two lines where a paragraph ends."""
@@ -58,6 +77,7 @@ class PdfLoader:
         reader = PdfReader(io.BytesIO(source.data), strict=False)
         if reader.is_encrypted and not reader.decrypt(source.password):
             raise needs_password(source)
+        correct_space_widths(reader)
         pages = [read_lines(page, number) for number, page in enumerate(reader.pages)]
         if not any(pages):
             held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
@@ -90,25 +110,61 @@ def _add_lines(builder: TextBuilder, lines: Sequence[Line]) -> list[PlacedLine]:
     """Append lines, in paragraphs by their distances; words cut by a line end are joined."""
     pitch = _usual_pitch(lines)
     words = _Words(lines)
+    pages = _measure_pages(lines)
     placed: list[PlacedLine] = []
     gap = ""
     for line, following in pairwise([*lines, None]):
         assert line is not None
-        begins = gap == "\n\n" or not placed
+        begins_paragraph = gap == "\n\n" or not placed
         if not placed or placed[-1].line.page != line.page:
             builder.page(str(line.page + 1), gap=len(gap))
         after, cut = "", 0
         if following is not None:
-            after, cut = _gap_between(line, following, pitch, words)
+            begins = _is_indented(following, pages[following.page].margin)
+            wrapped = _is_wrapped(line, following, pages[line.page].columns)
+            after, cut = _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
         span = builder.add(line.text[: len(line.text.rstrip()) - cut], gap=gap)
-        placed.append(PlacedLine(line, span, begins_paragraph=begins))
+        placed.append(PlacedLine(line, span, begins_paragraph=begins_paragraph))
         gap = after
     return placed
 
 
-def _gap_between(line: Line, following: Line, pitch: float, words: _Words) -> tuple[str, int]:
-    """Return what parts two lines, and how many characters at the end of the first are left out."""
+class _Measure(NamedTuple):
+    """Where the lines of a page begin, in points, and the longest one in half-width characters."""
+
+    margin: float
+    columns: int
+
+
+def _measure_pages(lines: Sequence[Line]) -> dict[int, _Measure]:
+    measured = {}
+    for page, run in groupby(lines, key=lambda line: line.page):
+        own = list(run)
+        starts = Counter(line.x // 1 for line in own)
+        fewest = min(_AT_MARGIN * len(own), max(starts.values()))
+        margin = min(x for x, count in starts.items() if count >= fewest)
+        measured[page] = _Measure(margin, max(_columns(line.text) for line in own))
+    return measured
+
+
+def _is_indented(line: Line, margin: float) -> bool:
+    """Return whether a line begins as the first one of a paragraph of Chinese does."""
+    if not _BEGINS_WIDE.match(line.text):
+        return False
+    return line.x >= margin + _INDENTED * line.size > margin or bool(_INDENT.match(line.text))
+
+
+def _gap_between(
+    line: Line, following: Line, pitch: float, words: _Words, *, begins: bool, wrapped: bool
+) -> tuple[str, int]:
+    """Return what parts two lines, and how many characters at the end of the first are left out.
+
+    ``begins`` is whether the second line is indented as that of a Chinese paragraph, ``wrapped``
+    whether the first one is a line of Chinese that goes on in the second.
+    """
     if _ends_paragraph(line, following, pitch):
+        return "\n\n", 0
+    if begins and _ENDS_SENTENCE.search(line.text):
         return "\n\n", 0
     hyphenated, rest = (
         _HYPHENATED.search(line.text.rstrip()[-_LONGEST_WORD:]),
@@ -116,9 +172,20 @@ def _gap_between(line: Line, following: Line, pitch: float, words: _Words) -> tu
     )
     if hyphenated and rest and not line.monospaced:
         return "", 0 if words.has_hyphen(hyphenated[1], rest[0]) else 1
-    if _WRAPPED_WIDE.search(line.text) and "\u3400" <= following.text.lstrip()[:1] <= "\u9fff":
-        return "", 0
-    return "\n", 0
+    return "" if wrapped else "\n", 0
+
+
+def _is_wrapped(line: Line, following: Line, longest: int) -> bool:
+    """Return whether a line of Chinese goes on in the next one, without a space between them."""
+    if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
+        return False
+    is_full = _columns(line.text) >= max(_FEWEST_COLUMNS, _FULL * longest)
+    return (is_full or _WRAPPED.search(line.text) is not None) and not is_item(following.text)
+
+
+def _columns(text: str) -> int:
+    """Return the width of a text in half-width characters."""
+    return len(text) + len(_WIDE_CHARACTER.findall(text))
 
 
 def _ends_paragraph(line: Line, following: Line, pitch: float) -> bool:
@@ -190,13 +257,15 @@ def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:
     """
     from pypdf.errors import PyPdfError
 
-    starts = {page.label: page.start for page in builder.pages}
+    starts = [(int(page.label), page.start) for page in builder.pages]
     text = builder.text
     headings: list[Heading] = []
     position = 0
     try:
         for level, title, number in _bookmarks(reader, reader.outline, 1):
-            start = max(position, starts.get(str(number), len(text)))
+            # A page with pictures alone has no text, and no place in it.
+            on_page = next((start for page, start in starts if page >= number), len(text))
+            start = max(position, on_page)
             numbering = _NUMBERING.match(title)
             words = [
                 re.escape(word) for word in title[numbering.end() if numbering else 0 :].split()

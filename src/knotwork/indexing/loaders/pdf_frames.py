@@ -24,6 +24,10 @@ _MOST_HEADINGS = 1 / 3
 """The share of a text that may look like headings: of more, none is taken for one."""
 _DEEPEST = 6
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)\.?\s+\S")
+_CHAPTER = re.compile(
+    r"第\s?[一二三四五六七八九十百零\d]{1,5}\s?([编篇章节])|[一二三四五六七八九十]{1,3}、"
+)
+_CHAPTER_LEVELS = {"编": 1, "篇": 1, "章": 1, "节": 2}
 _ITEM = re.compile(
     r"[•·▪◦‣●○■□◆◇►▶➢➤✓–—*]\s?|-\s|[(（]?(?:\d{1,2}|[a-z])[.)）、．](?!\d)\s?|[①-⑳]|"
     r"[(（][一二三四五六七八九十]{1,2}[)）]"
@@ -35,6 +39,11 @@ _SHIFTED = 8.0
 _MOST_TERMS = 6
 _INDENTED = 1.0
 """Points by which a line is further to the right than another."""
+
+
+def is_item(text: str) -> bool:
+    """Return whether a line begins with the sign or the number of an item."""
+    return _ITEM.match(text) is not None
 
 
 class PlacedLine(NamedTuple):
@@ -77,7 +86,9 @@ def _large_parts(
     def kind(placed: PlacedLine) -> tuple[float, int]:
         line = placed.line
         is_heading = line.size >= _LARGER * usual or (
-            line.bold and line.size >= usual and _NUMBERED.match(line.text) is not None
+            line.bold
+            and line.size >= usual
+            and (_NUMBERED.match(line.text) or _CHAPTER.match(line.text)) is not None
         )
         return (line.size if is_heading else 0.0), line.page
 
@@ -94,8 +105,10 @@ def _large_parts(
 
 
 def _level(title: str, rank: int) -> int:
-    numbered = _NUMBERED.match(title)
-    return min(numbered[1].count(".") + 1 if numbered else rank, _DEEPEST)
+    numbered, chapter = _NUMBERED.match(title), _CHAPTER.match(title)
+    if numbered:
+        return min(numbered[1].count(".") + 1, _DEEPEST)
+    return _CHAPTER_LEVELS.get(chapter[1] if chapter else "", min(rank, _DEEPEST))
 
 
 def _joined(lines: Sequence[PlacedLine]) -> str:
@@ -240,7 +253,7 @@ def _end_of_list(lines: Sequence[PlacedLine], start: int) -> int:
     items = 0
     for number in range(start, len(lines)):
         placed = lines[number]
-        if _ITEM.match(placed.line.text):
+        if is_item(placed.line.text):
             items += 1
             continue
         same_page = placed.line.page == lines[number - 1].line.page
@@ -258,9 +271,7 @@ def _lead(lines: Sequence[PlacedLine], index: int, text: str) -> str:
     above = index - 1
     if above < 0:
         return ""
-    while (
-        above > 0 and not lines[above].begins_paragraph and not _ITEM.match(lines[above].line.text)
-    ):
+    while above > 0 and not lines[above].begins_paragraph and not is_item(lines[above].line.text):
         above -= 1
     said = text[lines[above].span.start : lines[index - 1].span.end]
     lead = lead_in(" ".join(said.split()))

@@ -16,6 +16,12 @@ from typing import Any, NamedTuple
 from knotwork.indexing.loaders.base import clean_text
 from knotwork.indexing.loaders.cues import FEWEST_PAGES, is_monospaced, run_in_term
 
+WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
+"""Chinese characters and their punctuation, as a set in a regular expression."""
+_STRETCHED = re.compile(rf"(?<=[{WIDE}]) (?=[{WIDE}])")
+_TIGHT = re.compile(rf"[{WIDE}](?=[{WIDE}])")
+_FEWEST_STRETCHED = 12
+"""Chinese characters in a line whose gaps justify it; a row of a table has fewer."""
 _EDGE_LINES = 3
 """So many lines at either end of a page may be running heads and feet."""
 _MOSTLY_REPEATED = 0.7
@@ -124,8 +130,16 @@ def _usual(text: str) -> str:
     return _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
+def _tightened(text: str) -> str:
+    """Return a line of Chinese that was stretched to its width without the gaps in its words."""
+    gaps = len(_STRETCHED.findall(text))
+    tight = len(_TIGHT.findall(text))
+    is_stretched = gaps + tight >= _FEWEST_STRETCHED and gaps > 2 * tight
+    return _STRETCHED.sub("", text) if is_stretched else text
+
+
 def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> Line | None:
-    text = "".join(run.text for run in runs).rstrip()
+    text = _tightened("".join(run.text for run in runs).rstrip())
     inked = [run for run in runs if run.text.strip()]
     if not inked:
         return None
@@ -150,7 +164,7 @@ def without_running_lines(pages: Sequence[list[Line]]) -> list[list[Line]]:
 
     A head is the same on most pages, digits apart, or is repeated in a place where the lines of
     most pages are repeated ones, as those of chapters are. The number of a page is known by growing
-    with the pages. Pages of one line keep it.
+    with the pages. Pages of one line keep it, unless it is a head or foot of other pages.
     """
     kept = [list(page) for page in pages]
     if len(kept) < FEWEST_PAGES:
@@ -161,8 +175,10 @@ def without_running_lines(pages: Sequence[list[Line]]) -> list[list[Line]]:
             running = _running(edges, len(kept))
             if not running:
                 break
+            shapes = {line.shape for line in running}
             for page in kept:
-                if len(page) > 1 and page[place] in running:
+                is_alone = len(page) == 1 and page[0].shape in shapes
+                if is_alone or (len(page) > 1 and page[place] in running):
                     del page[place]
     return kept
 

@@ -1,0 +1,120 @@
+"""Text of Chinese PDF files, and of fonts without a space: words, lines, paragraphs, headings."""
+
+import pytest
+from tests.indexing.loading import load, outline
+from tests.indexing.office_files import make_pdf, printed, printed_glyphs, printed_wide
+
+
+def load_pdf(*pages, **options):
+    return load("a.pdf", make_pdf(pages, **options))
+
+
+def page_of(*lines, top=700, pitch=12):
+    """Place lines of Chinese below each other; a line is a text or (text, options), None a gap."""
+    placed = []
+    for number, line in enumerate(lines):
+        if line is not None:
+            text, options = (line, {}) if isinstance(line, str) else line
+            placed.append(printed_wide(text, top - pitch * number, **options))
+    return placed
+
+
+FULL = "系统在启动时读取配置文件，并检查其中每一项设置是否正确，必要时写入"
+
+
+@pytest.mark.parametrize("font", ["FW", "FG"])
+def test_text_is_read_in_the_encodings_of_chinese_fonts(font):
+    document = load_pdf(page_of(("配置文件：系统启动（默认）时读取。", {"font": font})))
+    assert document.text == "配置文件：系统启动（默认）时读取。"
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"), [(288, "Stepper motors = safe"), (40, "Steppermotors=safe")]
+)
+def test_words_are_parted_by_gaps_where_the_font_has_no_space(gap, text):
+    words = ["Stepper", "motors", "=", "safe"]
+    assert load_pdf([printed_glyphs(words, 700, gap=gap)]).text == text
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ((FULL, "日志。"), f"{FULL}日志。"),
+        (
+            (f"{FULL}一个 Web 用", "户界面。"),
+            f"{FULL}一个 Web 用户界面。",
+        ),
+        ((FULL, "（见下）日志。"), f"{FULL}（见下）日志。"),
+        ((FULL, "CD 中。"), f"{FULL}\nCD 中。"),
+        (("张三", "李四", "王五"), "张三\n李四\n王五"),
+        ((FULL, "（二）日志。"), f"{FULL}\n（二）日志。"),
+        ((FULL, "服务描述 名称", "中央日志 rsyslog"), f"{FULL}服务描述 名称\n中央日志 rsyslog"),
+    ],
+)
+def test_wrapped_lines_are_joined_without_a_space(lines, text):
+    assert load_pdf(page_of(*lines)).text == text
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("配 置 文 件 使 用 的 是 cfg。监 控 列 表 在 此", "配置文件使用的是 cfg。监控列表在此"),
+        (
+            "每个 希 望 使 用 它 的用 户 需 要 配 置 它。对 于",
+            "每个希望使用它的用户需要配置它。对于",
+        ),
+        ("服务描述 普通名称 服务名称 说明 默认值 备注", None),
+        ("是 否 是 是 否 否", None),
+        ("第一章 总则", None),
+    ],
+)
+def test_the_gaps_of_a_justified_line_are_no_spaces(line, text):
+    assert load_pdf(page_of(line)).text == (text or line)
+
+
+def test_an_indented_line_begins_a_paragraph():
+    indented = {"x": 92}
+    document = load_pdf(
+        page_of(
+            ("第一条规定了系统的范围，并说明每一项设置的作用和默认值，以及何时", indented),
+            "生效。",
+            ("第二条很短。", indented),
+            ("第三条也说明系统的范围，并说明每一项设置的作用和默认值，以及何时", indented),
+            "生效。其余设置不变。",
+        )
+    )
+    assert [len(p) for p in document.text.split("\n\n")] == [35, 6, 42]
+
+
+def test_a_page_with_pictures_alone_loses_its_running_head():
+    pages = [
+        [printed(f"User manual {n} / 6", 780), *([] if n == 3 else page_of(FULL, f"第{n}页。"))]
+        for n in range(1, 7)
+    ]
+    document = load_pdf(*pages, bookmarks=[("第4页。", 2, 1)])
+    assert "User manual" not in document.text
+    assert [page.label for page in document.pages] == ["1", "2", "4", "5", "6"]
+
+
+def test_a_bookmark_of_a_page_with_pictures_alone_is_found_behind_it():
+    pages = [
+        [
+            printed(f"User manual {n} / 6", 780),
+            *([] if title == "图" else page_of(title, None, FULL, *["每一页都有。"] * n)),
+        ]
+        for n, title in enumerate(("概述", "安装", "图", "网络", "打印", "索引卡"), start=1)
+    ]
+    document = load_pdf(*pages, bookmarks=[("网络", 2, 1)])
+    assert outline(document) == [(1, "网络")]
+
+
+def test_chapters_in_bold_are_headings_of_their_level():
+    bold = {"font": "FWB"}
+    document = load_pdf(
+        page_of(
+            *(("第一章 总则", bold), None, FULL, "日志。", None),
+            *(("第一节 范围", bold), None, FULL, "日志。", None),
+            *(("第二章 安装", bold), None, FULL, "第三章说明其余设置。"),
+        )
+    )
+    assert outline(document) == [(1, "第一章 总则"), (2, "第一节 范围"), (1, "第二章 安装")]
