@@ -19,6 +19,8 @@ from knotwork.text.numbering import split_number
         ("B.4. Tasks of the kernel", "B.4", "Tasks of the kernel"),
         ("第 14 章 安全", "14", "安全"),
         ("第二章 交通", "二", "交通"),
+        ("附录 A. 衍生发行版", "A", "衍生发行版"),
+        ("附錄三、地圖", "三", "地圖"),
         ("§ 7 Scope", "7", "Scope"),
     ],
 )
@@ -35,6 +37,8 @@ def test_a_number_is_split_from_its_title(title, number, rest):
         "A salt layer",
         "3D printing",
         "Partly",
+        "附录",
+        "附录ABC",
         "",
     ],
 )

@@ -67,8 +67,9 @@ def test_phrases_are_counted_as_all_runs_of_words_would_be(texts):
         found = set()
         for part in re.split(r"[^\w\s’'-]+", text):
             run = []
-            for word in [*re.findall(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*", part), ""]:
-                if len(word) > 1 and re.sub("[’']s?", "", word) not in STOP_WORDS:
+            for word in [*re.findall(r"\w+(?:[-’']\w+)*", part), ""]:
+                is_word = len(word) > 1 and not re.search(r"\d", word)
+                if is_word and re.sub("[’']s?", "", word) not in STOP_WORDS:
                     run.append(word)
                     continue
                 found |= {

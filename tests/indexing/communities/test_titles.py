@@ -1,51 +1,145 @@
-"""Titles of communities: headings of most of their text, and phrases where none covers enough."""
+"""Titles of communities: headings of most of their text, with names that set them apart."""
 
+import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
 
 from knotwork.indexing.communities.titles import (
     Heading,
     headings_above,
     name_theme,
+    telling_names,
 )
-from knotwork.records import Document
+from knotwork.records import Chunk, Document, Entity, Span
 
 NAMES = ["Postfix", "Ada Lovelace"]
 PHRASES = ["mail queues", "spam filters", "relay hosts"]
 
 
-def test_a_heading_above_most_chunks_names_the_theme():
-    headings = [Heading("11.1. Mail Server", 8, 1), Heading("Network Services", 9, 0)]
-    assert name_theme(headings, 10, NAMES, PHRASES) == ("Mail Server",)
+def entities(*named):
+    return [Entity(name, name, name.casefold(), type_, 1) for name, type_ in named]
 
 
-def test_two_headings_name_it_together():
-    headings = [Heading("Storage", 3, 1), Heading("Backup", 3, 1), Heading("Printing", 1, 1)]
-    assert name_theme(headings, 10, NAMES, PHRASES) == ("Backup", "Storage")
+def test_the_deepest_heading_above_most_chunks_names_the_theme_with_names_that_set_it_apart():
+    headings = [Heading("11.1. Mail Server", 8, ("Network Services",)), Heading("Printing", 1)]
+    headings.append(Heading("Network Services", 9))
+    title = "Network Services: Mail Server (Postfix, Ada Lovelace)"
+    assert name_theme(headings, 10, NAMES, PHRASES) == title
 
 
-def test_headings_that_any_text_has_name_nothing():
-    headings = [Heading("Description", 9, 1), Heading("参考资料", 8, 1), Heading("notes.txt", 9, 0)]
-    assert name_theme(headings, 10, NAMES, PHRASES) == ("Postfix", "mail queues", "spam filters")
+def test_headings_below_come_before_names():
+    headings = [
+        Heading("Mail Servers of the Harbour", 10),
+        Heading("Queues", 3, ("Mail Servers of the Harbour",)),
+        Heading("Relaying", 3, ("Mail Servers of the Harbour",)),
+    ]
+    title = "Mail Servers of the Harbour (Queues, Relaying)"
+    assert name_theme(headings, 10, NAMES, PHRASES) == title
 
 
-def test_names_are_left_where_there_is_nothing_else():
-    assert name_theme([], 0, NAMES, []) == ("Postfix", "Ada Lovelace")
-    assert name_theme([], 0, ["Overview"], []) == ("Overview",)
-    assert name_theme([], 0, [], []) == ()
+def test_several_headings_name_it_together():
+    headings = [Heading("Storage", 3), Heading("Backup", 3), Heading("Printing", 1)]
+    assert name_theme(headings, 10, NAMES, PHRASES) == "Backup, Storage"
+    headings = [Heading("Storage, Disks", 3), Heading("Backup", 3)]
+    assert name_theme(headings, 10, NAMES, PHRASES) == "Backup; Storage, Disks"
+    headings = [Heading("存储", 3), Heading("备份", 3)]
+    assert name_theme(headings, 10, NAMES, PHRASES) == "备份、存储"
+
+
+@pytest.mark.parametrize(
+    ("heading", "above", "title"),
+    [
+        ("Cause", ("Report on Storm Ondine",), "Report on Storm Ondine: Cause"),
+        ("3.2. Cause", ("Report on Storm Ondine", "Notes"), "Report on Storm Ondine: Cause"),
+        ("Care", ("Report on Storm Ondine", "Buoys"), "Report on Storm Ondine: Care"),
+        ("第一章 审批", ("差旅管理办法",), "差旅管理办法：审批"),
+        ("工具", ("编译 Linux 内核",), "编译 Linux 内核：工具"),
+        ("Loss of the Mooring Chain", ("Report on Storm Ondine",), "Loss of the Mooring Chain"),
+        ("Creating a new profile", ("AppArmor",), "AppArmor: Creating a new profile"),
+        ("创建新的配置文件", ("AppArmor 简介",), "AppArmor 简介：创建新的配置文件"),
+        ("The pg_locks View", ("System Views",), "The pg_locks View"),
+        ("PPTP", ("Virtual Private Network",), "PPTP"),
+        ("Cause", (), "Cause"),
+        ("Cause", ("notes.txt",), "Cause"),
+        ("Cause", ("Storm " * 15,), "Cause"),
+    ],
+)
+def test_a_heading_that_says_little_follows_the_one_above_it(heading, above, title):
+    assert name_theme([Heading(heading, 1, above)], 1, [], []) == title
+
+
+def test_names_stand_in_brackets_of_the_language_and_add_words():
+    assert name_theme([Heading("虚拟化", 4)], 4, ["Xen", "KVM"], []) == "虚拟化（Xen、KVM）"
+    assert name_theme([Heading("Xen Hosts", 4)], 4, ["Xen", "KVM"], []) == "Xen Hosts (KVM)"
+
+
+def test_headings_that_any_text_has_name_nothing_unless_there_is_nothing_else():
+    headings = [Heading("Description", 3), Heading("参考资料", 3), Heading("notes.txt", 3)]
+    assert name_theme(headings, 10, NAMES, PHRASES) == "Postfix, Ada Lovelace, mail queues"
+    assert name_theme([Heading("Acknowledgments", 9)], 10, ["Ada"], []) == "Acknowledgments (Ada)"
+
+
+def test_a_file_name_names_no_theme_among_others():
+    headings = [Heading("staff", 2), Heading("Harbour Office", 2)]
+    assert name_theme(headings, 4, ["Ada"], []) == "Harbour Office (Ada)"
+    assert name_theme(headings[:1], 2, ["Ada"], []) == "staff (Ada)"
+
+
+def test_names_and_phrases_are_left_where_there_is_nothing_else():
+    assert name_theme([], 0, NAMES, []) == "Postfix, Ada Lovelace"
+    assert name_theme([], 0, ["Ada"], ["Ada Lovelace", "spam"]) == "Ada, spam"
+    assert name_theme([], 0, [], []) == ""
+
+
+def test_telling_names_are_written_in_the_text_and_name_something():
+    offered = entities(
+        ("Column Type Description", ""),
+        ("2020", "DATE"),
+        ("main.cf", "FILE"),
+        ("queue", "COMMAND"),
+        ("Readings", ""),
+        ("Sendmail", ""),
+        ("mail server", "KEYWORD"),
+        ("Postfix", ""),
+        ("RE", "TERM"),
+        ("pg_locks", "TABLE"),
+    )
+    text = [
+        "Column Type Description 2020 main.cf queue.",
+        "Readings of Postfix and pg_locks, readings.",
+    ]
+    assert telling_names(offered, [*text, "RESTART the mail server."]) == ["Postfix", "pg_locks"]
+    assert telling_names(offered, [*text, "Postfix again."]) == ["Postfix"]
+
+
+def test_common_chinese_words_are_no_telling_names():
+    offered = entities(("软件包", "TERM"), ("北京", "PLACE"), ("加密协议", ""))
+    assert telling_names(offered, ["北京的软件包使用加密协议。"]) == ["北京", "加密协议"]
+
+
+def test_headings_are_counted_with_the_headings_above_them():
+    paths = [("Moorings",), ("Moorings", "Ropes"), ("Lights",), (), ("Harbour", "Lights")]
+    chunks = [
+        Chunk(str(i), "d", "s", i, Span(i, i + 1), "x", document_title="Harbour", headings=path)
+        for i, path in enumerate(paths)
+    ]
+    assert headings_above(chunks) == (
+        Heading("Harbour", 5),
+        Heading("Lights", 2, ("Harbour",)),
+        Heading("Moorings", 2, ("Harbour",)),
+        Heading("Ropes", 1, ("Harbour", "Moorings")),
+    )
 
 
 def test_communities_of_headed_documents_are_named_after_headings():
     text = (
-        "# Harbour\n\n## Moorings\n\nCaptain Ferris moors boats at Alden Pier. Captain Ferris and "
-        "Mara Quill keep the ropes of Alden Pier.\n\n## Lights\n\nMara Quill lights Gull "
-        "Lighthouse. Gull Lighthouse warns Captain Ferris and Mara Quill."
+        "# Harbour\n\nCaptain Ferris moors boats at Alden Pier. Captain Ferris and Mara Quill keep "
+        "the ropes of Alden Pier. Mara Quill lights Gull Lighthouse. Gull Lighthouse warns Captain "
+        "Ferris and Mara Quill."
     )
     base = make_index([Document("harbour.md", text, "Harbour", "text/markdown")])
-    chunks = base.store.documents.chunks(
-        [c for d in base.store.documents.document_ids() for c in base.store.documents.chunk_ids(d)]
-    )
-    assert headings_above(chunks.values())[0].title == "Harbour"
-    assert {topic.report.title for topic in base.communities()} == {"Harbour"}
+    titles = {topic.report.title for topic in base.communities()}
+    assert "Harbour (Captain Ferris, Mara Quill)" in titles
+    assert all(title.startswith("Harbour") for title in titles)
 
 
 def test_the_report_changes_with_the_headings_it_is_named_after():

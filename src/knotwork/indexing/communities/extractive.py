@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from knotwork.indexing.communities.material import Material
 from knotwork.indexing.communities.phrases import key_phrases
-from knotwork.indexing.communities.titles import name_theme
+from knotwork.indexing.communities.titles import VALUES, name_theme, telling_names
 from knotwork.records import EXTRACTIVE_SOURCE, CommunityReport, Entity, Finding
 from knotwork.text.languages import detect_language
 
 _FINDINGS = 5
 _SUMMARY_SENTENCES = 2
 _SUMMARY_NAMES = 8
-_VALUES = frozenset({"DATE", "NUMBER"})
+_TITLE_NAMES = 3
 _FILE_NAME = re.compile(r"\w_\w|\.(?:txt|md|pdf|docx?|html?|csv|json)$")
 _SCALE = 2.5
 """Points of the rating for every tenfold number of names and chunks."""
@@ -74,7 +74,7 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
     named = [
         entity
         for entity in entities
-        if entity.type not in _VALUES and _FILE_NAME.search(entity.name) is None
+        if entity.type not in VALUES and _FILE_NAME.search(entity.name) is None
     ] or list(entities)
     chosen: dict[str, str] = {}
     for entity in named:
@@ -85,7 +85,9 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
 
 
 def _title(material: Material, names: Sequence[str], phrases: Sequence[str], language: str) -> str:
-    return _listed(name_theme(material.headings, material.read, names, phrases), language)
+    telling = telling_names(material.entities, [s.text for s in material.sentences])
+    title = name_theme(material.headings, material.read, telling, phrases)
+    return title or _listed(names[:_TITLE_NAMES], language)
 
 
 def _summary(

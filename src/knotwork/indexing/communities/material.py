@@ -1,4 +1,4 @@
-"""What a report is written from: a community's names, and sentences that may stand in it."""
+"""The material of a community report: names, headings and sentences that it may use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from knotwork.records import Chunk, Community, CommunityReport, Entity, content_
 from knotwork.stores.base import Store
 from knotwork.text.languages import detect_language
 
-VERSION = "extractive-3"
+VERSION = "extractive-4"
 """Changes whenever the same material would make another report."""
 
 MOST_NAMES = 40
@@ -51,7 +51,7 @@ class Material:
             f"{s.support.chunk_id} {s.support.span} {s.coverage:.6f} {s.text}"
             for s in self.sentences
         )
-        above = (f"{heading.title} {heading.chunks}" for heading in self.headings)
+        above = (f"{heading.title} {heading.chunks} {heading.above}" for heading in self.headings)
         return content_id(
             VERSION, *self.extent, self.read, *names, "sentences", *told, "headings", *above
         )
@@ -63,7 +63,7 @@ class Material:
 
     @cached_property
     def language(self) -> str:
-        """The language of the sentences, "" where there are none."""
+        """The language of the sentences, "" without sentences."""
         return detect_language("\n".join(sentence.text for sentence in self.sentences))
 
 
@@ -72,8 +72,8 @@ def read_material(
 ) -> Material:
     """Gather what the report of a community is written from.
 
-    Sentences come from the chunks that name the most important members: prose, or all of them where
-    there is none. Those of a parent are the findings of the reports ``below`` it.
+    Sentences come from the chunks that name the most important members: prose, or all of them if
+    none is prose. Those of a parent are the findings of the reports ``below`` it.
     """
     names = store.graph.entities(community.entity_ids[:MOST_NAMES])
     entities = tuple(names[key] for key in community.entity_ids if key in names)

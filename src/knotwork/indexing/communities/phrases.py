@@ -15,8 +15,9 @@ from knotwork.text.terms import STOP_WORDS
 Phrase: TypeAlias = tuple[str, ...]
 
 _LEAST_SENTENCES = 2
-_WORD_OR_BREAK = re.compile(r"([^\W\d_]+(?:[-’'][^\W\d_]+)*)|[^\w\s’'-]+")
+_WORD_OR_BREAK = re.compile(r"(\w+(?:[-’']\w+)*)|[^\w\s’'-]+")
 _QUOTE = re.compile("[’']s?")
+_DIGIT = re.compile(r"\d")
 _REFERRING = frozenset(
     {"see", "section", "chapter", "figure", "table", "appendix", "page", "et", "al", "etc"}
     | {"example", "examples", "following", "above", "below", "org", "com", "http", "https", "www"}
@@ -52,7 +53,19 @@ def key_phrases(
             chosen.append(phrase)
         if len(chosen) == count:
             break
-    return chosen
+    return chosen if language == "zh" else _as_written(chosen, "\n".join(texts))
+
+
+def _as_written(phrases: Sequence[str], text: str) -> list[str]:
+    """Return phrases as the text writes them most often, in lower case if it does so as often."""
+    folded = text.casefold()
+    if len(folded) != len(text):
+        return list(phrases)
+    found = []
+    for phrase in phrases:
+        forms = Counter(text[m.start() : m.end()] for m in re.finditer(re.escape(phrase), folded))
+        found.append(max(forms, key=lambda form: (forms[form], form), default=phrase))
+    return found
 
 
 def _overlap(phrase: str, other: str) -> bool:
@@ -76,7 +89,9 @@ def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:
 def _content(word: str) -> str:
     """Return a word that may stand in a phrase, and "" for any other, and for a break."""
     bare = _QUOTE.sub("", word)
-    return word if len(word) > 1 and bare not in STOP_WORDS and bare not in _REFERRING else ""
+    if len(word) == 1 or bare in STOP_WORDS or bare in _REFERRING or _DIGIT.search(word):
+        return ""
+    return word
 
 
 def _chinese_phrases(text: str) -> Iterator[Phrase]:

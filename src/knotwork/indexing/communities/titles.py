@@ -1,33 +1,51 @@
-"""Name the theme of a community: by the heading of most of its text, or by phrases of it.
+"""Name the theme of a community: by the headings of its text, with names that set it apart.
+
+    Mail Server: Installing Postfix (SMTP, Berkeley DB)
+    虚拟化（Xen、KVM）
 
 People who wrote the documents have named their parts better than any list of frequent names does.
-Where no heading covers enough, phrases that come back stand in, behind the most important name.
+A heading that says little by itself ("Cause", "Creating a new profile") follows the heading above
+it, and names in brackets distinguish the communities under one heading. If no heading covers enough
+of the text, names and phrases that recur in it are the title.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from knotwork.records import Chunk
+from knotwork.records import Chunk, Entity
 from knotwork.text.numbering import split_number
+from knotwork.text.segmentation import segment
 from knotwork.text.terms import content_terms
+from knotwork.transform.rules.technical import ADDRESS, looks_technical
+from knotwork.transform.rules.vocabulary import common_words
 
-_MOSTLY = 0.4
-"""Share of the chunks from which one heading names the theme alone."""
-_LEAST_COVERED = 0.2
-"""Share of the chunks that the headings chosen must stand above."""
-_LEAST_EACH = 0.1
-_FEWEST_UNDER = 2
-"""Chunks that a heading must stand above, unless there is but one in all."""
-_DEPTH_GAIN = 1.15
-"""How much more a deeper heading counts, as it is more precise."""
+_MOSTLY = 0.65
+"""Share of the chunks from which one heading names the theme."""
+_LEAST_ALONE = 0.4
+"""The same for a heading that any text has, where no other heading covers enough."""
+_LEAST_EACH = 0.2
+"""Share of the chunks that each of several headings must be above."""
+_MOST_TERMS = 3
+_MOST_NAMES = 2
+"""Names before phrases, where no heading names the theme."""
 _LONGEST = 80
-_MOST_PHRASES = 2
+"""Characters of a heading, and of a title to which names are added."""
+_ENOUGH_NAMES = 6
+"""Names from which a title takes its own, as some say no more than its heading."""
+_FEWEST_WORDS = 3
+_FEWEST_NOUNS = 2
+"""Words, or nouns in Chinese, with which a heading says enough without the one above it."""
+_LONGEST_CONTEXT = 48
 
-_FILE = re.compile(r"\.[a-z0-9]{2,5}$|[/\\_]", re.IGNORECASE)
+VALUES = frozenset({"DATE", "NUMBER"})
+_NAMELESS = VALUES | {"FILE", ADDRESS}
+"""Types of entities whose names say nothing of a theme."""
+
+_FILE = re.compile(r"[/\\]|\w\.(?:[a-z]{2,4}|[a-z]+\d)$", re.IGNORECASE)
 _EVERYWHERE = re.compile(
     r"(?:an? )?(?:introduction|overview|summary|conclusions?|description|notes?|parameters?"
     r"|options?|arguments|examples?|usage|synopsis|compatibility|see also|references?|files?"
@@ -39,64 +57,219 @@ _EVERYWHERE = re.compile(
     re.IGNORECASE,
 )
 """Headings that name a part of any text."""
+_HEADS_OF_TABLES = re.compile(
+    r"(?:(?:column|type|description|name|value|default|example|operator|function|event|return)s?"
+    r"(?:\s+|$))+",
+    re.IGNORECASE,
+)
+"""Names made of words that head the columns of any table."""
+_LATIN = re.compile(r"[A-Za-z][\w.+#-]*", re.ASCII)
+_HAN = re.compile("[\u3400-\u9fff]")
+_PROPER = ("nr", "ns", "nt", "nz", "eng")
+_NOUNS = ("n", "vn", "an", "j", "l", "eng")
+_GERUND = re.compile(r"[A-Z]?[a-z]+ing\b")
 
 
 class Heading(NamedTuple):
-    """A heading and how many of the chunks that a report is made from are under it."""
+    """A heading, how many of the read chunks are under it, and the headings above it."""
 
     title: str
     chunks: int
-    depth: int
+    above: tuple[str, ...] = ()
+
+    @property
+    def bare(self) -> str:
+        """The title without its number."""
+        return split_number(self.title)[1]
 
 
 def headings_above(chunks: Iterable[Chunk]) -> tuple[Heading, ...]:
     """Return the headings and titles above chunks, those above most of them first."""
-    counts: defaultdict[str, int] = defaultdict(int)
-    depths: dict[str, int] = {}
+    paths: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for chunk in chunks:
-        above = dict.fromkeys((chunk.document_title, *chunk.headings))
-        for depth, title in enumerate(title for title in above if title):
-            counts[title] += 1
-            depths[title] = max(depth, depths.get(title, 0))
-    found = [Heading(title, count, depths[title]) for title, count in counts.items()]
+        path = tuple(t for t in dict.fromkeys((chunk.document_title, *chunk.headings)) if t)
+        for depth, title in enumerate(path):
+            paths[title][path[:depth]] += 1
+    found = [
+        Heading(title, counts.total(), min(counts, key=lambda path: (-counts[path], path)))
+        for title, counts in paths.items()
+    ]
     return tuple(sorted(found, key=lambda heading: (-heading.chunks, heading.title)))
 
 
 def name_theme(
     headings: Sequence[Heading], chunks: int, names: Sequence[str], phrases: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the parts of a title: headings that cover enough, or else a name and phrases.
+) -> str:
+    """Return the title of a community, "" if nothing names it.
 
-    ``chunks`` is how many chunks the headings stand above in all. Names alone are left where
-    there is nothing else.
+    ``chunks`` is how many chunks the headings are above in all. ``names`` and ``phrases`` are
+    ordered by importance.
     """
-    usable = [heading for heading in headings if _names_a_theme(heading, chunks)]
-    usable.sort(key=lambda h: (-h.chunks * _DEPTH_GAIN**h.depth, h.title))
+    usable = [heading for heading in headings if _names_a_theme(heading.bare)]
+    usable.sort(key=lambda h: (-h.chunks, -len(h.above), h.title))
+    main = _deepest(usable, _MOSTLY * chunks)
+    if main is None:
+        chosen = _covering([h for h in usable if _says_enough(h)], chunks)
+        if len(chosen) > 1:
+            return _joined([heading.bare for heading in chosen])
+        main = chosen[0] if chosen else _deepest(headings, _LEAST_ALONE * chunks)
+    if main is None:
+        return _joined(_distinct((*names[:_MOST_NAMES], *phrases, *names[_MOST_NAMES:])))
+    below = _covering([h for h in usable if main.title in h.above], chunks)
+    return _with_details(_in_context(main), (*(heading.bare for heading in below), *names))
+
+
+def telling_names(entities: Iterable[Entity], sentences: Sequence[str]) -> list[str]:
+    """Return the names of entities, in their order, that say something of a theme.
+
+    They are written several times in the sentences, or once if no name is written more often.
+    Values, files, addresses, common words and heads of tables are left out, and a name that has no
+    other words than one before it.
+    """
+    text = "\n".join(sentences)
+    times: dict[str, int] = {}
+    for entity in entities:
+        name = entity.name
+        if entity.is_keyword or entity.type in _NAMELESS or not _can_tell(name):
+            continue
+        count = _count(name, text)
+        if not count or any(_overlap(name, other) for other in times):
+            continue
+        if not entity.type and name.istitle() and _count(name.lower(), text) >= count:
+            continue  # a common word that begins a sentence
+        times[name] = count
+        if sum(count > 1 for count in times.values()) == _ENOUGH_NAMES:
+            break
+    return [name for name in times if times[name] > 1] or list(times)
+
+
+def _deepest(headings: Iterable[Heading], least: float) -> Heading | None:
+    """Return the deepest of the headings above at least so many chunks."""
+    broad = [heading for heading in headings if heading.chunks >= least]
+    return min(broad, key=lambda h: (-len(h.above), -h.chunks, h.title), default=None)
+
+
+def _covering(headings: Iterable[Heading], chunks: int) -> list[Heading]:
+    """Return the first headings that together are above most chunks, none under another."""
     chosen: list[Heading] = []
-    for heading in usable:
-        if heading.chunks < _LEAST_EACH * chunks or len(chosen) == _MOST_PHRASES:
+    for heading in headings:
+        covered = sum(other.chunks for other in chosen)
+        if len(chosen) == _MOST_TERMS or covered >= _MOSTLY * chunks:
             break
-        if not any(_overlap(heading.title, other.title) for other in chosen):
+        if heading.chunks >= _LEAST_EACH * chunks and not any(
+            heading.title in other.above
+            or other.title in heading.above
+            or _overlap(heading.bare, other.bare)
+            for other in chosen
+        ):
             chosen.append(heading)
-        if chosen[0].chunks >= _MOSTLY * chunks:
+    return chosen
+
+
+def _in_context(heading: Heading) -> str:
+    """Return a heading, behind the nearest one above that names a theme if it says too little."""
+    if _says_enough(heading):
+        return heading.bare
+    path = [Heading(t, 0, heading.above[:depth]) for depth, t in enumerate(heading.above)]
+    above = [
+        h for h in reversed(path) if _names_a_theme(h.bare) and len(h.bare) <= _LONGEST_CONTEXT
+    ]
+    if not above:
+        return heading.bare
+    context = next((h for h in above if _says_enough(h)), above[0]).bare
+    return f"{context}{'：' if _HAN.search(context) else ': '}{heading.bare}"
+
+
+def _with_details(title: str, terms: Iterable[str]) -> str:
+    """Add in brackets what sets a community apart from others under the same heading."""
+    added: list[str] = []
+    for term in terms:
+        room = _LONGEST - len(title) - sum(map(len, added))
+        if len(added) == _MOST_TERMS - 1:
             break
-    if sum(heading.chunks for heading in chosen) >= _LEAST_COVERED * chunks and chosen:
-        return tuple(split_number(heading.title)[1] for heading in chosen)
-    telling = [name for name in names if not _EVERYWHERE.fullmatch(name)] or list(names)
-    if phrases:
-        return (*telling[:1], *phrases[:_MOST_PHRASES])
-    return tuple(telling[: _MOST_PHRASES + 1])
+        if len(term) <= room and not any(_overlap(term, other) for other in (title, *added)):
+            added.append(term)
+    if not added:
+        return title
+    chinese = _HAN.search(title) is not None
+    listed = _listed(added, chinese=chinese)
+    return f"{title}（{listed}）" if chinese else f"{title} ({listed})"
 
 
-def _names_a_theme(heading: Heading, chunks: int) -> bool:
-    bare = split_number(heading.title)[1]
+def _distinct(terms: Iterable[str]) -> list[str]:
+    """Return the first terms that have no word in common."""
+    chosen: dict[str, set[str]] = {}
+    for term in terms:
+        words = set(content_terms(term))
+        if len(chosen) < _MOST_TERMS and not any(words & other for other in chosen.values()):
+            chosen[term] = words
+    return list(chosen)
+
+
+def _joined(items: Sequence[str]) -> str:
+    return _listed(items, chinese=any(map(_HAN.search, items)))
+
+
+def _listed(items: Sequence[str], *, chinese: bool) -> str:
+    """Return the items with the list sign of the language, a stronger one if an item has it."""
+    sign, stronger = ("、", "；") if chinese else (", ", "; ")
+    return (stronger if any(sign.strip() in item for item in items) else sign).join(items)
+
+
+def _names_a_theme(bare: str) -> bool:
     return (
-        heading.chunks >= min(_FEWEST_UNDER, chunks)
-        and len(bare) <= _LONGEST
+        len(bare) <= _LONGEST
         and not _EVERYWHERE.fullmatch(bare)
         and not _FILE.search(bare)
         and bool(content_terms(bare))
     )
+
+
+def _says_enough(heading: Heading) -> bool:
+    """Return whether a heading names a theme without the heading above it.
+
+    What is done says less than with what: a verb counts for no word in "Creating a new profile".
+    """
+    bare = heading.bare
+    if any(map(_is_technical, _LATIN.findall(bare))):
+        return True
+    if not heading.above:
+        return not (bare.islower() and bare.isalpha())
+    if _HAN.search(bare):
+        return sum(word.tag.startswith(_NOUNS) for word in segment(bare)) >= _FEWEST_NOUNS
+    doing = _GERUND.match(bare)
+    return len(content_terms(bare[doing.end() :] if doing else bare)) >= _FEWEST_WORDS
+
+
+def _can_tell(name: str) -> bool:
+    return not (_FILE.search(name) or _HEADS_OF_TABLES.fullmatch(name) or _is_common(name))
+
+
+def _is_common(name: str) -> bool:
+    """Return whether a name is a single common word."""
+    if _HAN.search(name):
+        words = segment(name)
+        return len(words) == 1 and not words[0].tag.startswith(_PROPER)
+    return name.isalpha() and (name.islower() or name.casefold() in common_words())
+
+
+def _is_technical(word: str) -> bool:
+    """Return whether a word is written like an acronym or a name in code."""
+    return (len(word) > 1 and word.isupper()) or looks_technical(word)
+
+
+def _count(name: str, text: str) -> int:
+    """Return how often a text has a name, as it is written, not as a part of a Latin word."""
+    count, start = 0, text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        count += not (_is_latin(text[start - 1 : start]) or _is_latin(text[end : end + 1]))
+        start = text.find(name, end)
+    return count
+
+
+def _is_latin(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character == "_")
 
 
 def _overlap(one: str, other: str) -> bool:
