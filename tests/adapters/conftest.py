@@ -28,8 +28,17 @@ def kb(index):
 
 
 @pytest.fixture
+def people():
+    """Cypher over hits, with a parameter: entities of the passages found."""
+    return (
+        "MATCH (node)-[:MENTIONS]->(e:Entity) WHERE e.name STARTS WITH $start "
+        "RETURN DISTINCT e.name AS name ORDER BY name"
+    )
+
+
+@pytest.fixture
 def check_place(kb):
-    """Tell whether a text stands where its metadata says."""
+    """Check that a text is at the place that its metadata gives."""
 
     def check(text, place):
         document = kb.store.documents.documents([knotwork.Document(place["document"], "").id])

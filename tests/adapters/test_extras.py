@@ -1,4 +1,4 @@
-"""Where a library is missing, importing its adapter says which extra brings it."""
+"""Importing an adapter without its library names the extra that installs it."""
 
 import subprocess
 import sys

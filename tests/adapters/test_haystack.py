@@ -5,7 +5,7 @@ from haystack import Pipeline
 from haystack.components.builders import PromptBuilder
 
 from knotwork.adapters.haystack import KnotworkRetriever
-from knotwork.errors import FilterError, StoreNotFound
+from knotwork.errors import FilterError, QueryRefused, StoreNotFound
 
 QUESTION = "Who approves trips abroad?"
 TEMPLATE = "{% for d in documents %}{{ d.meta.document }}: {{ d.content }}\n{% endfor %}{{ query }}"
@@ -86,3 +86,41 @@ def test_a_saved_component_has_its_filters(index):
     made = KnotworkRetriever(str(index), filters={"path": "sample/zh"}, min_score=0.1)
     loaded = KnotworkRetriever.from_dict(made.to_dict())
     assert (loaded.filters, loaded.min_score) == ({"path": "sample/zh"}, 0.1)
+
+
+def test_the_rows_of_a_retrieval_query_are_an_output_of_their_own(index, kb, people):
+    given = {"retrieval_query": people, "query_params": {"start": "Travel Off"}}
+    made = KnotworkRetriever(str(index), "bm25", top_k=3, **given)
+    loaded = KnotworkRetriever.from_dict(made.to_dict())
+    try:
+        found = loaded.run(QUESTION)
+        other = loaded.run(QUESTION, query_params={"start": "Ж"})
+    finally:
+        loaded.close()
+    evidence = kb.search(QUESTION, retriever="bm25", k=3, **given)
+    assert [d.id for d in found["documents"]] == [hit.chunk.id for hit in evidence.hits]
+    (rows,) = found["results"]
+    assert (rows["source"], rows["columns"]) == ("retrieval_query", ["name"])
+    assert rows["rows"] == [["Travel Office"]]
+    assert [result["rows"] for result in other["results"]] == [[]]
+
+
+def test_a_pipeline_passes_the_rows_on(index, people):
+    pipeline = Pipeline()
+    find = KnotworkRetriever(str(index), top_k=3, retrieval_query=people)
+    pipeline.add_component("find", find)
+    template = "{% for result in results %}{{ result.rows }}{% endfor %}"
+    pipeline.add_component("write", PromptBuilder(template, required_variables="*"))
+    pipeline.connect("find.results", "write.results")
+    try:
+        given = {"find": {"query": QUESTION, "query_params": {"start": "Travel Off"}}}
+        assert "Travel Office" in pipeline.run(given)["write"]["prompt"]
+    finally:
+        find.close()
+
+
+def test_a_retrieval_query_that_writes_is_refused(index):
+    made = KnotworkRetriever(str(index), retrieval_query="SET node.name = 'x' RETURN node")
+    with pytest.raises(QueryRefused, match="SET"):
+        made.run(QUESTION)
+    made.close()

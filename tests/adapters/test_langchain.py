@@ -7,7 +7,7 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
 from knotwork.adapters.langchain import KnotworkRetriever, build_ask_tool, build_search_tool
-from knotwork.errors import UnknownName
+from knotwork.errors import ConfigError, QueryRefused, UnknownName
 
 QUESTION = "Who approves trips abroad?"
 
@@ -80,3 +80,42 @@ def test_a_filter_holds_for_the_retriever_or_for_one_question(kb):
     call = ToolCall(name=tool.name, args={"question": QUESTION}, id="1", type="tool_call")
     cited = tool.invoke(call).artifact.citations
     assert all(citation.document.startswith("sample/zh/") for citation in cited)
+
+
+def test_the_rows_of_a_retrieval_query_are_the_last_document(kb, people):
+    retriever = KnotworkRetriever(
+        knowledge_base=kb, k=3, retrieval_query=people, query_params={"start": "T"}
+    )
+    *passages, rows = retriever.invoke(QUESTION)
+    found = kb.search(QUESTION, k=3, retrieval_query=people, query_params={"start": "T"})
+    assert [d.id for d in passages] == [hit.chunk.id for hit in found.hits]
+    names = [name for (name,) in found.results[-1].rows]
+    assert "Travel Office" in names
+    assert rows.page_content.splitlines() == [f"name: {name}" for name in names]
+    assert rows.metadata["source"] == "retrieval_query"
+    assert (rows.metadata["columns"], rows.metadata["rows"]) == (["name"], [[n] for n in names])
+
+
+def test_a_retrieval_query_may_be_given_for_one_question(kb, people):
+    retriever = KnotworkRetriever(knowledge_base=kb, k=3)
+    given = {"retrieval_query": people, "query_params": {"start": "Travel Off"}}
+    assert retriever.invoke(QUESTION, **given)[-1].page_content == "name: Travel Office"
+    without_rows = retriever.invoke(QUESTION, **{**given, "query_params": {"start": "Ж"}})
+    assert without_rows == retriever.invoke(QUESTION)
+    further = retriever.invoke(QUESTION, retrieval_query="MATCH (node)-[:NEXT]->(n) RETURN n")
+    assert {d.id for d in further} > {d.id for d in retriever.invoke(QUESTION)}
+    with pytest.raises(QueryRefused, match="DETACH"):
+        retriever.invoke(QUESTION, retrieval_query="DETACH DELETE node")
+    with pytest.raises(ConfigError, match="no retrieval query"):
+        retriever.invoke(QUESTION, query_params={"start": "T"})
+
+
+def test_tools_show_the_rows_of_a_retrieval_query(kb, people):
+    given = {"retrieval_query": people, "query_params": {"start": "Travel Off"}}
+    for tool, argument in [
+        (build_search_tool(kb, k=3, **given), "query"),
+        (build_ask_tool(kb, k=3, use_llm=False, **given), "question"),
+    ]:
+        assert tool.args.keys() == {argument}
+        call = ToolCall(name=tool.name, args={argument: QUESTION}, id="1", type="tool_call")
+        assert "name: Travel Office" in tool.invoke(call).content

@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from knotwork.adapters.llama_index import KnotworkQueryEngine, KnotworkRetriever
-from knotwork.errors import UnknownName
+from knotwork.errors import QuerySyntaxError, UnknownName
 
 QUESTION = "Who approves trips abroad?"
 
@@ -134,3 +134,31 @@ def test_all_values_and_the_least_score_are_kept_to(kb):
     assert KnotworkRetriever(kb, filters=filters).retrieve(QUESTION) == []
     scored = KnotworkRetriever(kb, retriever="bm25", k=30, min_score=1.0).retrieve(QUESTION)
     assert all(node.score >= 1.0 for node in scored)
+
+
+def test_the_rows_of_a_retrieval_query_are_the_last_node(kb, people):
+    given = {"k": 3, "retrieval_query": people, "query_params": {"start": "Travel Off"}}
+    *passages, rows = KnotworkRetriever(kb, **given).retrieve(QUESTION)
+    assert [n.node.node_id for n in passages] == [
+        hit.chunk.id for hit in kb.search(QUESTION, **given).hits
+    ]
+    assert rows.node.text == "name: Travel Office"
+    assert rows.score == passages[-1].score
+    assert rows.node.metadata["rows"] == [["Travel Office"]]
+    shown = rows.node.get_content(MetadataMode.LLM)
+    assert "the graph of the documents" in shown
+    assert "MATCH" not in shown
+    assert rows.node.get_content(MetadataMode.EMBED) == rows.node.text
+    nothing = KnotworkRetriever(kb, **{**given, "query_params": {"start": "Ж"}})
+    assert len(nothing.retrieve(QUESTION)) == len(passages)
+    with pytest.raises(QuerySyntaxError, match="retrieval query"):
+        KnotworkRetriever(kb, retrieval_query="MATCH (node RETURN node").retrieve(QUESTION)
+
+
+def test_an_answer_has_the_rows_of_a_retrieval_query(kb, people):
+    given = {"retrieval_query": people, "query_params": {"start": "Travel Off"}}
+    response = KnotworkQueryEngine(knowledge_base=kb, **given).query(QUESTION)
+    rows = response.metadata["results"][-1]
+    assert (rows["source"], rows["columns"]) == ("retrieval_query", ["name"])
+    assert rows["rows"] == [["Travel Office"]]
+    assert KnotworkQueryEngine(knowledge_base=kb).query(QUESTION).metadata["results"] == []

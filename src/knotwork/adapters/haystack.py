@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from knotwork.adapters.passages import place_hits
+from knotwork.adapters.passages import describe_rows, place_hits
 from knotwork.errors import FilterError, MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.knowledge_base import open as open_knowledge_base
@@ -22,7 +22,7 @@ class KnotworkRetriever:
     Their meta is a `Place`, and their id that of the chunk. ``index`` is an index file, which is
     opened for reading on first use, so that a pipeline can be saved and loaded. ``retriever`` and
     ``top_k`` are as in `KnowledgeBase.search`, whose errors it raises; ``filters`` are Haystack's,
-    or as there, and ``min_score`` is too.
+    or as there, and so are ``min_score``, ``retrieval_query`` and ``query_params``.
     """
 
     def __init__(
@@ -32,12 +32,16 @@ class KnotworkRetriever:
         top_k: int | None = None,
         filters: dict[str, Any] | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: dict[str, Any] | None = None,
     ) -> None:
         self.index = index
         self.retriever = retriever
         self.top_k = top_k
         self.filters = filters
         self.min_score = min_score
+        self.retrieval_query = retrieval_query
+        self.query_params = query_params
         self._opened: KnowledgeBase | None = None
 
     def warm_up(self) -> None:
@@ -51,13 +55,20 @@ class KnotworkRetriever:
             self._opened.close()
             self._opened = None
 
-    @component.output_types(documents=list[Document], confidence=float)
+    @component.output_types(
+        documents=list[Document], confidence=float, results=list[dict[str, Any]]
+    )
     def run(
-        self, query: str, top_k: int | None = None, filters: dict[str, Any] | None = None
+        self,
+        query: str,
+        top_k: int | None = None,
+        filters: dict[str, Any] | None = None,
+        query_params: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Return the passages that bear on a question, and how sure it is that they answer it.
+        """Return the passages relevant to a question, and the confidence that they answer it.
 
-        ``filters`` replace those of the component.
+        ``results`` are the `Rows` of queries, those of the retrieval query last. ``filters`` and
+        ``query_params`` replace those of the component.
         """
         self.warm_up()
         assert self._opened is not None, "opened above"
@@ -67,6 +78,8 @@ class KnotworkRetriever:
             k=top_k or self.top_k,
             filters=_read_filters(self.filters if filters is None else filters),
             min_score=self.min_score,
+            retrieval_query=self.retrieval_query,
+            query_params=self.query_params if query_params is None else query_params,
         )
         documents = [
             Document(
@@ -74,10 +87,11 @@ class KnotworkRetriever:
             )
             for hit, place in place_hits(found, self._opened)
         ]
-        return {"documents": documents, "confidence": found.confidence}
+        results = [dict(describe_rows(result)) for result in found.results]
+        return {"documents": documents, "confidence": found.confidence, "results": results}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a saved pipeline keeps of it."""
+        """Return the component as data for a saved pipeline."""
         return default_to_dict(
             self,
             index=self.index,
@@ -85,11 +99,13 @@ class KnotworkRetriever:
             top_k=self.top_k,
             filters=self.filters,
             min_score=self.min_score,
+            retrieval_query=self.retrieval_query,
+            query_params=self.query_params,
         )
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KnotworkRetriever:
-        """Return what a saved pipeline tells of."""
+        """Return the component that the data of a saved pipeline describe."""
         made: KnotworkRetriever = default_from_dict(cls, data)
         return made
 

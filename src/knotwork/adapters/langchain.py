@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
-from knotwork.adapters.passages import place_hits
+from knotwork.adapters.passages import place_hits, rows_over_hits
 from knotwork.errors import MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.records import Answer
+from knotwork.records import Answer, PropertyValue
 from knotwork.retrieval.filters import FilterSpec
 from knotwork.synthesis.asking import AskOptions
 
@@ -32,8 +33,10 @@ class KnotworkRetriever(BaseRetriever):
 
     Their metadata is a `Place`, and their id that of the chunk. ``retriever`` and ``k`` are as in
     `KnowledgeBase.search`, whose errors it raises; ``filter`` and ``min_score`` are too, and may be
-    given for one question: ``invoke(question, filter={"author": "Ann"})``. It may be used from
-    several threads, and its asynchronous methods run it in one.
+    given for one question: ``invoke(question, filter={"author": "Ann"})``. So are
+    ``retrieval_query`` and ``query_params``; the rows, if there are any, are the last document,
+    whose metadata are `Rows`. It may be used from several threads, and its asynchronous methods run
+    it in one.
     """
 
     knowledge_base: KnowledgeBase
@@ -41,6 +44,8 @@ class KnotworkRetriever(BaseRetriever):
     k: int | None = Field(default=None, ge=1)
     filter: Any = None
     min_score: float | None = None
+    retrieval_query: str | None = None
+    query_params: dict[str, Any] | None = None
 
     def _get_relevant_documents(
         self,
@@ -49,6 +54,8 @@ class KnotworkRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - the shape asks for it
         filter: FilterSpec | None = None,  # noqa: A002 - as LangChain calls it
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
     ) -> list[Document]:
         evidence = self.knowledge_base.search(
             query,
@@ -56,11 +63,18 @@ class KnotworkRetriever(BaseRetriever):
             k=self.k,
             filters=self.filter if filter is None else filter,
             min_score=self.min_score if min_score is None else min_score,
+            retrieval_query=self.retrieval_query if retrieval_query is None else retrieval_query,
+            query_params=self.query_params if query_params is None else query_params,
         )
-        return [
+        passages = [
             Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=dict(place))
             for hit, place in place_hits(evidence, self.knowledge_base)
         ]
+        rows = [
+            Document(page_content=text, metadata=dict(rows))
+            for text, rows in rows_over_hits(evidence.results)
+        ]
+        return passages + rows
 
 
 def build_search_tool(
@@ -70,12 +84,21 @@ def build_search_tool(
     retriever: str | None = None,
     k: int | None = None,
     filters: FilterSpec | None = None,
+    retrieval_query: str | None = None,
+    query_params: Mapping[str, PropertyValue] | None = None,
 ) -> BaseTool:
-    """Return a tool that finds passages; its artifact are the LangChain documents."""
+    """Return a tool that finds passages; its artifact are the documents of the retriever."""
     return create_retriever_tool(
-        KnotworkRetriever(knowledge_base=knowledge_base, retriever=retriever, k=k, filter=filters),
+        KnotworkRetriever(
+            knowledge_base=knowledge_base,
+            retriever=retriever,
+            k=k,
+            filter=filters,
+            retrieval_query=retrieval_query,
+            query_params=None if query_params is None else dict(query_params),
+        ),
         name,
-        "Find passages of the user's documents that bear on a question. Each begins with the "
+        "Find passages of the user's documents relevant to a question. Each begins with the "
         "document and the section that it stands in.",
         document_prompt=_PASSAGE,
         response_format="content_and_artifact",
@@ -89,15 +112,26 @@ def build_ask_tool(
     retriever: str | None = None,
     k: int | None = None,
     filters: FilterSpec | None = None,
+    retrieval_query: str | None = None,
+    query_params: Mapping[str, PropertyValue] | None = None,
     **options: Unpack[AskOptions],
 ) -> BaseTool:
     """Return a tool that answers questions with citations; its artifact is the `Answer`.
 
-    ``retriever``, ``k``, ``filters`` and the options are as in `KnowledgeBase.ask`.
+    ``retriever``, ``k``, ``filters``, ``retrieval_query``, ``query_params`` and the options are as
+    in `KnowledgeBase.ask`.
     """
 
     def ask(question: Question) -> tuple[str, Answer]:
-        answer = knowledge_base.ask(question, retriever=retriever, k=k, filters=filters, **options)
+        answer = knowledge_base.ask(
+            question,
+            retriever=retriever,
+            k=k,
+            filters=filters,
+            retrieval_query=retrieval_query,
+            query_params=query_params,
+            **options,
+        )
         return _word(answer), answer
 
     return StructuredTool.from_function(
@@ -110,10 +144,11 @@ def build_ask_tool(
 
 
 def _word(answer: Answer) -> str:
-    """Return an answer with its sources below it."""
+    """Return an answer with the rows of the user's own query and its sources below it."""
+    rows = [f"Rows of {rows['document']}:\n{text}" for text, rows in rows_over_hits(answer.results)]
     sources = [
         f"[{c.number}] {c.document}, characters {c.span.start}-{c.span.end}: {c.quote}"
         for c in answer.citations
     ]
     reason = [answer.reason] if answer.reason and not answer.answered else []
-    return "\n".join([answer.text, *reason, *sources])
+    return "\n".join([answer.text, *reason, *rows, *sources])

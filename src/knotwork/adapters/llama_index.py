@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
-from knotwork.adapters.passages import Place, place_citation, place_hits
+from knotwork.adapters.passages import (
+    Place,
+    describe_rows,
+    place_citation,
+    place_hits,
+    rows_over_hits,
+)
 from knotwork.errors import FilterError, MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.records import Answer
+from knotwork.records import Answer, PropertyValue
 from knotwork.retrieval.filters import FilterSpec
 
 try:
@@ -26,14 +33,17 @@ except ImportError as error:
     raise MissingExtra("The adapter for LlamaIndex", "llama-index") from error
 
 _NOT_FOR_MODELS = ["start", "end", "score", "chunk_id"]
+_ROWS_AS_DATA = ["section", "source", "statement", "columns", "rows", "truncated"]
 
 
 class KnotworkRetriever(BaseRetriever):
     """Passages of a knowledge base as LlamaIndex nodes, best first.
 
-    Their metadata is a `Place`, and their id that of the chunk. ``retriever``, ``k`` and
-    ``min_score`` are as in `KnowledgeBase.search`, whose errors it raises; ``filters`` are too, or
-    LlamaIndex's own `MetadataFilters`.
+    Their metadata is a `Place`, and their id that of the chunk. ``retriever``, ``k``,
+    ``min_score``, ``retrieval_query`` and ``query_params`` are as in `KnowledgeBase.search`, whose
+    errors it raises; ``filters`` are too, or LlamaIndex's own `MetadataFilters`. The rows of a
+    retrieval query, if there are any, are the last node, with the score of the last passage; its
+    metadata are `Rows`.
     """
 
     def __init__(
@@ -44,12 +54,16 @@ class KnotworkRetriever(BaseRetriever):
         k: int | None = None,
         filters: MetadataFilters | FilterSpec | None = None,
         min_score: float | None = None,
+        retrieval_query: str | None = None,
+        query_params: Mapping[str, PropertyValue] | None = None,
     ) -> None:
         self.knowledge_base = knowledge_base
         self.retriever = retriever
         self.k = k
         self.filters = filters
         self.min_score = min_score
+        self.retrieval_query = retrieval_query
+        self.query_params = query_params
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -59,11 +73,27 @@ class KnotworkRetriever(BaseRetriever):
             k=self.k,
             filters=_read_filters(self.filters),
             min_score=self.min_score,
+            retrieval_query=self.retrieval_query,
+            query_params=self.query_params,
         )
-        return [
+        passages = [
             _node(hit.chunk.id, hit.chunk.text, place)
             for hit, place in place_hits(found, self.knowledge_base)
         ]
+        last = passages[-1].score if passages else 0.0
+        rows = [
+            NodeWithScore(
+                node=TextNode(
+                    text=text,
+                    metadata=dict(rows),
+                    excluded_llm_metadata_keys=_ROWS_AS_DATA,
+                    excluded_embed_metadata_keys=list(rows),
+                ),
+                score=last,
+            )
+            for text, rows in rows_over_hits(found.results)
+        ]
+        return passages + rows
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
@@ -74,7 +104,8 @@ class KnotworkQueryEngine(CustomQueryEngine):
 
     The text marks its sources as [1], [2], …, in the order of the source nodes, each of which is a
     sentence with its `Place`. The metadata says whether it is an answer, why not, and how sure it
-    is. ``retriever``, ``mode``, ``use_llm`` and ``min_score`` are as in `KnowledgeBase.ask`, whose
+    is; ``results`` there are the `Rows` of queries. ``retriever``, ``mode``, ``use_llm``,
+    ``min_score``, ``retrieval_query`` and ``query_params`` are as in `KnowledgeBase.ask`, whose
     errors it raises; ``filters`` are too, or LlamaIndex's own `MetadataFilters`.
     """
 
@@ -84,6 +115,8 @@ class KnotworkQueryEngine(CustomQueryEngine):
     use_llm: bool = True
     filters: Any = None
     min_score: float | None = None
+    retrieval_query: str | None = None
+    query_params: dict[str, Any] | None = None
 
     def custom_query(self, query_str: str) -> Response:
         """Answer a question."""
@@ -95,6 +128,8 @@ class KnotworkQueryEngine(CustomQueryEngine):
                 use_llm=self.use_llm,
                 filters=_read_filters(self.filters),
                 min_score=self.min_score,
+                retrieval_query=self.retrieval_query,
+                query_params=self.query_params,
             )
         )
 
@@ -161,6 +196,7 @@ def _respond(answer: Answer) -> Response:
             "mode": answer.mode,
             "model": answer.model,
             "notes": list(answer.notes),
+            "results": [dict(describe_rows(result)) for result in answer.results],
         },
     )
 

@@ -1,13 +1,14 @@
-"""What every adapter hands on beside a text, so that it can be cited: where exactly it stands."""
+"""Metadata that every adapter attaches to a text: its exact place, and the rows of queries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypedDict
+from collections.abc import Iterable, Iterator
+from typing import Any, TypedDict
 
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.records import Citation, Document, Evidence, Hit
+from knotwork.records import RETRIEVAL_QUERY, Citation, Document, Evidence, Hit, QueryResult
 from knotwork.records.documents import Span
+from knotwork.retrieval.queries.showing import show_row
 
 
 class Place(TypedDict):
@@ -23,6 +24,49 @@ class Place(TypedDict):
     end: int
     score: float
     chunk_id: str
+
+
+class Rows(TypedDict):
+    """The rows of a query, each with a value for every column.
+
+    ``source`` is the retriever that wrote the ``statement``, or "retrieval_query" for the user's
+    own. ``document`` describes the graph or the tables that it read: what prompts show of the
+    origin of a passage is there for rows too, with an empty ``section``. ``truncated`` is True if
+    there are more rows.
+    """
+
+    document: str
+    section: str
+    source: str
+    statement: str
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+
+
+def describe_rows(result: QueryResult) -> Rows:
+    """Return the rows of a query as data that a framework can store."""
+    return Rows(
+        document=result.place,
+        section="",
+        source=result.source,
+        statement=result.statement,
+        columns=list(result.columns),
+        rows=[list(row) for row in result.rows],
+        truncated=result.truncated,
+    )
+
+
+def rows_over_hits(results: Iterable[QueryResult]) -> Iterator[tuple[str, Rows]]:
+    """Yield the rows of the user's own query, if there are any, as text and as data.
+
+    The text has a line for each row, as ``column: value; column: value``.
+    """
+    for result in results:
+        if result.source == RETRIEVAL_QUERY and result.rows:
+            lines = [show_row(result.columns, row) for row in result.rows]
+            more = ["There are more rows."] if result.truncated else []
+            yield "\n".join([*lines, *more]), describe_rows(result)
 
 
 def place_hits(evidence: Evidence, knowledge_base: KnowledgeBase) -> Iterator[tuple[Hit, Place]]:
@@ -50,7 +94,7 @@ def _place_hit(hit: Hit, document: Document) -> Place:
 
 
 def _page_of(document: Document, span: Span) -> str:
-    """Return what a person calls the page on which a span begins; empty where there are none."""
+    """Return what a person calls the page on which a span begins; "" without pages."""
     begun = [page.label for page in document.pages if page.start <= span.start]
     return begun[-1] if begun else ""
 
