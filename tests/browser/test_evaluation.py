@@ -99,3 +99,26 @@ def test_questions_that_name_no_document_are_refused_with_the_reason(visit, noth
     visit.visitor.account.faults.clear()  # the browser tells of the refusal
     page.keyboard.press("Escape")
     dialog.wait_for(state="hidden")
+
+
+def test_a_filter_restricts_a_run(visit, nothing_measured):
+    page = visit.open(PAGE)
+    page.get_by_role("button", name="New evaluation").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Filter").click()
+    dialog.get_by_label("Field 1").select_option("language")
+    dialog.get_by_label("Value 1").fill("zh")
+    dialog.get_by_role("button", name="Filter (1)").wait_for()
+    visit.check_access()
+    dialog.get_by_label("One a line").fill(" | ".join(QUESTIONS[2]))
+    dialog.get_by_label("Name (optional)").fill("Chinese alone")
+    dialog.get_by_role("button", name="Start").click()
+    row = page.get_by_role("row", name="Chinese alone")
+    row.get_by_text("Finished").wait_for()
+    row.get_by_text("language = 'zh'").wait_for()
+    path = f"/workspaces/{MEASURED_WORKSPACE}/evaluations"
+    (run,) = visit.visitor.call("GET", path)["evaluations"]
+    (case,) = visit.visitor.call("GET", f"{path}/{run['id']}")["cases"]
+    found = {hit["document"] for result in case["results"] for hit in result["hits"]}
+    assert found
+    assert all(uri.startswith("sample/zh/") for uri in found)

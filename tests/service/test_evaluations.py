@@ -16,6 +16,7 @@ from tests.service.serving import copy_index, make_settings, open_client
 from knotwork.evaluation.metrics import METRICS
 from knotwork.evaluation.significance import compare_paired
 from knotwork.service.serving import Place
+from knotwork.service.shapes.evaluations import PlanShape
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +142,39 @@ def test_two_evaluations_are_compared_on_what_both_asked(served, done, asked):
     assert (apart.status_code, apart.json()["error"]["code"]) == (409, "conflict")
 
 
+def test_a_filter_restricts_what_is_found_and_answered(served, asked):
+    english = "path = sample/en and not format = docx"
+    fields = {"retrievers": ["bm25", "dense"], "k": 20, "answers": True, "filters": english}
+    identifier = finish(served, start(served, asked, **fields))
+    told = served.get(f"{EVALUATIONS}/{identifier}").json()["data"]
+    assert told["filters"] == english
+    for case in told["cases"]:
+        for result in case["results"]:
+            body = {"question": case["question"], "retriever": result["retriever"]}
+            body["filters"] = english
+            hits = served.post(f"{OPEN}/search", json={**body, "k": 20}).json()["data"]["hits"]
+            assert [hit["chunk_id"] for hit in result["hits"]] == [h["chunk_id"] for h in hits[:10]]
+            uris = {hit["document"] for hit in result["hits"]}
+            assert uris
+            assert all(u.startswith("sample/en/") and not u.endswith(".docx") for u in uris)
+            answer = served.post(f"{OPEN}/ask", json={**body, "use_llm": False}).json()["data"]
+            assert {**result["answer"], "usage": None} == {**answer, "usage": None}
+    (gold,) = told["cases"][0]["gold"][0]
+    assert gold.endswith("travel-policy.docx")
+    for result in told["cases"][0]["results"]:  # the filter leaves the gold document out
+        assert (result["gold_rank"], result["values"]["mrr"]) == (None, 0.0)
+
+
+def test_filters_tell_requests_apart_and_may_be_missing_in_a_kept_plan(served, asked):
+    headers = {"Idempotency-Key": "filtered"}
+    fields = {"retrievers": "bm25", "headers": headers}
+    first = start(served, asked[:1], filters="language = en", **fields)
+    finish(served, first)
+    assert start(served, asked[:1], filters="language = zh", **fields).status_code == 422
+    plan = {key: first.json()["data"][key] for key in PlanShape.model_fields if key != "filters"}
+    assert PlanShape.model_validate(plan).filters == ""
+
+
 def test_pages_of_questions_join_to_all(served, done):
     start, seen = 0, []
     while start is not None:
@@ -203,6 +237,8 @@ def test_a_file_that_holds_no_questions_is_refused_with_its_line(served, content
         ({"retrievers": "bm25 > nothing"}, "nothing"),
         ({"retrievers": "bm25", "budget": "much"}, "`much` is not a budget"),
         ({"retrievers": "bm25", "k": "0"}, "k"),
+        ({"retrievers": "bm25", "filters": "author ="}, "author ="),
+        ({"retrievers": "bm25", "filters": "autor = 'Ann'"}, "autor"),
     ],
 )
 def test_what_an_evaluation_cannot_be_is_told_before_it_begins(served, asked, fields, told):

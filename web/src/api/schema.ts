@@ -1263,6 +1263,12 @@ export interface components {
              */
             budget: string;
             /**
+             * Filters
+             * @description What documents and pages must fulfil, as "author = 'Ann' and date >= 2023"; as the text of …/ask. Gold documents that do not count as missed.
+             * @default
+             */
+            filters: string;
+            /**
              * K
              * @description Passages ranked.
              * @default 50
@@ -2177,6 +2183,11 @@ export interface components {
             created: string;
             /** Documents */
             documents: number;
+            /**
+             * Filters
+             * @default
+             */
+            filters: string;
             /** Finished */
             finished: string;
             /** Id */
@@ -2225,6 +2236,11 @@ export interface components {
             created: string;
             /** Documents */
             documents: number;
+            /**
+             * Filters
+             * @default
+             */
+            filters: string;
             /** Finished */
             finished: string;
             /** Id */

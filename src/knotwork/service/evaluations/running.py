@@ -88,15 +88,15 @@ class _Run:
         if not left:
             return
         self._purse.check()
-        settings, store = self._base.settings.llm, self._base.store
+        settings, whole = self._base.settings.llm, self._base.store
         cases = tuple(self.cases[n] for n in left)
         run = EvaluationRun(self._plan.name, len(cases))
-        with closing(RoleModels(settings, path=calls_path(store.url))) as models:
+        with closing(RoleModels(settings, path=calls_path(whole.url))) as models:
             questions = evaluate(
                 Dataset(self._plan.name, (), cases),
                 [retriever],
-                store=store,
-                embedder=self._base.embedder if store.meta().get(EMBEDDER_META) else None,
+                store=self._base.filtered_store(self._plan.filters),
+                embedder=self._base.embedder if whole.meta().get(EMBEDDER_META) else None,
                 run=run,
                 models=models if self._plan.use_llm else None,
                 reranker=self._base.reranker if may_rerank(retriever) else None,
@@ -152,6 +152,7 @@ class _Run:
         return self._base.ask(
             asked.case.question,
             retriever=asked.retriever,
+            filters=self._plan.filters,
             use_llm=self._plan.use_llm,
             fallback=False,
             budget=self._purse.left(),

@@ -30,7 +30,7 @@ from knotwork.service.jobs.records import Job
 from knotwork.service.keys import AccessKey, KeyRole
 from knotwork.service.repeats import IdempotencyKey, Repeats
 from knotwork.service.serving import Service
-from knotwork.service.shapes.answers import MOST_PASSAGES
+from knotwork.service.shapes.answers import LONGEST_FILTER, MOST_PASSAGES
 from knotwork.service.shapes.evaluations import (
     CaseShape,
     DifferenceShape,
@@ -74,6 +74,14 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     answers: Annotated[bool, Form(description="Whether answers are judged, too.")] = False,
     use_llm: Annotated[bool, Form(description="Whether a language model takes part.")] = False,
     budget: Annotated[str, Form(max_length=40, description="For all questions together.")] = "",
+    filters: Annotated[
+        str,
+        Form(
+            max_length=LONGEST_FILTER,
+            description="What documents and pages must fulfil, as \"author = 'Ann' and "
+            'date >= 2023"; as the text of …/ask. Gold documents that do not count as missed.',
+        ),
+    ] = "",
     idempotency_key: IdempotencyKey = None,
 ) -> Envelope[EvaluationShape]:
     """Send questions, and have a job ask retrievers all of them."""
@@ -95,9 +103,11 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         "answers": answers,
         "use_llm": use_llm,
         "budget": budget,
+        "filters": filters.strip(),
     }
 
     def start() -> EvaluationShape:
+        workspace.base.filtered_store(filters)  # raises for a filter that cannot be read
         _check_retrievers(workspace, names)
         asked = _read_questions(workspace, questions, unanswerable)
         plan = _plan(workspace, asked, options)

@@ -27,7 +27,8 @@ Titles = Mapping[str, Document]
 MOST_PASSAGES = 200
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-FilterText = Annotated[str, Field(max_length=10_000)]
+LONGEST_FILTER = 10_000
+FilterText = Annotated[str, Field(max_length=LONGEST_FILTER)]
 Number = Annotated[int, Field(ge=0)]
 Offsets = Annotated[
     list[int],

@@ -38,7 +38,7 @@ class OutcomeShape(BaseModel):
 class PlanShape(BaseModel):
     """What an evaluation asks: so many questions, and of them so many that have no answer.
 
-    ``documents`` is how many the index had.
+    ``documents`` is how many the index had, ``filters`` what they had to fulfil, "" for nothing.
     """
 
     id: str
@@ -49,6 +49,7 @@ class PlanShape(BaseModel):
     answers: bool
     use_llm: bool
     budget: str
+    filters: str = ""
     questions: int
     unanswerable: int
     documents: int

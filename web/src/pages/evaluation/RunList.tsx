@@ -58,6 +58,7 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
                   >
                     {run.name || run.id}
                   </a>
+                  {run.filters && <div class="small muted break">{run.filters}</div>}
                 </th>
                 <td class="nowrap">{moment(run.created)}</td>
                 <td class="number">{count(run.questions + run.unanswerable)}</td>

@@ -4,10 +4,12 @@ import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { ErrorState } from "../../components/ErrorState";
+import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
 import { Skeleton } from "../../components/Progress";
 import { t } from "../../i18n";
 import { loadJobs } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
+import { workspace } from "../../state/location";
 import type { Run } from "./runs";
 import { isWhole, NEW_PLAN, type Plan, SOURCES, startRun } from "./starting";
 
@@ -52,6 +54,7 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
       >
         <Questions plan={plan} change={change} runs={runs} />
         <Retrievers plan={plan} change={change} />
+        <Filter plan={plan} change={change} />
         <Answers plan={plan} change={change} />
         <Field label={words.runName}>
           <input
@@ -186,6 +189,24 @@ function Retrievers({ plan, change }: PartProps) {
           onInput={(event) => change({ composed: event.currentTarget.value })}
         />
       </Field>
+    </div>
+  );
+}
+
+function Filter({ plan, change }: PartProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div class="stack tight">
+      <div class="row">
+        <FilterToggle filter={plan.filter} isOpen={isOpen} onClick={() => setOpen(!isOpen)} />
+      </div>
+      {isOpen && (
+        <FilterForm
+          workspace={workspace.value}
+          filter={plan.filter}
+          onChange={(filter) => change({ filter })}
+        />
+      )}
     </div>
   );
 }

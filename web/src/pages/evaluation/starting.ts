@@ -19,6 +19,8 @@ export interface Plan {
   retrievers: readonly string[];
   /** Retrievers that are composed, as one writes them. */
   composed: string;
+  /** The text of a filter that documents and pages must fulfil; empty for none. */
+  filter: string;
   answers: boolean;
   useModel: boolean;
   budget: string;
@@ -33,6 +35,7 @@ export const NEW_PLAN: Plan = {
   unanswerable: null,
   retrievers: ["auto", "hybrid", "bm25"],
   composed: "",
+  filter: "",
   answers: false,
   useModel: false,
   budget: "",
@@ -57,6 +60,7 @@ export async function startRun(plan: Plan): Promise<Run> {
   for (const retriever of plan.retrievers) form.append("retrievers", retriever);
   if (plan.composed.trim()) form.append("retrievers", plan.composed.trim());
   form.append("name", plan.name.trim());
+  form.append("filters", plan.filter);
   form.append("answers", String(plan.answers));
   form.append("use_llm", String(plan.useModel));
   if (plan.useModel) form.append("budget", plan.budget.trim());
