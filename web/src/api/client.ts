@@ -6,7 +6,7 @@ import type { components, paths } from "./schema";
 
 export type Shapes = components["schemas"];
 
-/** An error as the server tells it: what is wrong, and what to do about it. */
+/** An error as the server reports it: what is wrong, and what to do about it. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(
@@ -42,26 +42,26 @@ export async function send(request: Request): Promise<Response> {
 
 export const api = createClient<paths>({ fetch: send });
 
-/** Return the error that a response tells; the whole page asks for a key where one is wanted. */
+/** Return the error of a response; the whole page asks for a key if one is needed. */
 export function errorOf(response: Response, body: unknown): ApiError {
   if (response.status === 401) needsKey.value = true;
-  const told = isTold(body) ? body : null;
+  const reported = isReported(body) ? body : null;
   return new ApiError(
-    told?.error.code ?? `http_${response.status}`,
-    told?.error.message ?? `${response.status} ${response.statusText}`.trim(),
-    told?.error.fix ?? "",
+    reported?.error.code ?? `http_${response.status}`,
+    reported?.error.message ?? `${response.status} ${response.statusText}`.trim(),
+    reported?.error.fix ?? "",
     response.status,
-    told?.request_id ?? "",
+    reported?.request_id ?? "",
     Number(response.headers.get("Retry-After") ?? 0),
   );
 }
 
-interface Told {
+interface Reported {
   error: { code: string; message: string; fix: string };
   request_id: string;
 }
 
-function isTold(body: unknown): body is Told {
+function isReported(body: unknown): body is Reported {
   return typeof body === "object" && body !== null && "error" in body && isObject(body.error);
 }
 
@@ -82,7 +82,7 @@ export async function take<T>(call: Promise<Reply<T>>): Promise<T> {
   return data.data;
 }
 
-/** Tell whether somebody else stopped a request: nothing to report. */
+/** Return whether a request was aborted on purpose: nothing to report. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }

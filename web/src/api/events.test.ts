@@ -90,7 +90,7 @@ describe("following events", () => {
     expect(lost.at(-1)).toBe(false);
   });
 
-  it("tells what no new attempt mends", async () => {
+  it("reports what no new attempt fixes", async () => {
     const error = { error: { code: "not_found", message: "Gone.", fix: "" }, request_id: "r" };
     vi.stubGlobal("fetch", async () => Response.json(error, { status: 404 }));
     const following = {

@@ -48,7 +48,7 @@ export interface Following {
   last: string;
   signal: AbortSignal;
   onEvent: (event: ServerEvent) => void;
-  /** Told when the connection is lost (true) and when it is there again (false). */
+  /** Called when the connection is lost (true) and when it is restored (false). */
   onLost?: (lost: boolean) => void;
   /** Milliseconds before the first new attempt; each later one waits twice as long, up to 10 s. */
   pauseMs?: number;
@@ -85,7 +85,7 @@ export async function followEvents(url: string, following: Following): Promise<v
   }
 }
 
-/** Tell whether an error goes away by itself: no connection, too many requests, a restart. */
+/** Return whether an error is temporary: no connection, too many requests, a restart. */
 function isPassing(error: ApiError): boolean {
   return error.code === UNREACHABLE || error.status === 429 || error.status >= 500;
 }

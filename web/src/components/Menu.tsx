@@ -6,7 +6,7 @@ interface MenuProps {
   /** What the button says; a function gets whether the menu is open. */
   label: string;
   icon?: IconName;
-  /** What is shown on the button, in the place of the label. */
+  /** The content of the button, instead of the label. */
   children?: ComponentChildren;
   /** The content; closing is done by whatever is chosen. */
   content: (close: () => void) => ComponentChildren;

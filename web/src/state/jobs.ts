@@ -24,7 +24,7 @@ export interface Progress {
 export const jobs = signal<readonly Job[] | null>(null);
 export const progress = signal<Progress | null>(null);
 export const pace = signal<Pace | null>(null);
-/** Whether the connection that tells of progress is broken at the moment. */
+/** Whether the connection that reports progress is currently broken. */
 export const isCutOff = signal(false);
 
 const FINAL = new Set(["finished", "failed", "cancelled"]);
@@ -65,11 +65,11 @@ export function addJob(job: Job): void {
 
 /** Read what an event says of progress; empty fields are those of no meaning for its stage. */
 export function readProgress(data: unknown): Progress {
-  const told = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress> & {
+  const given = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress> & {
     chunks_known?: number;
   };
-  const { stage = "", uri = "", done = 0, total = 0, chunks = 0, failed = 0 } = told;
-  return { stage, uri, done, total, chunks, known: told.chunks_known ?? 0, failed };
+  const { stage = "", uri = "", done = 0, total = 0, chunks = 0, failed = 0 } = given;
+  return { stage, uri, done, total, chunks, known: given.chunks_known ?? 0, failed };
 }
 
 function note(event: ServerEvent): void {
@@ -77,11 +77,17 @@ function note(event: ServerEvent): void {
     if (event.name === "state") void loadJobs();
     return;
   }
-  const told = readProgress(event.data);
+  const reported = readProgress(event.data);
   // Stages that count nothing leave the counts of before standing.
-  progress.value = told.total ? told : { ...(progress.value ?? told), stage: told.stage };
-  samples = takeSample(samples, { at: performance.now(), done: told.done, stage: told.stage });
-  pace.value = paceOf(samples, told.total);
+  progress.value = reported.total
+    ? reported
+    : { ...(progress.value ?? reported), stage: reported.stage };
+  samples = takeSample(samples, {
+    at: performance.now(),
+    done: reported.done,
+    stage: reported.stage,
+  });
+  pace.value = paceOf(samples, reported.total);
 }
 
 /** Follow whichever job runs, for as long as the pages are open. */

@@ -44,7 +44,7 @@ export function nameKey(event: KeyboardEvent): string {
   return (isMod ? "Mod+" : "") + (event.altKey ? "Alt+" : "") + key;
 }
 
-/** Tell whether keys belong to what has the focus: somebody types there, or chooses. */
+/** Return whether the focused element takes keys: a field to type in, or a choice. */
 export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -37,11 +37,11 @@ export function useLoaded<T>(
       },
       (error: unknown) => {
         if (abort.signal.aborted || isAborted(error)) return;
-        const told = error instanceof Error ? error : new Error(String(error));
+        const failure = error instanceof Error ? error : new Error(String(error));
         setState((before) => ({
           wanted,
           data: before.wanted === wanted ? before.data : null,
-          error: told,
+          error: failure,
         }));
       },
     );

@@ -82,7 +82,7 @@ function decodePart(part: string): string {
   }
 }
 
-/** Follow links within the pages without loading them anew, and the browser's own steps. */
+/** Follow links within the pages without reloading them, and the browser's back and forward. */
 export function startRouting(): void {
   window.addEventListener("popstate", () => {
     place.value = readPlace(location.pathname, location.search);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { paceOf, type Sample, takeSample } from "./pace";
 
-const run = (told: readonly [number, number][]): readonly Sample[] =>
-  told.reduce<readonly Sample[]>(
+const run = (readings: readonly [number, number][]): readonly Sample[] =>
+  readings.reduce<readonly Sample[]>(
     (samples, [at, done]) => takeSample(samples, { at, done, stage: "store" }),
     [],
   );
@@ -43,7 +43,7 @@ describe("the pace of a job", () => {
     ).toBeNull();
   });
 
-  it("does not take history that is told at once for speed", () => {
+  it("does not take history that arrives at once for speed", () => {
     const samples = run([
       [0, 0],
       [5, 300],

@@ -1,4 +1,4 @@
-/** How fast a job goes, and how long it still takes: from what was told in the last seconds. */
+/** The speed of a job and the time left, from the progress reported in the last seconds. */
 
 export interface Sample {
   /** Milliseconds. */
@@ -16,7 +16,7 @@ export interface Pace {
 
 const WINDOW_MS = 30_000;
 const SHORTEST_MS = 1_500;
-/** What comes at once is history that is told again, and says nothing of the speed. */
+/** What arrives at once is history that is sent again, and says nothing about the speed. */
 const BURST_MS = 300;
 
 /** Return the samples with a new one, without those that are too old or of before. */

@@ -48,7 +48,7 @@ darkWanted.addEventListener("change", (event) => {
   systemIsDark.value = event.matches;
 });
 
-/** Tell whether the dark colours are shown; canvases draw with it. */
+/** Return whether the dark colours are shown; canvases draw with it. */
 export function isDark(): boolean {
   return theme.value === "dark" || (theme.value === "system" && systemIsDark.value);
 }

@@ -10,7 +10,7 @@ export type WorkspaceDetails = Shapes["WorkspaceDetails"];
 
 const LAST = "workspace";
 
-/** Null until the server has told them. */
+/** Null until the server has listed them. */
 export const workspaces = signal<readonly Workspace[] | null>(null);
 export const workspacesError = signal<Error | null>(null);
 /** Counts up whenever what a workspace holds has changed: pages load again. */

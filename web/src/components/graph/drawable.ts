@@ -1,4 +1,4 @@
-/** Tell whether this browser can draw the map at all: it needs WebGL. */
+/** Return whether this browser can draw the map at all: it needs WebGL. */
 export function canDrawMaps(): boolean {
   try {
     const canvas = document.createElement("canvas");

@@ -241,7 +241,7 @@ function paintTitle(
   return true;
 }
 
-/** Tell whether a title would lie on other circles that are closed. */
+/** Return whether a title would overlap other circles that are closed. */
 function covers(view: Viewport, ground: Ground, own: Circle, box: Box): boolean {
   return ground.circles.some((circle) => {
     if (circle.isOpen || circle.id === own.id) return false;

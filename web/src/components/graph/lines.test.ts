@@ -32,7 +32,7 @@ describe("lines", () => {
     expect(lines).toEqual(["Donauda…", "Linz"]);
   });
 
-  it("tell how wide the widest is", () => {
+  it("know the width of the widest", () => {
     expect(breakLines("one two three", 80, 2, measure).width).toBe(70);
   });
 

@@ -19,7 +19,7 @@ export interface Lines {
 
 /** Return the lines of a text; what is over ends the last with an ellipsis. */
 export function breakLines(text: string, width: number, most: number, measure: Measure): Lines {
-  // Widths in steps, so that a zoom does not measure every text anew for every frame.
+  // Widths in steps, so that a zoom does not measure every text again for every frame.
   const room = Math.max(40, Math.floor(width / 8) * 8);
   const key = `${measure.font}\n${room}\n${most}\n${text}`;
   const known = kept.get(key);

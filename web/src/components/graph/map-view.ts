@@ -456,7 +456,7 @@ function writeRelation(
   context.textBaseline = "alphabetic";
 }
 
-/** Draw all layers over each other; the WebGL ones must be drawn anew for it. */
+/** Draw all layers over each other; the WebGL ones must be drawn again for it. */
 async function takePicture(sigma: Sigma<NodeData, EdgeData>, background: string): Promise<Blob> {
   const { width, height } = sigma.getDimensions();
   const ratio = window.devicePixelRatio || 1;

@@ -17,7 +17,7 @@ describe("the stamp of the ground", () => {
     expect(shiftOf(VIEW, { ...VIEW, width: 801 })).toBeNull();
   });
 
-  it("paints anew only where the picture does not reach, or the looks or the scale change", () => {
+  it("repaints only where the picture does not reach, or the looks or the scale change", () => {
     const [own, target] = [fakeContext(), fakeContext()];
     const paint = vi.fn();
     const stamp = openStamp(own as unknown as CanvasRenderingContext2D);

@@ -8,7 +8,7 @@ export interface DrawnNode {
   /** Radius in pixels. */
   size: number;
   color: string;
-  /** Where its name stands; below, unless told. */
+  /** The position of its name; below by default. */
   side?: "right";
   /** Whether it is a mere dot: its name shows when something points at it. */
   isDot?: boolean;
@@ -48,7 +48,7 @@ export interface ViewEvents {
 }
 
 export interface GraphView {
-  /** Draw this in the place of what was drawn. */
+  /** Replace what was drawn with this. */
   draw(drawing: Drawing): void;
   /** Let a part stand out; null lets all be as they are. */
   emphasise(emphasis: Emphasis | null): void;

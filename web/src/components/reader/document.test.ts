@@ -28,7 +28,7 @@ describe("blocks", () => {
     ]);
   });
 
-  it("is one where there are no passages, and none where there is no text", () => {
+  it("is one without passages, and none without text", () => {
     const whole = { start: 0, end: 7, ordinal: null, chunkId: "", page: "" };
     expect(cutIntoBlocks([], [], 7)).toEqual([whole]);
     expect(cutIntoBlocks([], [], 0)).toEqual([]);

@@ -41,11 +41,11 @@ export function JobsTray({ side }: { side: "left" | "right" }) {
 }
 
 function Percent() {
-  const told = progress.value;
-  if (!told?.total) return <>{t.value.jobs.running}</>;
+  const reported = progress.value;
+  if (!reported?.total) return <>{t.value.jobs.running}</>;
   return (
     <>
-      {count(told.done)}/{count(told.total)}
+      {count(reported.done)}/{count(reported.total)}
     </>
   );
 }
@@ -54,18 +54,20 @@ function Percent() {
 export function CurrentJob() {
   const words = t.value.jobs;
   const job = currentJob.value;
-  const told = progress.value;
+  const reported = progress.value;
   if (!job) return null;
-  const stage = told ? (words.stages[told.stage] ?? told.stage) : (words.states[job.state] ?? "");
+  const stage = reported
+    ? (words.stages[reported.stage] ?? reported.stage)
+    : (words.states[job.state] ?? "");
   return (
     <div class="current-job">
       <div class="row between">
         <strong>{words.kinds[job.kind] ?? job.kind}</strong>
         <span class="muted small">{stage}</span>
       </div>
-      <Progress done={told?.done ?? 0} total={told?.total ?? 0} label={stage} />
+      <Progress done={reported?.done ?? 0} total={reported?.total ?? 0} label={stage} />
       <div class="row between small muted">
-        <span>{told?.total ? words.documents(told.done, told.total) : ""}</span>
+        <span>{reported?.total ? words.documents(reported.done, reported.total) : ""}</span>
         <span>
           {isCutOff.value ? words.cutOff : pace.value && words.left(duration(pace.value.leftS))}
         </span>

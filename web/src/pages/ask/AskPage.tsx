@@ -36,7 +36,7 @@ export default function AskPage() {
   const place = readPlace(runs);
   const isRunning = runs.some(({ state }) => state.value === "running");
   const again = (old: Run) => {
-    openRun(old.question, { ...WAYS, anew: true });
+    openRun(old.question, { ...WAYS, fresh: true });
     setQuery({ cite: null, at: null, turn: Number(asked("turn") || 0) + 1 }, { replace: true });
   };
   const ask = (next: Wanted) => {

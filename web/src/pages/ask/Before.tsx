@@ -13,7 +13,7 @@ interface BeforeProps {
 /** What a question goes on from: the turns before it, the last one last. */
 export function Before({ workspace, wanted }: BeforeProps) {
   const words = t.value.ask;
-  // Read, so that a change draws the turns anew.
+  // Read, so that a change redraws the turns.
   void historyTurn.value;
   if (!wanted.after) return null;
   const turns = turnsBefore({ ...wanted, workspace });

@@ -77,11 +77,11 @@ function openEdge(path: Path, id: string, onPlace: (place: Place) => void): void
 /** The sentences that lead on; each opens where it stands. */
 function PathList({ path, onPlace }: { path: Path; onPlace: (place: Place) => void }) {
   const names = new Map(path.nodes.map((node) => [node.id, node]));
-  const told = path.edges.filter((edge) => edge.sentence || edge.label);
-  if (told.length === 0) return null;
+  const stated = path.edges.filter((edge) => edge.sentence || edge.label);
+  if (stated.length === 0) return null;
   return (
     <ol class="path-list small">
-      {told.map((edge) => (
+      {stated.map((edge) => (
         <li key={edge.id}>
           <PathLine edge={edge} names={names} onPlace={onPlace} />
         </li>

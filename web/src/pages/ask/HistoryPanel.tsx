@@ -8,7 +8,7 @@ import { keyOf, type Question } from "./runs";
 /** Questions of before; each can be forgotten. */
 export function HistoryPanel({ workspace }: { workspace: string }) {
   const words = t.value.ask;
-  // Read, so that a change draws the list anew.
+  // Read, so that a change redraws the list.
   void historyTurn.value;
   const entries = readHistory(workspace);
   if (entries.length === 0) return null;

@@ -35,7 +35,7 @@ describe("sources side by side", () => {
   });
 });
 
-describe("the way to the evidence", () => {
+describe("the evidence path", () => {
   const citation = (chunk_id: string) => ({ chunk_id }) as Answer["citations"][number];
   const answer = (...chunks: string[]) => ({ citations: chunks.map(citation) }) as Answer;
   const step = {

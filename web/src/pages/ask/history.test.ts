@@ -27,7 +27,7 @@ describe("the history", () => {
     expect(restoreRun({ ...ask("b"), filter: "author = 'Ann'" })).toBeNull();
   });
 
-  it("tells what a question goes on from, the last turn last, and no more than six", () => {
+  it("returns what a question follows, the last turn last, and no more than six", () => {
     const texts = ["a", "b", "c", "d", "e", "f", "g", "h"];
     for (const [index, text] of texts.entries()) {
       const question = { ...ask(text), after: texts[index - 1] ?? "" };

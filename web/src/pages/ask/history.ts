@@ -23,7 +23,7 @@ const LIKELY_RIGHT = 0.5;
 
 const name = (workspace: string) => `history.${workspace}`;
 
-/** Counts up with every change, so that lists are drawn anew. */
+/** Counts up with every change, so that lists are redrawn. */
 export const historyTurn = signal(0);
 
 /** Return the questions of a workspace, the newest first. */

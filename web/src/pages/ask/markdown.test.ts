@@ -48,7 +48,7 @@ describe("marks", () => {
     ]);
   });
 
-  it("tell what nothing was cited for, where something was", () => {
+  it("know what nothing was cited for, where something was", () => {
     const pieces = cutAtMarks("Cited. [1] Not cited.", new Set([1]));
     expect([...findUncited(pieces)]).toEqual([{ kind: "text", text: " Not cited." }]);
     expect(findUncited(cutAtMarks("Cited. [1].", new Set([1]))).size).toBe(0);

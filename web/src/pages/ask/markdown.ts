@@ -2,7 +2,7 @@
 
 const FENCE = /^ {0,3}(```|~~~)/;
 
-/** The first character tells: what is decided by more would change while a line comes. */
+/** The first character decides: a longer prefix could change while a line is streamed. */
 const LISTED = /^[-*+\d]/;
 
 /** Split a text where a block ends: before each paragraph, not within code.
@@ -54,7 +54,7 @@ export function cutAtMarks(text: string, known: ReadonlySet<number> | "all"): Pi
   return pieces;
 }
 
-/** Tell which pieces no mark follows, though one follows others: nothing was cited for them. */
+/** Return the pieces without a citation mark, if others have one: nothing was cited for them. */
 export function findUncited(pieces: readonly Piece[]): Set<Piece> {
   const last = pieces.findLastIndex(({ kind }) => kind === "mark");
   const uncited = pieces

@@ -34,7 +34,7 @@ export interface EvidencePath {
   leadsOn: boolean;
 }
 
-/** Return how the cited passages were reached; of an answer that is none, how the best ones were. */
+/** Return how the cited passages were reached; without an answer, how the best ones were. */
 export function findPath(answer: Answer, evidence: Evidence): EvidencePath {
   const cited = new Set(answer.citations.map(({ chunk_id }) => chunk_id));
   const nodes = new Map<string, PathNode>();

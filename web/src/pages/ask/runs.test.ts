@@ -59,7 +59,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("tells each step of an agent by itself", () => {
+  it("reports each step of an agent by itself", () => {
     const run = new Run({ ...question, retriever: "agent:iterative" });
     run.take(event("step", { number: 1, question: "Who?", passages: 10 }));
     run.take(event("step", { number: 2, question: "Who, then?", passages: 4 }));
@@ -90,7 +90,7 @@ describe("a run", () => {
     expect(await asked[1]?.json()).toMatchObject({ filters: filter });
   });
 
-  it("is not asked twice, unless anew or after a failure", () => {
+  it("is not asked twice, unless on request or after a failure", () => {
     const asked: Request[] = [];
     vi.stubGlobal("fetch", (request: Request) => {
       asked.push(request);
@@ -101,7 +101,7 @@ describe("a run", () => {
     const run = openRun(local, ways);
     expect(openRun(local, ways)).toBe(run);
     expect(asked).toHaveLength(1);
-    expect(openRun(local, { ...ways, anew: true })).not.toBe(run);
+    expect(openRun(local, { ...ways, fresh: true })).not.toBe(run);
     expect([run.state.value, asked.length]).toEqual(["stopped", 2]);
   });
 });

@@ -81,7 +81,7 @@ export class Run {
     return run;
   }
 
-  /** Ask, and take what comes until it is over; `onDone` is told of a whole answer. */
+  /** Ask, and take what comes until it is over; `onDone` gets a complete answer. */
   async start(turns: readonly Turn[], onDone: (run: Run) => void): Promise<void> {
     try {
       const request = requestOf(this.question, turns, this.abort.signal);
@@ -125,7 +125,7 @@ export class Run {
 
   private feed(piece: string): void {
     this.pending += piece;
-    // Drawn ten times a second at most: each drawing reads the end of the text anew.
+    // Drawn ten times a second at most: each drawing reads the end of the text again.
     this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
 
@@ -207,20 +207,20 @@ export function openRun(
     restore,
     before,
     onDone,
-    anew = false,
+    fresh = false,
   }: {
     restore: (question: Question) => Run | null;
     before: (question: Question) => readonly Turn[];
     onDone: (run: Run) => void;
-    anew?: boolean;
+    fresh?: boolean;
   },
 ): Run {
   const key = keyOf(question);
   const known = runs.get(key);
   const isUsable = known && known.state.peek() !== "failed";
-  if (isUsable && !anew) return known;
+  if (isUsable && !fresh) return known;
   known?.stop();
-  const kept = anew ? null : restore(question);
+  const kept = fresh ? null : restore(question);
   const run = kept ?? new Run(question);
   runs.delete(key);
   runs.set(key, run);

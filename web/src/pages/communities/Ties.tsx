@@ -13,7 +13,7 @@ import type { Community } from "./Tree";
 const DRAWN = 14;
 const MOST_EDGES = 60;
 
-/** How the weightiest things of a community hang together, drawn on request. */
+/** The relations of the most important entities of a community, drawn on request. */
 export function Ties({ community }: { community: Community }) {
   const words = t.value.communities;
   const [isOpen, setOpen] = useState(false);

@@ -10,8 +10,8 @@ export interface Summary {
 /** Read a summary: its paragraphs, and its key phrases; names are left out, as the members say them. */
 export function readSummary(summary: string): Summary {
   const lines = summary.split("\n").map((line) => line.trim());
-  const told = lines.filter((line) => line && !NAMES.test(line));
-  const phrases = told
+  const kept = lines.filter((line) => line && !NAMES.test(line));
+  const phrases = kept
     .filter((line) => PHRASES.test(line))
     .flatMap((line) =>
       line
@@ -19,5 +19,5 @@ export function readSummary(summary: string): Summary {
         .replace(/[.。]$/, "")
         .split(/[,，、]\s*/),
     );
-  return { paragraphs: told.filter((line) => !PHRASES.test(line)), phrases };
+  return { paragraphs: kept.filter((line) => !PHRASES.test(line)), phrases };
 }

@@ -29,14 +29,14 @@ export function CasePair({ first, second, question }: CasePairProps) {
   if (loaded.error) return <ErrorState error={loaded.error} retry={loaded.reload} />;
   if (!loaded.data) return <Skeleton label={t.value.common.loading} />;
   const [one, other] = loaded.data;
-  const told = one ?? other;
-  if (!told) return <p class="muted">{words.gone}</p>;
+  const asked = one ?? other;
+  if (!asked) return <p class="muted">{words.gone}</p>;
   return (
     <section ref={box} class="case-pair" aria-labelledby="case-title">
       <h3 id="case-title" class="break">
-        {told.question}
+        {asked.question}
       </h3>
-      <Wanted told={told} />
+      <Wanted asked={asked} />
       <div class="pair">
         <Result kind="a" label={words.first} side={first} found={one} />
         <Result kind="b" label={words.second} side={second} found={other} />
@@ -67,25 +67,25 @@ async function loadCase(run: string, question: string, signal: AbortSignal): Pro
   return details.cases[0] ?? null;
 }
 
-function Wanted({ told }: { told: Case }) {
+function Wanted({ asked }: { asked: Case }) {
   const words = t.value.evaluation;
   return (
     <dl class="wanted small">
-      {told.answers.length > 0 && (
+      {asked.answers.length > 0 && (
         <div>
           <dt class="muted">{words.knownAnswers}</dt>
-          <dd class="break">{told.answers.join(" · ")}</dd>
+          <dd class="break">{asked.answers.join(" · ")}</dd>
         </div>
       )}
-      {told.gold.length > 0 && (
+      {asked.gold.length > 0 && (
         <div>
           <dt class="muted">{words.gold}</dt>
           <dd class="break">
-            {told.gold.map((group) => group.map(shortName).join(" / ")).join(" · ")}
+            {asked.gold.map((group) => group.map(shortName).join(" / ")).join(" · ")}
           </dd>
         </div>
       )}
-      {!told.is_answerable && (
+      {!asked.is_answerable && (
         <div>
           <dt class="muted">{words.knownAnswers}</dt>
           <dd>{words.noAnswerKnown}</dd>
@@ -182,7 +182,7 @@ function Ranked({ measured }: { measured: Measured }) {
   );
 }
 
-/** Return the end of the name of a document: what tells it from others. */
+/** Return the end of the name of a document, which distinguishes it from others. */
 function shortName(uri: string): string {
   return uri.split("/").slice(-2).join("/") || uri;
 }

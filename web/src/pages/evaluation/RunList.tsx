@@ -110,7 +110,7 @@ function Best({ run, metric }: { run: Run; metric: string }) {
 
 function State({ run, reload }: { run: Run; reload: () => void }) {
   const words = t.value.evaluation;
-  const told = currentJob.value?.id === run.job ? progress.value : null;
+  const reported = currentJob.value?.id === run.job ? progress.value : null;
   const state = t.value.jobs.states[run.state] ?? run.state;
   if (!isUnderWay(run)) {
     return (
@@ -127,9 +127,9 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
   return (
     <span class="run-progress">
       <span class={`state ${run.state}`}>
-        {told?.total ? t.value.common.of(count(told.done), count(told.total)) : state}
+        {reported?.total ? t.value.common.of(count(reported.done), count(reported.total)) : state}
       </span>
-      <Progress done={told?.done ?? 0} total={told?.total ?? 0} label={words.progress} />
+      <Progress done={reported?.done ?? 0} total={reported?.total ?? 0} label={words.progress} />
       {mayWrite.value && (
         <Button kind="quiet" icon="stop" onClick={() => cancel(run, reload)}>
           {t.value.common.cancel}

@@ -151,9 +151,9 @@ interface Known {
 function Retrievers({ plan, change }: PartProps) {
   const words = t.value.evaluation;
   const loaded = useLoaded("retrievers", async () => {
-    const told = await take(api.GET("/api/v1/retrievers"));
-    const auto = { name: "auto", summary: String(told.auto), needs_model: false };
-    return [auto, ...(told.retrievers as Known[])];
+    const listed = await take(api.GET("/api/v1/retrievers"));
+    const auto = { name: "auto", summary: String(listed.auto), needs_model: false };
+    return [auto, ...(listed.retrievers as Known[])];
   });
   const toggle = (name: string, isWanted: boolean) => {
     const others = plan.retrievers.filter((each) => each !== name);

@@ -41,7 +41,7 @@ export const NEW_PLAN: Plan = {
   budget: "",
 };
 
-/** Tell whether a plan says what is asked, and of what. */
+/** Return whether a plan has questions and retrievers. */
 export function isWhole(plan: Plan): boolean {
   const asked = {
     file: plan.file !== null,

@@ -263,11 +263,11 @@ function Shown({ session }: { session: Session }) {
   const shown = (part?.entities.id ?? overview.communities.id).length;
   const total = part?.entities_total ?? overview.total;
   const next = part ? nextStep(shown, total) : Math.min(500, total);
-  const tell = part ? words.shownInside : words.shownAbove;
+  const phrase = part ? words.shownInside : words.shownAbove;
   return (
     <div class="map-shown small">
       <span role="status">
-        {tell(count(shown), count(total))}
+        {phrase(count(shown), count(total))}
         {scene.left > 0 && ` ${words.leftOut(count(scene.left))}`}
       </span>
       {shown < total && next > shown && (

@@ -106,7 +106,7 @@ export function MapCanvas({ session, emphasis, onView, onNode, onFail }: MapCanv
       return;
     }
     if (focus) {
-      gone.current = wanted; // the page flies there once it knows the neighbours
+      gone.current = wanted; // the page moves there once it has the neighbours
       return;
     }
     const target = atlas.communities.get(community);

@@ -53,10 +53,10 @@ export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanel
   useEffect(() => {
     onChoose(stations);
   }, [key]);
-  const told = found.data ? words.pathsFound(paths.length) : "";
+  const message = found.data ? words.pathsFound(paths.length) : "";
   useEffect(() => {
-    if (told) speak(told);
-  }, [told]);
+    if (message) speak(message);
+  }, [message]);
   return (
     <div class="stack">
       <header class="row between">
@@ -83,7 +83,7 @@ export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanel
       {found.error && <ErrorState error={found.error} retry={found.reload} />}
       {isAsked && found.isLoading && <Skeleton label={t.value.common.loading} lines={3} />}
       {found.data && paths.length === 0 && <p class="muted">{words.noPath}</p>}
-      {paths.length > 0 && <p class="small muted">{told}</p>}
+      {paths.length > 0 && <p class="small muted">{message}</p>}
       {paths.length > 0 && (
         <fieldset class="path-list">
           <legend class="only-spoken">{words.paths}</legend>

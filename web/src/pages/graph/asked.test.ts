@@ -13,7 +13,7 @@ describe("the address of the map", () => {
     expect(isFiltering(asked.filter)).toBe(false);
   });
 
-  it("tells a path that has but one end", () => {
+  it("recognizes a path that has only one end", () => {
     expect(readAsked(new URLSearchParams("from=a")).way).toEqual({ from: "a", to: "", pick: 0 });
   });
 

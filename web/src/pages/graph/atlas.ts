@@ -92,7 +92,7 @@ export class Atlas {
     }
   }
 
-  /** Load what is in a community, once for each number of entities; tell whether it is there. */
+  /** Load what is in a community, once for each number of entities; return whether it is loaded. */
   async open(id: string, limit: number): Promise<boolean> {
     const known = this.limits.get(id) ?? 0;
     if (known >= limit || this.loading.has(id)) return true;
@@ -115,7 +115,7 @@ export class Atlas {
       this.opened.set(id, found);
       this.touch();
     } catch (error) {
-      this.limits.set(id, limit); // once told is enough: whoever retries begins anew
+      this.limits.set(id, limit); // one report is enough: a retry starts over
       if (error instanceof ApiError && error.status === 404) return false;
       this.fail(error);
     } finally {
@@ -167,7 +167,7 @@ export class Atlas {
     this.touch();
   }
 
-  /** Draw these wherever they lie, in the place of those before. */
+  /** Draw these wherever they are, instead of those before. */
   pin(ids: readonly string[]): void {
     if (ids.join(" ") === this.pinned.join(" ")) return;
     this.pinned = ids;

@@ -10,7 +10,7 @@ describe("cutting", () => {
     expect(cutAround("no mark", undefined)).toEqual({ text: "no mark", start: 0 });
   });
 
-  it("begins with a sentence where there is one, and else with a word", () => {
+  it("begins with a sentence if possible, and else with a word", () => {
     const long = `${"word ".repeat(40)}end. Then Keld came.`;
     const at = long.indexOf("Keld");
     expect(cutAround(long, [at, at + 4]).text).toBe("Then Keld came.");

@@ -1,4 +1,4 @@
-/** From what is known to what is drawn: the same set for the map, the tables and the exports. */
+/** Select what is drawn: the same set for the map, the tables and the exports. */
 
 import { colourOf, type Palette } from "../../components/graph/colours";
 import type { Ground } from "../../components/graph/ground";

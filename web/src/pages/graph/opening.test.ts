@@ -27,7 +27,7 @@ describe("opening", () => {
     expect([...openRings(rings, view(60, 30), none)]).toEqual(["b"]);
   });
 
-  it("tells where one is", () => {
+  it("returns the innermost open circle", () => {
     const open = new Set(["a", "a1"]);
     expect(innermost(rings, open, 3, 0)?.id).toBe("a1");
     expect(innermost(rings, open, -8, 0)?.id).toBe("a");

@@ -1,4 +1,4 @@
-/** One look at the map: what is known, what is open, and where one is. */
+/** One session on the map: what is loaded, what is open, and the view. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -23,7 +23,7 @@ export interface Session {
   here: string;
   /** Take in where the camera is. */
   look: (view: Viewport) => void;
-  /** Begin anew, after an error. */
+  /** Start over, after an error. */
   restart: () => void;
   /** Whether the camera itself wrote this into the address: then it is no call to go there. Each
    * writing answers once.
@@ -40,7 +40,7 @@ function sameSet(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean 
   return one.size === other.size && [...one].every((id) => other.has(id));
 }
 
-/** Tell whether a view shows the whole map, as `fit` does. */
+/** Return whether a view shows the whole map, as `fit` does. */
 function isAbove(atlas: Atlas, { x, y, scale, width, height }: Viewport): boolean {
   const radius = atlas.overview.value?.radius ?? 0;
   const share = (2 * radius * scale) / Math.min(width, height);
@@ -131,7 +131,7 @@ export function useSession(isTable: boolean): Session {
     if (!community) return;
     void atlas.open(community, limit).then((isThere) => {
       if (isThere || asked.peek().community !== community) return;
-      // Communities found anew have other names: an old address leads above all of them.
+      // Rebuilt communities have other ids: an old address leads to the top.
       announce(t.value.graph.communityGone);
       ask({ c: null, at: null }, { replace: true });
     });

@@ -104,7 +104,7 @@ function Sending() {
 }
 
 /**
- * Take what is dropped anywhere in the window, and tell whether something hovers over it.
+ * Take what is dropped anywhere in the window, and return whether something hovers over it.
  *
  * From the moment the zone is drawn: a file dropped before would replace the page.
  */

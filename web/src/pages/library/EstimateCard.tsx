@@ -19,7 +19,7 @@ interface Range {
   high: number;
 }
 
-/** What the server tells of a run before it: tokens as ranges, money as text or none. */
+/** The server's estimate of a run: tokens as ranges, money as text or none. */
 interface Estimate {
   documents: number;
   chunks: number;

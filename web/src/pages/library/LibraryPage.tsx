@@ -48,7 +48,7 @@ export default function LibraryPage() {
   const isEmpty = known !== null && known.documents === 0 && known.failed === 0;
   const send = (chosen: Chosen[]) => {
     if (chosen.length === 0) return;
-    // With a model, what it would cost is told before anything is read.
+    // With a model, the cost is estimated before anything is read.
     void sendAll(here, chosen, { index: !known?.model });
   };
   if (!here) return <First />;

@@ -6,7 +6,7 @@ import { addJob, currentJob, isCutOff, type Job, openJobs, pace, progress } from
 import { workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 
-/** What an index goes through; each step is known by the stages that the server tells. */
+/** The steps of an indexing job, each with the stages that the server reports. */
 const STEPS = [
   { name: "look", stages: ["discover"] },
   { name: "read", stages: ["load", "extract", "embed", "store", "remove"] },
@@ -21,8 +21,10 @@ export function RunningJob() {
   const job = currentJob.value;
   if (!job) return null;
   const words = t.value.jobs;
-  const told = progress.value;
-  const stage = told ? (words.stages[told.stage] ?? told.stage) : (words.states[job.state] ?? "");
+  const reported = progress.value;
+  const stage = reported
+    ? (words.stages[reported.stage] ?? reported.stage)
+    : (words.states[job.state] ?? "");
   const others = openJobs.value.length - 1;
   return (
     <section class="card running" aria-labelledby="running-title">
@@ -37,15 +39,15 @@ export function RunningJob() {
           )}
         </div>
       </div>
-      {(job.kind === "index" || job.kind === "reindex") && <Steps stage={told?.stage ?? ""} />}
+      {(job.kind === "index" || job.kind === "reindex") && <Steps stage={reported?.stage ?? ""} />}
       <Bar label={stage} />
       <div class="row between wrap small muted">
         <span aria-live="polite">{stage}</span>
         <Figures />
       </div>
-      {told?.uri && (
-        <p class="small faint clip" title={told.uri}>
-          {told.uri}
+      {reported?.uri && (
+        <p class="small faint clip" title={reported.uri}>
+          {reported.uri}
         </p>
       )}
       {isCutOff.value && <p class="small tag warn">{words.cutOff}</p>}
@@ -56,23 +58,30 @@ export function RunningJob() {
 
 /** Documents that are done; where none is yet, as while a model reads, passages. */
 function Bar({ label }: { label: string }) {
-  const told = progress.value;
-  const isReading = told !== null && told.done === 0 && told.known > 0;
-  const done = isReading ? told.chunks : (told?.done ?? 0);
-  return <Progress done={done} total={isReading ? told.known : (told?.total ?? 0)} label={label} />;
+  const reported = progress.value;
+  const isReading = reported !== null && reported.done === 0 && reported.known > 0;
+  const done = isReading ? reported.chunks : (reported?.done ?? 0);
+  return (
+    <Progress
+      done={done}
+      total={isReading ? reported.known : (reported?.total ?? 0)}
+      label={label}
+    />
+  );
 }
 
 function Figures() {
   const words = t.value.jobs;
-  const told = progress.value;
-  if (!told?.total) return null;
+  const reported = progress.value;
+  if (!reported?.total) return null;
   const speed = pace.value;
   const parts = [
-    COUNTS_DOCUMENTS.has(told.stage)
-      ? words.documents(told.done, told.total)
-      : t.value.common.of(count(told.done), count(told.total)),
-    told.chunks > 0 && words.passages(told.chunks, told.known > told.chunks ? told.known : 0),
-    told.failed > 0 && words.unread(told.failed),
+    COUNTS_DOCUMENTS.has(reported.stage)
+      ? words.documents(reported.done, reported.total)
+      : t.value.common.of(count(reported.done), count(reported.total)),
+    reported.chunks > 0 &&
+      words.passages(reported.chunks, reported.known > reported.chunks ? reported.known : 0),
+    reported.failed > 0 && words.unread(reported.failed),
     speed && words.rate(decimal(speed.rate, speed.rate < 10 ? 1 : 0)),
     speed && words.left(duration(speed.leftS)),
   ];

@@ -115,7 +115,9 @@ export function SearchBox() {
 
 /** While an index is being made: how much of it can be found already. */
 function Indexed() {
-  const told = progress.value;
-  if (!currentJob.value || !told?.total || told.done >= told.total) return null;
-  return <span class="tag">{t.value.library.indexedSoFar(percent(told.done / told.total))}</span>;
+  const reported = progress.value;
+  if (!currentJob.value || !reported?.total || reported.done >= reported.total) return null;
+  return (
+    <span class="tag">{t.value.library.indexedSoFar(percent(reported.done / reported.total))}</span>
+  );
 }

@@ -42,7 +42,7 @@ async function walk(entry: FileSystemEntry): Promise<Chosen[]> {
   const reader = entry.createReader();
   const within: FileSystemEntry[] = [];
   for (;;) {
-    // A reader tells a part at a time, and nothing at the end.
+    // A reader returns a part at a time, and nothing at the end.
     const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),
     );
@@ -87,7 +87,7 @@ export interface Sending {
   onSent: (bytes: number) => void;
 }
 
-/** Send files in one request. Throws ApiError. `fetch` cannot tell how much it has sent. */
+/** Send files in one request. Throws ApiError. `fetch` does not report how much it has sent. */
 export function sendFiles({ workspace, files, index, signal, onSent }: Sending): Promise<Upload> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();

@@ -23,7 +23,7 @@ export interface Underway {
 /** How many files of a workspace are sent, and wait for somebody to agree to the cost. */
 export const waiting = signal<{ workspace: string; files: number }>({ workspace: "", files: 0 });
 
-/** Return how many files of a workspace wait; a page that is loaded anew still knows. */
+/** Return how many files of a workspace wait; kept over a reload of the page. */
 export function countWaiting(workspace: string): number {
   if (waiting.value.workspace === workspace) return waiting.value.files;
   return Number(recall(`waiting.${workspace}`)) || 0;
@@ -53,7 +53,7 @@ export async function sendAll(
   sendingError.value = null;
   lastSent.value = null;
   let before = 0;
-  const told: Sent = { workspace, taken: 0, refused: [] };
+  const outcome: Sent = { workspace, taken: 0, refused: [] };
   try {
     for (const files of splitFiles(chosen)) {
       const onSent = (part: number) => {
@@ -61,8 +61,8 @@ export async function sendAll(
       };
       const upload = await sendFiles({ workspace, files, index, signal: abort.signal, onSent });
       before += files.reduce((sum, { file }) => sum + file.size, 0);
-      told.taken += upload.files.length;
-      told.refused = [...told.refused, ...upload.refused];
+      outcome.taken += upload.files.length;
+      outcome.refused = [...outcome.refused, ...upload.refused];
       if (upload.job) addJob(upload.job);
     }
   } catch (error) {
@@ -70,7 +70,7 @@ export async function sendAll(
       sendingError.value = error instanceof Error ? error : new Error(String(error));
   } finally {
     underway.value = null;
-    if (told.taken || told.refused.length) lastSent.value = told;
-    if (told.taken && !index) setWaiting(workspace, countWaiting(workspace) + told.taken);
+    if (outcome.taken || outcome.refused.length) lastSent.value = outcome;
+    if (outcome.taken && !index) setWaiting(workspace, countWaiting(workspace) + outcome.taken);
   }
 }
