@@ -47,7 +47,7 @@ def kb(model, tmp_path):
 
 
 def is_chinese(text: str) -> bool:
-    """Tell whether a text is Chinese but for the words of the line forms and names of tasks."""
+    """Return whether a text is Chinese except for words of line forms and names of tasks."""
     words = [word for word in LATIN.findall(text) if word.lower() not in FORM_WORDS]
     return bool(HAN.search(text)) and len(HAN.findall(text)) > 2 * len(words)
 

@@ -1,4 +1,4 @@
-"""A chat answers from documents, follows what was said, and keeps what it is told."""
+"""A chat answers from documents, follows the conversation, and remembers stated facts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is told is remembered with its time; what is told later closes what held before."""
+"""Stated facts are stored with their time; a later fact ends the validity of an earlier one."""
 
 import itertools
 

@@ -23,7 +23,7 @@ def visitor(chromium, keyed):
     yield opened
     opened.account.faults = [
         fault for fault in opened.account.faults if "401 (Unauthorized)" not in fault
-    ]  # the browser tells of what was refused before there was a key
+    ]  # the browser logs the requests refused before a key was set
     opened.leave()
 
 

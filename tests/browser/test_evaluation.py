@@ -96,7 +96,7 @@ def test_questions_that_name_no_document_are_refused_with_the_reason(visit, noth
     dialog.locator("input[type=file]").set_input_files(file)
     dialog.get_by_role("button", name="Start").click()
     dialog.get_by_role("alert").get_by_text("nowhere.md").wait_for()
-    visit.visitor.account.faults.clear()  # the browser tells of the refusal
+    visit.visitor.account.faults.clear()  # the browser logs the refusal
     page.keyboard.press("Escape")
     dialog.wait_for(state="hidden")
 

@@ -1,4 +1,4 @@
-"""What holds for every page, in both languages, both colours, and two sizes of the window."""
+"""Checks of every page, in both languages, both colours, and two sizes of the window."""
 
 import pytest
 from tests.browser.serving import SAMPLE_WORKSPACE

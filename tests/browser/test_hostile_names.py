@@ -7,7 +7,7 @@ PAGES = ("library", "graph", "ask", "communities", "documents", "evaluation")
 
 
 def check_harmless(page):
-    """Fail where a name has become an element; dialogs and refused scripts are told anyway."""
+    """Fail if a name has become an element; dialogs and refused scripts are reported anyway."""
     assert page.locator("img[src='x'], svg[onload], a[href^='javascript:']").count() == 0
     assert page.evaluate("() => document.querySelectorAll('main script').length") == 0
 

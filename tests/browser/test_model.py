@@ -1,4 +1,4 @@
-"""With a language model: what it would cost is told first, and answers come as they are written."""
+"""With a language model: the cost is estimated first, and answers are streamed."""
 
 import re
 import threading

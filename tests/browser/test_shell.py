@@ -113,7 +113,7 @@ def test_a_workspace_that_is_not_there_is_said_with_a_way_out(visit):
     visit.check_access()
     page.get_by_role("button", name=re.compile("Open ")).click()
     page.wait_for_url(re.compile("/library$"))
-    visit.visitor.account.faults.clear()  # the browser tells of the 404
+    visit.visitor.account.faults.clear()  # the browser logs the 404
 
 
 def test_a_server_that_is_away_is_said_and_tried_again(visit):
@@ -125,4 +125,4 @@ def test_a_server_that_is_away_is_said_and_tried_again(visit):
     page.get_by_role("button", name="Try again").first.click()
     page.get_by_role("heading", level=1, name="Communities").wait_for()
     assert page.get_by_text("The server cannot be reached.").count() == 0
-    visit.visitor.account.faults.clear()  # the browser tells of every request that failed
+    visit.visitor.account.faults.clear()  # the browser logs every failed request

@@ -152,5 +152,5 @@ class Visit:
 
 
 def _is_of_the_machine(text: str) -> bool:
-    """Tell whether a message is about drawing without a graphics card: no fault of the pages."""
+    """Return whether a message is about rendering without a graphics card, not about the pages."""
     return "WebGL" in text or "GL Driver Message" in text

@@ -1,4 +1,4 @@
-"""`ask --mode`: how a question is answered, and what is told of it."""
+"""`ask --mode`: the answer of each mode, and what is printed about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`chat` and `memory`: questions one after another, and what was told."""
+"""`chat` and `memory`: questions in a conversation, and stated facts."""
 
 import io
 import json

@@ -27,7 +27,7 @@ def test_it_changes_with_what_shapes_the_index(change):
         {"include": ("*.md",)},
         {"exclude": ("*.md",)},
         {"max_file_mb": 1.0},
-        # What the extractor finds with its dictionary is told by its name.
+        # The name of the extractor stands for what it finds with its dictionary.
         {"extractor": "other"},
         {"dictionary": "names.txt"},
     ],

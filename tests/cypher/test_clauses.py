@@ -1,4 +1,4 @@
-"""What clauses do to rows, on a graph of a few people."""
+"""Clauses applied to rows, on a graph of a few people."""
 
 from __future__ import annotations
 

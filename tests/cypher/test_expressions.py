@@ -1,4 +1,4 @@
-"""What expressions are worth."""
+"""Values of expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `knotwork doctor` says of language models, against a real HTTP server on this machine."""
+"""Findings of `knotwork doctor` about language models, against a real local HTTP server."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""What fits into a budget of characters or tokens, and what of the gold is in it."""
+"""Passages within a budget of characters or tokens, and how much of the gold they hold."""
 
 import pytest
 from hypothesis import given

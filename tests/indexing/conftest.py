@@ -1,4 +1,4 @@
-"""What the tests of indexing with a model share."""
+"""Fixtures of the tests of indexing with a model."""
 
 import pytest
 

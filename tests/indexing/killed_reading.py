@@ -164,7 +164,7 @@ def prepare(folder):
         if run_child(lambda home=home: measure(folder / home, report)):
             raise SystemExit("the uninterrupted run failed")
         known = json.loads(report.read_text("utf-8"))
-        for name in known["modules"]:  # each child would import them anew
+        for name in known["modules"]:  # each child would import them again
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
     return known["count"]

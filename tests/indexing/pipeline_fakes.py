@@ -157,7 +157,7 @@ def make_text(random_: random.Random, *, paragraphs: int = 3) -> str:
 
 
 def text_source(uri: str, text: str) -> Candidate:
-    """A source whose size and time tell its text."""
+    """Return a source whose size and time follow from its text."""
     stamp = int(content_id(text)[:12], 16)
 
     def read() -> Document:

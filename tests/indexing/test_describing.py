@@ -85,7 +85,7 @@ def store(request, tmp_path):
 
 
 def read_in(store, chunk, **texts):
-    """Say what a model read in a chunk: a description for each name."""
+    """Store a reading of a chunk by a model: a description for each name."""
     descriptions = [Description(chunk, name, text) for name, text in texts.items()]
     store.readings.put([ChunkReading(chunk, "m", ReadingStatus.OK)], descriptions)
 

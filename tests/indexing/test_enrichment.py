@@ -1,4 +1,4 @@
-"""What a model makes of an index once the documents are in, by tiers; and what an update costs."""
+"""Enrichment by a model after indexing, by tiers, and the cost of an update."""
 
 import pytest
 from tests.indexing.brained import brained, documents_of

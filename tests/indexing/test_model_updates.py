@@ -1,4 +1,4 @@
-"""What a change costs among 1,000 documents that a model read: its own chunks, and nothing else."""
+"""A change among 1,000 documents that a model read costs its own chunks, and nothing else."""
 
 import pytest
 from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text_source

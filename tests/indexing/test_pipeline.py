@@ -1,4 +1,4 @@
-"""What a run does, step by step, on a small corpus."""
+"""The steps of a run on a small corpus."""
 
 import random
 

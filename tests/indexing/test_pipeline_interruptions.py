@@ -1,4 +1,4 @@
-"""Whatever stops a run, the next one continues, and the result is that of an uninterrupted run."""
+"""An interrupted run is continued by the next one, with the result of an uninterrupted run."""
 
 import random
 import signal

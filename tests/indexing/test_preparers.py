@@ -1,4 +1,4 @@
-"""Documents made ready in other processes: the same, in the same order, whatever goes wrong."""
+"""Documents prepared in worker processes: the same, in the same order, despite failures."""
 
 import multiprocessing
 import os
@@ -43,7 +43,7 @@ def order(number, *, paragraphs=10, **options):
 
 
 def wait_until_up(preparer):
-    """Have documents made ready by this process until there is another, and wait for that."""
+    """Prepare documents in this process until a worker is up, and wait for that."""
     while preparer._up is None:
         preparer.begin(order(0))
         assert preparer.take().error is None

@@ -39,7 +39,7 @@ def model(inner, cache):
 def parse_number(reply: ChatReply) -> int:
     text = reply.text.removeprefix("re: ")
     if not text.isdecimal():
-        raise Unparsable(f"`{text}` is no number")
+        raise Unparsable(f"`{text}` is not a number")
     return int(text)
 
 
@@ -94,7 +94,7 @@ def test_a_good_reply_is_kept_before_it_is_used(model, cache):
 def test_a_bad_reply_is_never_served_again(model, inner, cache):
     request = ask("seven", stage="extract", source="a.md")
     for _ in range(3):
-        with pytest.raises(Unparsable, match="`seven` is no number"):
+        with pytest.raises(Unparsable, match="`seven` is not a number"):
             model.complete_checked(request, parse_number)
     with pytest.raises(Unparsable):
         model.complete(request)
@@ -102,7 +102,7 @@ def test_a_bad_reply_is_never_served_again(model, inner, cache):
         list(model.stream(request))
     assert len(inner.requests) == 1
     (rejected,) = cache.rejected()
-    assert (rejected.text, rejected.reason) == ("re: seven", "`seven` is no number")
+    assert (rejected.text, rejected.reason) == ("re: seven", "`seven` is not a number")
     assert (rejected.stage, rejected.source, rejected.attempts) == ("extract", "a.md", 1)
     assert cache.ledger().total().usage == TokenUsage(5, 9, 1)
 

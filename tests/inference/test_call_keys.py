@@ -58,5 +58,5 @@ def test_each_part_of_a_request_counts():
 
 
 def test_a_key_is_the_same_in_every_version():
-    # A changed key would make every call in every user's file anew.
+    # A changed key would repeat every call in every user's file.
     assert call_key("m", ask("é\ud800")).hex() == "d37c8154d22f09e28f216d54c3364c25"

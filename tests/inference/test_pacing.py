@@ -122,7 +122,7 @@ def test_requests_and_tokens_in_a_minute_are_limited():
     assert clock.seconds == pytest.approx(60 / 55 * 60, rel=0.05)
     clock = JumpingClock()
     pacer = Pacer(concurrency=8, tokens_per_minute=1_000, clock=clock)
-    for _ in range(40):  # 15 tokens each as told, 106 as reserved
+    for _ in range(40):  # 15 tokens each as reported, 106 as reserved
         PacedChat(FakeModel(), pacer).complete(REQUEST)
     assert 25 < clock.seconds < 45
 

@@ -1,4 +1,4 @@
-"""What the demo promises about its questions, with the default embedder."""
+"""The demo's questions are answered as promised, with the default embedder."""
 
 import pytest
 

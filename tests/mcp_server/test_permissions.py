@@ -1,4 +1,4 @@
-"""What may be indexed: nothing but what lies in the folders that were allowed at start."""
+"""Permission to index: only files in the folders that were allowed at start."""
 
 import os
 

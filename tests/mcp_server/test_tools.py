@@ -1,4 +1,4 @@
-"""What each tool returns: the same as the knowledge base, typed, in words, and safe to be wrong."""
+"""Each tool returns what the knowledge base does, typed and in words, and survives wrong input."""
 
 import json
 

@@ -59,7 +59,7 @@ def docs(tmp_path):
 
 
 async def use_everything(client, docs):
-    """Index with progress, ask, read what is cited, and be refused; return what was told."""
+    """Index with progress, ask, read what is cited, and be refused; return the replies."""
     steps = []
 
     async def note(progress, total, message):

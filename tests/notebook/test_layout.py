@@ -1,4 +1,4 @@
-"""Where nodes are put: neighbours near, nothing on top of another, the same every time."""
+"""Positions of nodes: neighbours near, no overlap, the same every time."""
 
 import networkx as nx
 import numpy as np

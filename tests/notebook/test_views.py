@@ -1,4 +1,4 @@
-"""What notebooks show: all that matters, nothing that runs, and the same for the same value."""
+"""Views in notebooks: all that matters, no scripts, and the same for the same value."""
 
 import subprocess
 import sys

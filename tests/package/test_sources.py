@@ -42,7 +42,7 @@ def functions_called(tree: ast.AST) -> list[ast.Call]:
 
 
 def test_only_the_settings_read_the_environment():
-    # What a terminal can show and which shell runs is told by variables of their own, and the
+    # Variables of their own say what a terminal can show and which shell runs, and the
     # telemetry of a library can be switched off by one alone.
     reading = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
     found = {name for name, tree in TREES.items() if names_used(tree) & reading}

@@ -1,4 +1,4 @@
-"""How tests send questions, and what they ask of the sample."""
+"""Send questions in tests, and questions about the sample."""
 
 from __future__ import annotations
 

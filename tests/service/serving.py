@@ -45,7 +45,7 @@ def add_key(place: Place, name: str, role: str, *workspaces: str) -> dict[str, s
 
 
 def await_job(client: Any, workspace: str, job: Mapping[str, Any], **options: Any) -> Any:
-    """Return a job once it is over, as its events tell."""
+    """Return a job once its events report that it is over."""
     address = f"{API}/workspaces/{workspace}/jobs/{job['id']}"
     with client.stream("GET", f"{address}/events", **options) as events:
         assert events.status_code == 200, events.read()

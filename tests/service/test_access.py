@@ -49,7 +49,7 @@ WITHOUT_WORKSPACE = {"list_workspaces", "list_retrievers", "list_models", "tell_
     "tell_ready",
     "tell_metrics",
 }
-"""Routes that belong to no workspace; what they say must not tell of one either."""
+"""Routes that belong to no workspace; their replies must not reveal one either."""
 
 
 def operations(document):

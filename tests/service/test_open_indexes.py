@@ -1,4 +1,4 @@
-"""How many indexes are open at a time, and that none is closed under somebody's hands."""
+"""Only so many indexes are open at a time, and none is closed while it is in use."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_many_threads_over_more_indexes_than_may_be_open_meet_no_closed_one(fold
                 with workspaces.lease(NAMES[(seed * 5 + step) % len(NAMES)]) as workspace:
                     assert workspace.base.search(QUESTION, retriever="bm25", k=3).hits
                     most.append(workspaces.opened())
-        except Exception as error:  # noqa: BLE001  told by the test
+        except Exception as error:  # noqa: BLE001  the test reports it
             faults.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]

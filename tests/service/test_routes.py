@@ -1,4 +1,4 @@
-"""What the routes answer, on an index of the sample."""
+"""Replies of the routes, on an index of the sample."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_what_comes_from_a_document_lies_in_its_text_and_says_what_goes_with_it(
     by_name = {thing["name"]: thing for thing in told["things"]}
     keld = by_name["Oriane Keld"]
     assert {text[slice(*span)] for span in keld["spans"]} == {"Oriane Keld"}
-    # She has a document of her own; the depth of the probe is told here alone.
+    # She has a document of her own; the depth of the probe is stated only here.
     assert not keld["only_here"]
     assert any(thing["only_here"] for thing in told["things"])
     ends = {name for r in told["relations"] for name in (r["source_name"], r["target_name"])}

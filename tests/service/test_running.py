@@ -1,4 +1,4 @@
-"""How the server listens, and loads its model."""
+"""The server listens, and loads its model."""
 
 import socket
 import threading

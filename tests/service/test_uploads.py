@@ -1,4 +1,4 @@
-"""What is sent: taken once, indexed by a job, refused where it is no document."""
+"""Uploads: accepted once, indexed by a job, refused if they are not documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run as a process of its own: read until told to stop; fail when a read shows half a commit."""
+"""Run as a process of its own: read until stopped; fail when a read shows half a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer, many readers: threads, processes, and a second writer that is told to wait."""
+"""One writer, many readers: threads, processes, and a second writer that has to wait."""
 
 from __future__ import annotations
 

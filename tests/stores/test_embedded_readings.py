@@ -1,4 +1,4 @@
-"""What a model read, in an index file: kept, brought up to date, checked, and shut to readers."""
+"""Readings by a model in an index file: stored, updated, checked, and closed to readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick reading of relations tells what the full scan tells."""
+"""The fast reading of relations equals the full scan."""
 
 import pytest
 from tests.retrieval.paths.films import FILMS, put_triples

@@ -1,4 +1,4 @@
-"""What the brain says of several communities or entities in one prompt."""
+"""Replies of the brain on several communities or entities in one prompt."""
 
 from tests.testing.test_brains import CURIE, LUXUN, do, fields
 

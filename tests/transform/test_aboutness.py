@@ -1,4 +1,4 @@
-"""What chunks are about: titles, headings, first subjects, salience."""
+"""Aboutness of chunks: titles, headings, first subjects, salience."""
 
 import pytest
 from hypothesis import given, settings

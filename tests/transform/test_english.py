@@ -1,4 +1,4 @@
-"""Names in English text: which words are one, what is none, and their parts."""
+"""Names in English text: the words of one, what is not a name, and their parts."""
 
 import pytest
 from tests.transform.documents import extract, forms, mentions

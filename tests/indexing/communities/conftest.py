@@ -1,4 +1,4 @@
-"""What the tests of reports by a model share."""
+"""Fixtures of the tests of reports by a model."""
 
 import pytest
 from tests.indexing.communities.written import indexed

@@ -1,4 +1,4 @@
-"""What an index holds, in forms that two indexes can be compared by."""
+"""Read an index back in forms by which two indexes can be compared."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_the_graph_comes_in_with_directions_that_the_text_tells(store, tmp_path,
     report = import_index(store, write_lightrag(tmp_path / "w", quoted=quoted))
     edges = edges_of(store)
     assert edges.pop(("Ada Stone", "leads", "Night Squad")) == 9
-    ((ends, weight),) = edges.items()  # nothing tells which way round this one is
+    ((ends, weight),) = edges.items()  # nothing gives the direction of this one
     assert {*ends} == {"Ada Stone", "friendship", "Bo Finch"}
     assert weight == 2
     assert report.brought["weights that were rounded"] == 1

@@ -1,4 +1,4 @@
-"""Names that mean several things are told, and joined with nothing."""
+"""Names that mean several things are found, and merged with nothing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a person reads of decisions about names, from Python."""
+"""Decisions about names as Python lists them for a person."""
 
 import pytest
 from tests.indexing.resolution.worlds import groups_by_name, idof, make_index

@@ -1,4 +1,4 @@
-"""What models do to the form they were asked for, as functions of a line and of a whole reply."""
+"""Deviations of models from the form they were asked for, of a line and of a whole reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a chunk's prompt costs: every word of it is paid for once a chunk."""
+"""The cost of a chunk's prompt: every word of it is paid for once a chunk."""
 
 import pytest
 
