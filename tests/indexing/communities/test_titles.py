@@ -7,6 +7,7 @@ from knotwork.indexing.communities.titles import (
     Heading,
     headings_above,
     name_theme,
+    names_a_theme,
     telling_names,
 )
 from knotwork.records import Chunk, Document, Entity, Span
@@ -82,6 +83,21 @@ def test_a_file_name_names_no_theme_among_others():
     headings = [Heading("staff", 2), Heading("Harbour Office", 2)]
     assert name_theme(headings, 4, ["Ada"], []) == "Harbour Office (Ada)"
     assert name_theme(headings[:1], 2, ["Ada"], []) == "staff (Ada)"
+
+
+@pytest.mark.parametrize(
+    "title", ["Relays/Queues", "Node.js", "The sources.list File", "群组清单：/etc/group"]
+)
+def test_a_heading_with_a_sign_of_file_names_is_no_file(title):
+    assert names_a_theme(title)
+    assert name_theme([Heading(title, 2)], 2, [], []) == title
+
+
+@pytest.mark.parametrize(
+    "title", ["", "…", "Summary", "3. Overview", "Cause", "工具", "notes.txt", "/etc/group"]
+)
+def test_titles_that_name_no_theme(title):
+    assert not names_a_theme(title)
 
 
 def test_names_and_phrases_are_left_where_there_is_nothing_else():

@@ -54,6 +54,17 @@ def test_each_statement_of_a_report_is_traced_to_its_chunks(base):
     assert {request.stage for request in model.requests} == {"report"}
 
 
+def test_a_title_of_a_model_that_names_no_theme_is_not_used(base):
+    def vague(request):
+        return re.sub(r"(?m)^title \|.*$", "title | Summary", brain(request))
+
+    model = ScriptedChatModel(vague)
+    refresh_reports(base.store, writer=writer(model))
+    titles = {r.title for r in reports_of(base).values() if r.source == model.name}
+    assert titles
+    assert "Summary" not in titles
+
+
 def test_nothing_is_asked_where_nothing_changed(base):
     model = ScriptedChatModel(brain)
     refresh_reports(base.store, writer=writer(model))

@@ -45,7 +45,14 @@ VALUES = frozenset({"DATE", "NUMBER"})
 _NAMELESS = VALUES | {"FILE", ADDRESS}
 """Types of entities whose names say nothing of a theme."""
 
-_FILE = re.compile(r"[/\\]|\w\.(?:[a-z]{2,4}|[a-z]+\d)$", re.IGNORECASE)
+_FILE = re.compile(
+    r"(?:~|\.{0,2})[/\\]\S*|\S+[/\\]\S+\.\w{1,5}"
+    r"|.+\.(?:txt|md|rst|pdf|docx?|pptx?|xlsx?|html?|csv|json|xml|ya?ml|toml)",
+    re.IGNORECASE,
+)
+_DOTTED = re.compile(r".*\w\.(?:[a-z]{2,4}|[a-z]+\d)")
+"""Names of files and hosts: "pg_wal.tar", "example.net"."""
+_PATH = re.compile(r"(?<![\w.])[~.]{0,2}/[\w./-]+", re.ASCII)
 _EVERYWHERE = re.compile(
     r"(?:an? )?(?:introduction|overview|summary|conclusions?|description|notes?|parameters?"
     r"|options?|arguments|examples?|usage|synopsis|compatibility|see also|references?|files?"
@@ -117,6 +124,15 @@ def name_theme(
         return _joined(_distinct((*names[:_MOST_NAMES], *phrases, *names[_MOST_NAMES:])))
     below = _covering([h for h in usable if main.title in h.above], chunks)
     return _with_details(_in_context(main), (*(heading.bare for heading in below), *names))
+
+
+def names_a_theme(title: str) -> bool:
+    """Return whether a title by itself names a theme: neither a part of any text nor a common word.
+
+    "Summary", "Cause" and "notes.txt" do not.
+    """
+    bare = split_number(title)[1]
+    return _is_specific(bare) and not _is_common(bare)
 
 
 def telling_names(entities: Iterable[Entity], sentences: Sequence[str]) -> list[str]:
@@ -217,20 +233,23 @@ def _listed(items: Sequence[str], *, chinese: bool) -> str:
 
 
 def _names_a_theme(bare: str) -> bool:
-    return (
-        len(bare) <= _LONGEST
-        and not _EVERYWHERE.fullmatch(bare)
-        and not _FILE.search(bare)
-        and bool(content_terms(bare))
+    return len(bare) <= _LONGEST and _is_specific(bare)
+
+
+def _is_specific(title: str) -> bool:
+    """Return whether a title is neither a file nor that of a part of any text."""
+    return bool(content_terms(title)) and not (
+        _EVERYWHERE.fullmatch(title) or _FILE.fullmatch(title)
     )
 
 
 def _says_enough(heading: Heading) -> bool:
     """Return whether a heading names a theme without the heading above it.
 
-    What is done says less than with what: a verb counts for no word in "Creating a new profile".
+    What is done says less than with what: a verb counts for no word in "Creating a new profile",
+    nor does the path of a file.
     """
-    bare = heading.bare
+    bare = _PATH.sub(" ", heading.bare).strip()
     if any(map(_is_technical, _LATIN.findall(bare))):
         return True
     if not heading.above:
@@ -242,7 +261,8 @@ def _says_enough(heading: Heading) -> bool:
 
 
 def _can_tell(name: str) -> bool:
-    return not (_FILE.search(name) or _HEADS_OF_TABLES.fullmatch(name) or _is_common(name))
+    forms = (_FILE, _DOTTED, _HEADS_OF_TABLES)
+    return not (any(form.fullmatch(name) for form in forms) or _is_common(name))
 
 
 def _is_common(name: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from knotwork.indexing.communities.briefs import Brief, ReportBudgets
 from knotwork.indexing.communities.drafts import ReportDraft, first_numbers, read_reports
 from knotwork.indexing.communities.extractive import rate, report_title, write_extractive_report
+from knotwork.indexing.communities.titles import names_a_theme
 from knotwork.indexing.prompts import batches_by_language, make_messages
 from knotwork.indexing.prompts.batches import BatchTask, ask_in_batch
 from knotwork.inference.chat import ChatModel, ChatRequest
@@ -120,7 +121,7 @@ def stand_in(brief: Brief) -> CommunityReport:
 
 
 def _report(brief: Brief, draft: ReportDraft, model: str) -> CommunityReport:
-    """Return a report; what the model left out is made up for from names and findings.
+    """Return a report; a title that names no theme, and what is missing, come from the material.
 
     It is rated by extent, as the extractive ones are: a model that sees a few communities at a time
     has no measure for all of them, and ratings of two kinds could not be compared.
@@ -128,7 +129,7 @@ def _report(brief: Brief, draft: ReportDraft, model: str) -> CommunityReport:
     material = brief.material
     return CommunityReport(
         brief.community_id,
-        draft.title or report_title(material, brief.language),
+        draft.title if names_a_theme(draft.title) else report_title(material, brief.language),
         draft.summary or draft.findings[0].text,
         draft.findings,
         rate(material),
