@@ -37,7 +37,6 @@ _LONGEST = 80
 _ENOUGH_NAMES = 6
 """Names from which a title takes its own, as some say no more than its heading."""
 _FEWEST_WORDS = 3
-_FEWEST_NOUNS = 2
 """Words, or nouns in Chinese, with which a heading says enough without the one above it."""
 _LONGEST_CONTEXT = 48
 
@@ -192,7 +191,8 @@ def _in_context(heading: Heading) -> str:
     ]
     if not above:
         return heading.bare
-    context = next((h for h in above if _says_enough(h)), above[0]).bare
+    telling = (h for h in above if _says_enough(h, least=_FEWEST_WORDS - 1))
+    context = next(telling, above[0]).bare
     return f"{context}{'：' if _HAN.search(context) else ': '}{heading.bare}"
 
 
@@ -243,7 +243,7 @@ def _is_specific(title: str) -> bool:
     )
 
 
-def _says_enough(heading: Heading) -> bool:
+def _says_enough(heading: Heading, *, least: int = _FEWEST_WORDS) -> bool:
     """Return whether a heading names a theme without the heading above it.
 
     What is done says less than with what: a verb counts for no word in "Creating a new profile",
@@ -255,9 +255,9 @@ def _says_enough(heading: Heading) -> bool:
     if not heading.above:
         return not (bare.islower() and bare.isalpha())
     if _HAN.search(bare):
-        return sum(word.tag.startswith(_NOUNS) for word in segment(bare)) >= _FEWEST_NOUNS
+        return sum(word.tag.startswith(_NOUNS) for word in segment(bare)) >= least
     doing = _GERUND.match(bare)
-    return len(content_terms(bare[doing.end() :] if doing else bare)) >= _FEWEST_WORDS
+    return len(content_terms(bare[doing.end() :] if doing else bare)) >= least
 
 
 def _can_tell(name: str) -> bool:
