@@ -282,7 +282,12 @@ class RerankSettings:
 class AnswerSettings:
     """How answers are composed."""
 
-    max_sentences: int = _setting(3, "sentences in an answer, at most", minimum=1, maximum=50)
+    max_sentences: int = _setting(
+        3,
+        "sentences in an answer, at most; a question of several parts has one for each",
+        minimum=1,
+        maximum=50,
+    )
     abstain_below: float = _setting(
         0.2,
         "the confidence below which no answer is given; 0 always answers",

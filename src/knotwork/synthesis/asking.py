@@ -21,6 +21,8 @@ from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
 from knotwork.synthesis.overviews.reading import needs_communities, read_scope
+from knotwork.synthesis.parts.answering import answer_divided, join_evidence
+from knotwork.synthesis.parts.division import Division, divide
 from knotwork.synthesis.query_answers import find_leading_result
 from knotwork.synthesis.reading import read_hits
 from knotwork.synthesis.routing import choose_mode
@@ -103,14 +105,20 @@ class Asker:
             mode = AskMode.BASIC
         if options.get("expand", False) and models is not None:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
+        division = divide(question) if mode is AskMode.BASIC and not read_scope(question) else None
+        if division and models is not None:
+            found = [sources.search(part.text) for part in division.parts]
+            evidence = join_evidence(evidence, found)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
-        if models is None:
+        steps = None
+        if models is None and division:
+            steps = self._answer_divided(division, evidence, sources, notes)
+        elif models is None:
             most = self._settings.answer.max_sentences
             evidence = read_hits(evidence, sources.reader(), most=most)
-        steps = None
-        if models is None and wanted in _OVERVIEWS:
-            is_general = wanted is AskMode.AUTO and mode is AskMode.GLOBAL
-            steps = self._answer_by_overview(evidence, sources, notes, is_general=is_general)
+            if wanted in _OVERVIEWS:
+                is_general = wanted is AskMode.AUTO and mode is AskMode.GLOBAL
+                steps = self._answer_by_overview(evidence, sources, notes, is_general=is_general)
         for event in steps or self._answer_from(mode, evidence, sources, models, options, notes):
             if event.answer is None:
                 yield event
@@ -195,6 +203,16 @@ class Asker:
             notes=tuple(notes),
         )
         yield from _answer_in_mode(inquiry, evidence)
+
+    def _answer_divided(
+        self, division: Division, evidence: Evidence, sources: Sources, notes: list[str]
+    ) -> Iterator[AskEvent]:
+        answer, found = answer_divided(
+            division, evidence, sources=sources, settings=self._settings.answer
+        )
+        yield AskEvent(AskEventKind.FOUND, evidence=found)
+        answer = replace(answer, notes=(*notes, *answer.notes))
+        yield AskEvent(AskEventKind.FINISHED, answer=answer)
 
     def _answer_by_overview(
         self, evidence: Evidence, sources: Sources, notes: list[str], *, is_general: bool

@@ -19,6 +19,11 @@ _DOUBT = {
     "zh": "可信度为 {found:.2f}，需要达到 {needed:.2f}（answer.abstain_below）。",
 }
 
+_PART_NOT_FOUND = {
+    "en": "No passage was found that clearly answers “{question}”",
+    "zh": "没有找到能明确回答“{question}”的段落。",
+}
+
 _THEMES = {
     "en": "The documents have {count} main themes:",
     "zh": "这些文档主要有{count}个主题：",
@@ -59,6 +64,11 @@ def more_rows(language: str, *, left: int) -> str:
 def not_clear(language: str) -> str:
     """Say that passages were found, but none that answers for sure."""
     return _NOT_CLEAR.get(language, _NOT_CLEAR["en"])
+
+
+def part_not_found(language: str, *, question: str) -> str:
+    """Say that one part of a question was not answered."""
+    return _PART_NOT_FOUND.get(language, _PART_NOT_FOUND["en"]).format(question=question)
 
 
 def no_answer(language: str) -> str:

@@ -1,0 +1,1 @@
+"""Questions that ask for several things: divided by rules, and answered part by part."""
