@@ -122,7 +122,7 @@ def test_predictions_count_less_where_a_bridge_leads_to_the_best_passages():
 
 def test_a_passage_that_no_prediction_can_bring_into_the_answer_is_not_read():
     reader = RecordingReader()
-    near, far = make_hit(0), make_hit(1, relevances=(0.3, 0.2, 0.1))
+    near, far = make_hit(0), make_hit(1, relevances=(0.15, 0.1, 0.05))
     found = dataclasses.replace(evidence(0), hits=(near, far))
     read = read_hits(found, reader, most=3)
     assert [hit.prediction is not None for hit in read.hits] == [True, False]

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Query, Span
+from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Prediction, Query, Span
 from knotwork.synthesis.citing import introduce_sentence, join_sentences
 from knotwork.synthesis.confidence import MODELS, estimate_confidence
-from knotwork.synthesis.selection import name_cells, rank_candidates, select_sentences
+from knotwork.synthesis.selection import (
+    name_cells,
+    rank_candidates,
+    select_sentences,
+    trust_in_reader,
+)
 from knotwork.text.sentences import split_sentences
 
 
@@ -208,6 +213,35 @@ def test_confidence_rises_with_the_best_sentence_and_its_lead():
     alone, lost = (0.0, 0.5, 0.0, 0.0, 0.0, 0.0), (0.5,) * 6
     assert sure(0.0, 0.9, 0.0, 0.0, 0.0, 0.0) > sure(*alone) > sure(*lost)
     assert estimate_confidence(evidence("What is it?"), []) == 0.0
+
+
+def read_by(odds, *hits, question="What is it?"):
+    """Make evidence whose hits were read, with log-odds for each sentence."""
+    read = [dataclasses.replace(hit, prediction=Prediction(odds)) for hit in hits]
+    return evidence(question, *read, embedder=FITTED)
+
+
+@given(st.lists(st.floats(-60, 60), min_size=2, max_size=2))
+def test_confidence_rises_with_what_a_reader_predicts(odds):
+    hit = make_hit("It is a bridge. It stands here.", (0.6, 0.1))
+    sure = [
+        estimate_confidence(asked, rank_candidates(asked))
+        for value in sorted(odds)
+        for asked in [read_by((value, -60.0), hit)]
+    ]
+    assert 0.0 <= sure[0] <= sure[1] <= 1.0
+
+
+def test_a_reader_that_tells_sentences_apart_leaves_more_of_them_out():
+    text = "The old bridge carries trams. Many ferries cross daily."
+    hit = make_hit(text, (0.6, 0.35))
+    alike = read_by((0.0, 0.0), hit)
+    assert len(select_sentences(rank_candidates(alike), most=3, trust=0.0)) == 2
+    assert len(select_sentences(rank_candidates(alike), most=3, trust=1.0)) == 1
+    assert trust_in_reader(alike) == 1.0
+    assert trust_in_reader(evidence("What is it?", hit)) == 0.0
+    bridged = dataclasses.replace(alike.hits[0], scores={"bridge": 0.25})
+    assert trust_in_reader(dataclasses.replace(alike, hits=(bridged,))) == 0.75
 
 
 OPTIONS = """#### `fetch-tries`

@@ -31,7 +31,7 @@ from knotwork.inference.local_models.windows import sentence_ranges
 from knotwork.records import Chunk, Span
 from knotwork.stores.registry import open_store
 
-HELD = ("bind9", "debian_edu_zh")
+HELD = ("bind9", "debian_edu_zh", "docker", "gimp_zh", "httpd")
 FOUND = 10
 NEGATIVES = 6
 MOST_TOKENS = 500

@@ -11,7 +11,7 @@ from knotwork.synthesis.messages import no_match, not_clear
 from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.path_answers import compose_path_answer, find_leading_path
 from knotwork.synthesis.query_answers import compose_query_answer, find_leading_result
-from knotwork.synthesis.selection import rank_candidates, select_sentences
+from knotwork.synthesis.selection import rank_candidates, select_sentences, trust_in_reader
 from knotwork.text.languages import detect_language
 
 NO_EVIDENCE = "no_evidence"
@@ -45,7 +45,9 @@ def compose_answer(
     language = detect_language(question)
     candidates = rank_candidates(evidence)
     confidence = estimate_confidence(evidence, candidates)
-    chosen = select_sentences(candidates, most=settings.max_sentences)
+    chosen = select_sentences(
+        candidates, most=settings.max_sentences, trust=trust_in_reader(evidence)
+    )
     chosen = order_sentences(chosen, evidence)
     citations = cite_sentences(chosen, store)
     answered = bool(chosen) and confidence >= settings.abstain_below

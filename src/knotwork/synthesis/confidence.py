@@ -23,6 +23,8 @@ FOUND = 0.5
 DOUBT_POWER = 3
 """How fast the probability falls where retrievers have less confidence than that. They know which
 words of a question the index has never seen, which similarity does not show."""
+LEAST_ODDS, MOST_ODDS = -9.0, 6.0
+"""The log-odds of a reader count between these."""
 _RIVAL = 5
 """The place of the sentence that the best one is compared with, counted from 0."""
 _LARGEST_LOGIT = 4.0
@@ -32,8 +34,9 @@ _LARGEST_LOGIT = 4.0
 class AnswerModel:
     """Coefficients of the logistic function.
 
-    ``relevance`` is that of the best sentence, ``margin`` how much less the sixth is worth, as a
-    share; ``han`` counts for questions in Chinese, Japanese or Korean.
+    ``relevance`` is that of the most relevant sentence, ``margin`` how much less than the best one
+    the sixth is worth, as a share; ``han`` counts for questions in Chinese, Japanese or Korean,
+    ``odds`` for the log-odds that a reader gives the best sentence.
     """
 
     intercept: float
@@ -41,10 +44,16 @@ class AnswerModel:
     margin: float
     han: float
     log_terms: float
+    odds: float = 0.0
 
 
 MODELS = {"local:multilingual-e5-small": AnswerModel(-5.21, 7.78, 3.28, 0.63, 0.32)}
 """By the name of the embedder: what a relevance means depends on it."""
+MODELS_WITH_READER = {
+    "local:multilingual-e5-small": AnswerModel(-3.8, 4.7, 3.73, 0.15, 0.39, odds=0.15)
+}
+"""The same where a reader read the passage of the best sentence. Fitted on three manuals and four
+more (`training/reader/questions/`), none of which the reader was trained on."""
 RIGHT_ACROSS_SCRIPTS = 0.4
 """The share of right answers among those in another script than the question's, where relevances
 are smaller and say less: of 20 English questions about Chinese passages of `drcd_probes_zh`, eight
@@ -59,7 +68,8 @@ def estimate_confidence(evidence: Evidence, candidates: Sequence[Selected]) -> f
     if not candidates:
         return 0.0
     doubt = min(1.0, evidence.confidence / FOUND) ** DOUBT_POWER
-    model = MODELS.get(evidence.embedder)
+    odds = candidates[0].odds
+    model = (MODELS if odds is None else MODELS_WITH_READER).get(evidence.embedder)
     if model is None:
         found = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
         logit = math.log(found / (1 - found))
@@ -77,5 +87,6 @@ def estimate_confidence(evidence: Evidence, candidates: Sequence[Selected]) -> f
         + model.margin * ((best - rival) / best if best > 0 else 0.0)
         + model.han * asks_in_han
         + model.log_terms * math.log1p(len(set(content_terms(question))))
+        + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
     )
     return right * doubt

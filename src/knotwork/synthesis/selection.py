@@ -24,6 +24,9 @@ from knotwork.text.terms import content_terms
 LEAST_SHARE = 0.55
 """A sentence worth less than this share of the best one is left out."""
 
+LEAST_READ_SHARE = 0.62
+"""The same for evidence whose best passages a reader has read."""
+
 HIT_POWER = 0.1
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
 
@@ -33,9 +36,11 @@ ENTRY_SHARE = 0.6
 KIND_GAIN = 0.5
 """How much more a sentence is worth that has what is expected."""
 
-PREDICTION_GAIN = 0.5
-"""How much more a sentence is worth that answers for certain, as a reader predicts. A reader knows
-one passage at a time: where a bridge leads to the best hits, their prediction counts less."""
+PREDICTION_GAIN = 2.0
+"""How much more a sentence is worth that answers for certain, as a reader predicts."""
+
+PREDICTION_SCALE = 3.0
+"""By what a reader's log-odds are divided: it is surer of itself than it is right."""
 _LEADING = 3
 
 NOVELTY_POWER = 0.1
@@ -67,7 +72,8 @@ class Selected:
 
     ``term`` is the term or row that it is about, if known; ``columns`` are the names of the columns
     if it is a row whose cells do not name them. ``code`` is what it leads into, if that is short;
-    ``span`` holds both.
+    ``span`` holds both. ``odds`` are the log-odds that it answers, as a reader predicts, or None if
+    its passage was not read.
     """
 
     chunk: Chunk
@@ -78,6 +84,7 @@ class Selected:
     term: str = ""
     columns: str = ""
     code: str = ""
+    odds: float | None = None
 
 
 def rank_candidates(evidence: Evidence) -> list[Selected]:
@@ -87,8 +94,7 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
     if top <= 0 or best <= 0:
         return []
     expected = Expectation.of(evidence.query.text)
-    bridged = max(map(_bridge_share, evidence.hits[:_LEADING]))
-    gain = PREDICTION_GAIN * (1 - bridged)
+    gain = PREDICTION_GAIN * trust_in_reader(evidence)
     quotable = [
         _Quotable(rank, hit, span, relevance, headings)
         for rank, hit in enumerate(evidence.hits)
@@ -112,7 +118,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
         value *= 1.0 if met and item.is_field else item.prose
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
-        value *= 1 + gain * item.predicted
+        if item.odds is not None:
+            value *= 1 + gain * logistic(item.odds / PREDICTION_SCALE)
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = Selected(
@@ -124,20 +131,25 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
                 item.term,
                 item.columns,
                 item.code.strip(),
+                item.odds,
             )
     return sorted(found.values(), key=lambda item: -item.worth)
 
 
-def select_sentences(candidates: Sequence[Selected], *, most: int) -> list[Selected]:
+def select_sentences(
+    candidates: Sequence[Selected], *, most: int, trust: float = 0.0
+) -> list[Selected]:
     """Choose at most ``most`` of the sentences, which come best first.
 
     Greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the worth of a sentence
-    is weighed by the share of its terms that the sentences chosen before do not hold.
+    is weighed by the share of its terms that the sentences chosen before do not hold. ``trust`` is
+    the `trust_in_reader` with which they were ranked.
     """
     rest = list(candidates)
     words: dict[int, frozenset[str]] = {}
     chosen: list[Selected] = []
     known: set[str] = set()
+    least_share = LEAST_SHARE + (LEAST_READ_SHARE - LEAST_SHARE) * trust
     while len(chosen) < most:
         best, most_worth = None, -math.inf
         for item in rest:
@@ -149,12 +161,22 @@ def select_sentences(candidates: Sequence[Selected], *, most: int) -> list[Selec
             worth = item.worth * _novelty(own, known)
             if best is None or worth > most_worth:
                 best, most_worth = item, worth
-        if best is None or (chosen and most_worth < LEAST_SHARE * chosen[0].worth):
+        if best is None or (chosen and most_worth < least_share * chosen[0].worth):
             break
         chosen.append(best)
         known |= words[id(best)]
         rest.remove(best)
     return chosen
+
+
+def trust_in_reader(evidence: Evidence) -> float:
+    """Return how much the predictions of a reader count, from 0 to 1; 0 where nothing was read.
+
+    A reader knows one passage at a time: they count less where a bridge leads to the best hits.
+    """
+    if all(hit.prediction is None for hit in evidence.hits):
+        return 0.0
+    return 1.0 - max(map(_bridge_share, evidence.hits[:_LEADING]))
 
 
 def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
@@ -220,13 +242,13 @@ class _Quotable:
     def frames(self) -> tuple[Frame, ...]:
         return self.hit.chunk.frames_around(self.span)
 
-    @property
-    def predicted(self) -> float:
-        """The probability that the sentence answers, as a reader sees it; 0 where none read it."""
+    @cached_property
+    def odds(self) -> float | None:
+        """The log-odds that the sentence answers, as a reader sees it; None if none read it."""
         prediction = self.hit.prediction
         if prediction is None or self.span not in self.hit.chunk.sentences:
-            return 0.0
-        return logistic(prediction.sentences[self.hit.chunk.sentences.index(self.span)])
+            return None
+        return prediction.sentences[self.hit.chunk.sentences.index(self.span)]
 
     @property
     def is_title(self) -> bool:
