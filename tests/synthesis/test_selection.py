@@ -304,11 +304,15 @@ def test_a_field_that_is_not_asked_for_is_no_answer():
         ("http://example.org", False),
         ("12:30", False),
         ("It stops.", False),
+        ("可以使用如下两个命令：一个清空目录；", False),
     ],
 )
 def test_only_a_line_of_a_name_and_a_value_is_a_field(text, has_heading):
     whole = Span(0, len(text))
-    chunk = Chunk("c", "d", "s", 0, whole, text, (whole,), headings=("H",))
+    chunk = Chunk("c", "d", "s", 0, whole, text, (whole,), headings=("6.2. H",))
     hit = Hit(chunk, 1.0, sentences=((whole, 0.5),))
     (found,) = rank_candidates(evidence("What?", hit))
     assert found.term == ("H" if has_heading else "")
+    code = dataclasses.replace(chunk, frames=(Frame(FrameKind.CODE, whole),))
+    (found,) = rank_candidates(evidence("What?", dataclasses.replace(hit, chunk=code)))
+    assert found.term == ""

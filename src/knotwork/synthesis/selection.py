@@ -19,6 +19,7 @@ from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Span
 from knotwork.retrieval.confidence import logistic
 from knotwork.synthesis.expected import Expectation
 from knotwork.synthesis.prose import CODE_WEIGHT, weigh_prose
+from knotwork.text.numbering import split_number
 from knotwork.text.terms import content_terms
 
 LEAST_SHARE = 0.55
@@ -62,7 +63,7 @@ _HEADING_MARKS = "#=*_` \t\n"
 _HEADINGS = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _FIELD = re.compile(
     r"(?:[-*+•][ \t]+)?[^\W\d_][\w -]{0,30}(?::[ \t]+|：[ \t]*)"  # its name
-    r"[^\s:：][^\n:：]{0,60}(?<![.!?。！？])"  # its value, which is no sentence
+    r"[^\s:：][^\n:：]{0,60}(?<![.!?,;。！？，；])"  # its value, which is no sentence
 )
 
 
@@ -264,12 +265,19 @@ class _Quotable:
         The heading, where a field ("Default: 2") stands below one.
         """
         around = " > ".join(f.label for f in self.frames if f.kind in _ABOUT)
-        return around or (self._heading if self.is_field else "")
+        return around or (split_number(self._heading)[1] if self.is_field else "")
 
     @cached_property
     def is_field(self) -> bool:
-        """True for a line that names a property and gives its value, as "Default: 2"."""
-        return _FIELD.fullmatch(self.text.strip()) is not None
+        """True for a line that names a property and gives its value, as "Default: 2".
+
+        A line of code looks like one, but is not about what the heading above it names.
+        """
+        return not self.is_code and _FIELD.fullmatch(self.text.strip()) is not None
+
+    @cached_property
+    def is_code(self) -> bool:
+        return any(frame.kind is FrameKind.CODE for frame in self.frames)
 
     @property
     def _heading(self) -> str:
@@ -304,9 +312,8 @@ class _Quotable:
 
     @property
     def prose(self) -> float:
-        in_code = any(frame.kind is FrameKind.CODE for frame in self.frames)
         said = self.read.rstrip(":：") if self.code else self.read
-        return weigh_prose(said) * (CODE_WEIGHT if in_code else 1.0)
+        return weigh_prose(said) * (CODE_WEIGHT if self.is_code else 1.0)
 
 
 def name_cells(row: str, columns: str) -> str:
