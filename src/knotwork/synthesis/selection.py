@@ -42,6 +42,9 @@ PREDICTION_GAIN = 2.0
 
 PREDICTION_SCALE = 3.0
 """By what a reader's log-odds are divided: it is surer of itself than it is right."""
+
+UNREAD_ODDS = -4.5
+"""The log-odds of a sentence that was not read, where others were."""
 _LEADING = 3
 
 NOVELTY_POWER = 0.1
@@ -119,8 +122,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
         value *= 1.0 if met and item.is_field else item.prose
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
-        if item.odds is not None:
-            value *= 1 + gain * logistic(item.odds / PREDICTION_SCALE)
+        odds = UNREAD_ODDS if item.odds is None else item.odds
+        value *= 1 + gain * logistic(odds / PREDICTION_SCALE)
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = Selected(
