@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prepare import sequence_of, squeeze, write_states
+from prepare import sequence_of, squeeze, tokens_of, write_data
 
 import knotwork
 from knotwork.inference.base import Passage
@@ -56,13 +56,7 @@ def main() -> None:
         answered = sum(bool(question["gold"]) for question in own)
         print(f"{path.stem}: {len(rows)} questions, {len(own)} pairs, {answered} with an answer")
         questions += own
-    with (options.output / "states.f16").open("wb") as states:
-        row = 0
-        for entry in (*passages.values(), *questions):
-            row = write_states(entry, encoder, states, row)
-    for name, content in (("passages", list(passages.values())), ("questions", questions)):
-        text = json.dumps(content, ensure_ascii=False)
-        (options.output / f"{name}.json").write_text(text, "utf-8")
+    write_data(options.output, list(passages.values()), questions, encoder)
 
 
 def prepare_questions(
@@ -153,16 +147,9 @@ def targets_of(
         at = chunk.text.find(row["answer"], quote.start, quote.end) if row["answer"] else -1
         if at < 0:
             continue
-        begin, end = passage["lead"] + at, passage["lead"] + at + len(row["answer"])
-        tokens = [
-            place
-            for place, (begins, ends) in enumerate(
-                zip(passage["starts"], [*passage["starts"][1:], 1 << 30], strict=True)
-            )
-            if begins < end and ends > begin
-        ]
-        if tokens and gold:
-            spans.append([tokens[0] + passage["head"], tokens[-1] + passage["head"]])
+        if gold:
+            place = tokens_of(passage, at, len(row["answer"]), offset=passage["head"])
+            spans.append(list(place))
     return {"gold": gold, "spans": spans}
 
 

@@ -22,7 +22,7 @@ import json
 import random
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 from zlib import crc32
@@ -65,15 +65,7 @@ def main() -> None:
     report(questions, passages)
     entries = list(passages.values())
     add_negatives(questions, entries, folder / "passages.knot")
-    with (folder / "states.f16").open("wb") as states:
-        row = 0
-        for number, entry in enumerate((*entries, *questions)):
-            row = write_states(entry, encoder, states, row)
-            if number % 2_000 == 0:
-                print(f"{number:,} of {len(entries) + len(questions):,} texts read", flush=True)
-    for name, content in (("passages", entries), ("questions", questions)):
-        text = json.dumps(content, ensure_ascii=False)
-        (folder / f"{name}.json").write_text(text, "utf-8")
+    write_data(folder, entries, questions, encoder)
 
 
 def read_rows(data: Path, *, share: float) -> Iterator[dict[str, Any]]:
@@ -146,14 +138,15 @@ def sentence_ranges(tokens: Tokens, text: str, lead: int) -> list[list[int]]:
 
 def targets_of(row: dict[str, Any], passage: dict[str, Any]) -> dict[str, Any]:
     """Return spans as (first, last) positions, and the numbers of the sentences that they touch."""
-    spans, offset = [], passage["first"] - bisect_left(passage["starts"], passage["lead"])
-    for answer in row["answers"]:
-        start = passage["lead"] + answer["start"]
-        end = start + len(answer["text"])
-        first = max(bisect_right(passage["starts"], start) - 1, 0) + offset
-        last = max(bisect_left(passage["starts"], end) - 1, 0) + offset
-        if passage["first"] <= first <= last:
-            spans.append([first, last])
+    offset = passage["first"] - bisect_left(passage["starts"], passage["lead"])
+    spans = [
+        [first, last]
+        for answer in row["answers"]
+        for first, last in (
+            tokens_of(passage, answer["start"], len(answer["text"]), offset=offset),
+        )
+        if passage["first"] <= first <= last
+    ]
     sentences = [
         number
         for number, (first, end) in enumerate(passage["sentences"])
@@ -161,6 +154,19 @@ def targets_of(row: dict[str, Any], passage: dict[str, Any]) -> dict[str, Any]:
     ]
     exact = row["kind"] == "span"
     return {"spans": spans if exact else [], "gold": sentences}
+
+
+def tokens_of(
+    passage: Mapping[str, Any], start: int, length: int, *, offset: int
+) -> tuple[int, int]:
+    """Return the positions of the first and the last token of some characters of a passage.
+
+    ``offset`` is the position of the first token that has characters.
+    """
+    begin = passage["lead"] + start
+    first = max(bisect_right(passage["starts"], begin) - 1, 0)
+    last = max(bisect_left(passage["starts"], begin + length) - 1, 0)
+    return first + offset, last + offset
 
 
 def is_held(title: str) -> bool:
@@ -198,6 +204,25 @@ def add_negatives(
 
 def squeeze(text: str) -> str:
     return _WHITE.sub(" ", text).casefold().strip(" .,;:!?\"'。，")
+
+
+def write_data(
+    folder: Path,
+    passages: Sequence[dict[str, Any]],
+    questions: Sequence[dict[str, Any]],
+    encoder: TransformerEncoder,
+) -> None:
+    """Write the states of passages and questions, and both with their rows among these."""
+    entries = (*passages, *questions)
+    with (folder / "states.f16").open("wb") as states:
+        row = 0
+        for number, entry in enumerate(entries):
+            row = write_states(entry, encoder, states, row)
+            if number % 2_000 == 0:
+                print(f"{number:,} of {len(entries):,} texts read", flush=True)
+    for name, content in (("passages", passages), ("questions", questions)):
+        text = json.dumps(content, ensure_ascii=False)
+        (folder / f"{name}.json").write_text(text, "utf-8")
 
 
 def write_states(

@@ -232,15 +232,11 @@ class _Walk:
             title = _text_of(caption)
             self._builder.add(title)
         rows = [_cells(row) for row in table.iter("{*}tr")]
-        if _has_header(table):
-            header: bool | None = True
-        else:
-            # Where other tables of the page mark theirs, this one has none.
-            header = False if self._marks_headers else None
         add_table(
             self._builder,
             spread_cells([_read_cell(cell) for cell in row] for row in rows),
-            header=header,
+            # Where other tables of the page mark theirs, this one has none.
+            header=_has_header(table) or (False if self._marks_headers else None),
             keyed=all(_is_keyed(row) for row in rows if row),
             title=title,
         )
@@ -263,7 +259,7 @@ def _is_link(element: Any, name: str) -> bool:  # noqa: ANN401
 
 
 def _is_generic_title(element: Any) -> bool:  # noqa: ANN401
-    """Tell whether an element is the title of a box that says no more than its kind."""
+    """Return whether an element is the title of a box that says no more than its kind."""
     return bool(_classes(element) & _BOX_TITLES) and (is_generic_title(_text_of(element)))
 
 
@@ -343,7 +339,7 @@ def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
 
 
 def _is_layout(table: Any) -> bool:  # noqa: ANN401
-    """Tell whether a table only arranges the page: it holds tables or headings, or is a note."""
+    """Return whether a table only arranges the page: it holds tables or headings, or is a note."""
     parent = table.getparent()
     if parent is not None and "admonitionblock" in _classes(parent):
         return True
