@@ -159,7 +159,7 @@ class _Walk:
         return source_file(_uri(self._root.name, parts), path, root=self._root)
 
     def _enters_link(self, path: Path) -> bool:
-        """Tell whether a linked folder leads to where the walk does not come by otherwise."""
+        """Return whether a linked folder leads to where the walk does not come by otherwise."""
         real = os.path.realpath(path)
         inside = real.startswith(self._real_root.rstrip(os.sep) + os.sep)
         above = self._real_root.startswith(real.rstrip(os.sep) + os.sep)

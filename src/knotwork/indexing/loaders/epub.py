@@ -59,7 +59,7 @@ def _parse(data: bytes) -> Any:  # noqa: ANN401 - an lxml element
 
 
 def _is_protected(archive: zipfile.ZipFile, names: set[str]) -> bool:
-    """Tell whether more than fonts is encrypted."""
+    """Return whether more than fonts is encrypted."""
     if _ENCRYPTION not in names:
         return False
     methods = _parse(archive.read(_ENCRYPTION)).iter("{*}EncryptionMethod")

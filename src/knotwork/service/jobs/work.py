@@ -90,7 +90,7 @@ WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], Report]] =
 
 
 def is_upload(workspace: Workspace, entry: LedgerEntry) -> bool:
-    """Tell whether a document lies in the folder of uploads."""
+    """Return whether a document lies in the folder of uploads."""
     return bool(entry.root) and Path(entry_path(entry)).is_relative_to(workspace.uploads.absolute())
 
 

@@ -281,13 +281,13 @@ def check(
         raise SchemaMismatch(
             f"`{path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
             f"this version knows up to `{known[-1]}`).",
-            fix="Upgrade Knotwork, or build the index anew in another file.",
+            fix="Upgrade Knotwork, or build the index again in another file.",
         )
     return [name for name in known if name not in recorded]
 
 
 def is_empty(connection: apsw.Connection) -> bool:
-    """Tell whether a database holds nothing yet."""
+    """Return whether a database holds nothing yet."""
     return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
 
 
