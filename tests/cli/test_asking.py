@@ -24,6 +24,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
     assert list(payload) == [
         "question",
         "answer",
+        "short",
         "answered",
         "reason",
         "confidence",

@@ -7,7 +7,7 @@ from knotwork.errors import ModelError, UnknownName
 from knotwork.inference.base import Passage
 from knotwork.inference.local_models import catalogue, e5
 from knotwork.inference.local_models.catalogue import OnnxModel, load_onnx
-from knotwork.inference.local_models.reader import LocalReader
+from knotwork.inference.local_models.reader import LONGEST_ANSWER, LocalReader, best_span
 from knotwork.inference.reading import READERS, open_reader
 from knotwork.records import Span
 from knotwork.text.sentences import split_sentences
@@ -53,6 +53,45 @@ def test_the_sentence_that_answers_is_the_likeliest(reader, question, answer):
 
 
 @pytest.mark.parametrize(
+    ("question", "words", "text"),
+    [
+        ("Who designed the Tarn Bridge?", "Ilse Tarrant", BRIDGE),
+        ("When did the work on the bridge begin?", "1931", BRIDGE),
+        ("How much is the toll?", "two crowns", BRIDGE),
+        ("海外出差由谁审批？", "部门主任", POLICY),
+    ],
+)
+def test_the_words_that_answer_stand_in_their_sentence(reader, question, words, text):
+    one = passage(text)
+    (found,) = reader.read(question, [one])
+    number = int(np.argmax(found.sentences))
+    answer = found.answers[number]
+    assert words in text[answer.span.start : answer.span.end]
+    for sentence, given in zip(one.sentences, found.answers, strict=True):
+        assert sentence.start <= given.span.start < given.span.end <= sentence.end
+
+
+def every_span(scores, longest):
+    """Return the probability of each span, by an independent way: one at a time."""
+    shares = {
+        (first, last): np.exp(scores[first, 0] + scores[last, 1])
+        for first in range(len(scores))
+        for last in range(first, min(first + longest, len(scores)))
+    }
+    whole = sum(shares.values())
+    return {place: share / whole for place, share in shares.items()}
+
+
+@pytest.mark.parametrize("size", [1, 2, LONGEST_ANSWER, LONGEST_ANSWER + 20])
+def test_the_best_span_is_the_likeliest_of_all_short_enough(size):
+    scores = np.random.default_rng(size).normal(size=(size, 3))
+    shares = every_span(scores, LONGEST_ANSWER)
+    probability, first, last = best_span(scores)
+    assert (first, last) == max(shares, key=shares.get)
+    assert probability == pytest.approx(shares[first, last])
+
+
+@pytest.mark.parametrize(
     ("question", "answer"),
     [("海外出差由谁审批？", "部门主任"), ("住宿费最多多少？", "六百元")],
 )
@@ -92,11 +131,12 @@ def test_long_passages_are_read_to_their_end(reader):
 def test_any_text_is_read(reader, text):
     one = passage(text)
     (found,) = reader.read("What? \udc00", [one])
-    assert len(found.sentences) == len(one.sentences)
-    if found.answer is not None:
-        assert 0 <= found.answer.start < found.answer.end <= len(text)
-        words = text[found.answer.start : found.answer.end]
+    assert len(found.sentences) == len(found.answers) == len(one.sentences)
+    for answer in filter(None, found.answers):
+        assert 0 <= answer.span.start < answer.span.end <= len(text)
+        words = text[answer.span.start : answer.span.end]
         assert words == words.strip()
+        assert 0 < answer.probability <= 1
 
 
 def test_sentences_may_be_any_spans(reader):

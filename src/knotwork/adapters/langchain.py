@@ -151,4 +151,4 @@ def _word(answer: Answer) -> str:
         for c in answer.citations
     ]
     reason = [answer.reason] if answer.reason and not answer.answered else []
-    return "\n".join([answer.text, *reason, *rows, *sources])
+    return "\n".join([answer.lead + answer.text, *reason, *rows, *sources])

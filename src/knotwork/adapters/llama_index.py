@@ -183,13 +183,14 @@ def _read_part(part: MetadataFilter | MetadataFilters) -> FilterSpec:
 
 def _respond(answer: Answer) -> Response:
     return Response(
-        response=answer.text,
+        response=answer.lead + answer.text,
         source_nodes=[
             _node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, place_citation(c))
             for c in answer.citations
         ],
         metadata={
             "answered": answer.answered,
+            "short": answer.short,
             "reason": answer.reason,
             "confidence": answer.confidence,
             "strength": None if answer.strength is None else answer.strength.value,

@@ -41,7 +41,7 @@ def print_answer(
     from knotwork.text.languages import detect_language
 
     if not is_shown:
-        terminal.say(answer.text, style="" if answer.answered else "yellow")
+        terminal.say(answer.text, lead=answer.short, style="" if answer.answered else "yellow")
     if answer.reason == LOW_CONFIDENCE and answer.confidence is not None:
         language = detect_language(answer.question)
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))

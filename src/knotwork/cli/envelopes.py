@@ -32,6 +32,7 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
     described: dict[str, Any] = {
         "question": answer.question,
         "answer": answer.text,
+        "short": answer.short,
         "answered": answer.answered,
         "reason": answer.reason,
         "confidence": None if answer.confidence is None else round(answer.confidence, 4),

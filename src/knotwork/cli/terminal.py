@@ -69,9 +69,10 @@ class Terminal:
         """Print one JSON object on standard output."""
         write_json(payload, sys.stdout)
 
-    def say(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
-        """Print a paragraph of the result."""
-        self._print(self.out, text, style, indent)
+    def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
+        """Print a paragraph of the result, behind a ``lead`` in bold if there is one."""
+        whole = f"{lead} — {text}" if lead else text
+        self._print(self.out, whole, style, indent, bold=_count_letters(lead))
 
     def note(self, text: str, *, style: str = "") -> None:
         """Print a paragraph beside the result, unless quiet."""
@@ -132,7 +133,10 @@ class Terminal:
             console.width = _WIDEST
         return console
 
-    def _print(self, console: Console, text: str, style: str, indent: int) -> None:
+    def _print(
+        self, console: Console, text: str, style: str, indent: int, *, bold: int = 0
+    ) -> None:
+        """Print a paragraph whose first ``bold`` characters, white space aside, are bold."""
         shown = make_printable(text)
         margin = " " * indent
         if console.width == _UNLIMITED:
@@ -144,7 +148,13 @@ class Terminal:
         from knotwork.cli.wrapping import wrap_text
 
         for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
-            console.print(Text.assemble(margin if line else "", (line, style)), soft_wrap=True)
+            shown_line = Text.assemble(margin if line else "", (line, style))
+            if bold > 0:
+                letters = [place for place, letter in enumerate(line) if not letter.isspace()]
+                end = letters[min(bold, len(letters)) - 1] + 1 if letters else 0
+                shown_line.stylize("bold", 0, len(shown_line) - len(line) + end)
+                bold -= len(letters)
+            console.print(shown_line, soft_wrap=True)
 
 
 def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
@@ -152,6 +162,10 @@ def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
     ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
     text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False)
     stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def _count_letters(text: str) -> int:
+    return sum(not letter.isspace() for letter in make_printable(text))
 
 
 def _narrow(widths: Sequence[int], room: int) -> list[int]:

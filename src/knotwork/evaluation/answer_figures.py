@@ -44,6 +44,11 @@ def _words(item: JudgedAnswer) -> list[float]:
     return [item.judgement.words] if is_printed else []
 
 
+def _short_right(item: JudgedAnswer) -> list[float]:
+    is_right = item.judgement.short_right
+    return [] if is_right is None else [float(is_right)]
+
+
 def _refused_rightly(item: JudgedAnswer) -> list[float]:
     return [] if item.question.is_answerable else [float(not item.judgement.answered)]
 
@@ -70,6 +75,13 @@ FIGURES = (
         lambda item: [float(noise) for noise in item.judgement.noise],
     ),
     Figure("words", "words", "Words in an answer", _words, is_share=False),
+    Figure(
+        "short",
+        "short",
+        "Gives a short answer",
+        lambda item: [float(item.judgement.short_right is not None)],
+    ),
+    Figure("short_right", "short ok", "Right short answers", _short_right),
     Figure("refused_rightly", "refused", "Refused what is not there", _refused_rightly),
     Figure(
         "refused_wrongly",

@@ -90,6 +90,8 @@ def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
         "cited": judgement.cites_gold,
         "answered": judgement.answered,
         "answer": item.answer.text,
+        "short": item.answer.short,
+        "short_right": judgement.short_right,
         "documents": [citation.document for citation in item.answer.citations],
         "noise": list(judgement.noise),
         "words": judgement.words,

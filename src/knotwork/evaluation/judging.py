@@ -31,7 +31,8 @@ class Judgement:
     alone has them. ``found``: the passages that were found have them. ``cites_gold``: a gold
     document is cited; None if none is known. ``noise`` says of each printed sentence whether it
     has no part of the answer and belongs to no gold quote. ``words`` is the length of the text; a
-    character of Chinese or Japanese counts a half.
+    character of Chinese or Japanese counts a half. ``short_right``: the short answer alone has all
+    parts; None if there is none.
     """
 
     answered: bool
@@ -41,12 +42,13 @@ class Judgement:
     cites_gold: bool | None = None
     noise: tuple[bool, ...] = ()
     words: float = 0.0
+    short_right: bool | None = None
 
 
 def judge(question: AnswerQuestion, answer: Answer, passages: Sequence[str] = ()) -> Judgement:
     """Judge an answer; ``passages`` are the texts of what was found for it."""
     if not question.is_answerable:
-        return Judgement(answer.answered)
+        return Judgement(answer.answered, short_right=False if answer.short else None)
     found = states_all("\n".join(passages), question.answers)
     has_gold = bool(question.documents)
     if not answer.answered:
@@ -65,6 +67,7 @@ def judge(question: AnswerQuestion, answer: Answer, passages: Sequence[str] = ()
         cites_gold=cites_gold if has_gold else None,
         noise=tuple(_is_noise(sentence, question) for sentence in sentences),
         words=count_words(answer.text),
+        short_right=states_all(answer.short, question.answers) if answer.short else None,
     )
 
 

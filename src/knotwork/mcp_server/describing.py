@@ -112,6 +112,7 @@ def describe_answer(answer: Answer) -> shapes.Reply:
     return shapes.Reply(
         question=answer.question,
         text=answer.text,
+        short=answer.short,
         answered=answer.answered,
         reason=answer.reason,
         confidence=None if answer.confidence is None else round(answer.confidence, 4),

@@ -92,6 +92,7 @@ class Reply(BaseModel):
 
     question: str
     text: str
+    short: str = Field(description="The few words that answer, where they are sure; else empty")
     answered: bool = Field(description="False: the documents hold no answer; see reason")
     reason: str
     confidence: float | None = Field(

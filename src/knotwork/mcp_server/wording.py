@@ -33,7 +33,7 @@ def word_passages(found: shapes.Passages) -> str:
 
 def word_reply(reply: shapes.Reply) -> str:
     """Return the answer and its sources."""
-    lines = [reply.text]
+    lines = [f"{reply.short} — {reply.text}" if reply.short else reply.text]
     if not reply.answered and reply.reason:
         lines.append(f"Why: {reply.reason}")
     if reply.answered and reply.confidence is not None:

@@ -49,7 +49,7 @@ def render_answer(answer: Answer) -> Markup:
     return element(
         "div",
         element("div", element("b", answer.question)),
-        element("p", answer.text, style=_WRAPPED),
+        element("p", *_bold(answer.short), answer.text, style=_WRAPPED),
         *_muted([why] if why else []),
         *(
             _render_result(result) if result.source == RETRIEVAL_QUERY else _render_query(result)
@@ -59,6 +59,10 @@ def render_answer(answer: Answer) -> Markup:
         *(_render_citation(citation) for citation in answer.citations),
         *_muted([f"{sure}{answer.mode}, {made}", *answer.notes]),
     )
+
+
+def _bold(short: str) -> list[Markup | str]:
+    return [element("b", short), " — "] if short else []
 
 
 def _render_citation(citation: Citation) -> Markup:

@@ -21,6 +21,7 @@ from knotwork.records.documents import (
 )
 from knotwork.records.evidence import (
     Answer,
+    AnswerSpan,
     Citation,
     Evidence,
     Hit,
@@ -89,6 +90,7 @@ __all__ = [
     "RULES_SOURCE",
     "AllOf",
     "Answer",
+    "AnswerSpan",
     "AnyOf",
     "Cell",
     "Chunk",

@@ -42,18 +42,27 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSpan:
+    """The words of a sentence that most likely answer, as offsets into the text of its passage.
+
+    ``probability`` in [0, 1] is that of these very words, if the sentence answers.
+    """
+
+    span: Span
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a reader predicts for a passage.
 
     ``sentences`` has a number for each sentence of the passage, in order: the logarithm of the odds
-    that the answer is in it, against its being in no sentence. ``answer`` are the words that answer
-    best, as offsets into the passage's text, or None; ``score`` are the odds of these in the same
-    way.
+    that the answer is in it, against its being in no sentence. ``answers`` has the words of each
+    that answer best, None for a sentence without words; it is empty if the reader knows of none.
     """
 
     sentences: tuple[float, ...]
-    answer: Span | None = None
-    score: float = 0.0
+    answers: tuple[AnswerSpan | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +178,8 @@ class Answer:
     """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
 
     When the sources hold no answer, ``answered`` is False, ``reason`` says why, ``text`` says so in
-    words, and ``citations`` are the nearest passages, marked as such by ``answered``.
+    words, and ``citations`` are the nearest passages, marked as such by ``answered``. ``short`` are
+    the few words that answer, where they are sure; they stand in the text, too.
 
     ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
     with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
@@ -191,6 +201,12 @@ class Answer:
     notes: tuple[str, ...] = ()
     mode: str = "basic"
     results: tuple[QueryResult, ...] = ()
+    short: str = ""
+
+    @property
+    def lead(self) -> str:
+        """The short answer as the beginning of a text in Markdown; empty without one."""
+        return f"**{self.short}** — " if self.short else ""
 
     @property
     def strength(self) -> Strength | None:

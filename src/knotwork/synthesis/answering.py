@@ -12,6 +12,7 @@ from knotwork.synthesis.ordering import order_sentences
 from knotwork.synthesis.path_answers import compose_path_answer, find_leading_path
 from knotwork.synthesis.query_answers import compose_query_answer, find_leading_result
 from knotwork.synthesis.selection import rank_candidates, select_sentences, trust_in_reader
+from knotwork.synthesis.short_answers import choose_short_answer
 from knotwork.text.languages import detect_language
 
 NO_EVIDENCE = "no_evidence"
@@ -51,6 +52,7 @@ def compose_answer(
     chosen = order_sentences(chosen, evidence)
     citations = cite_sentences(chosen, store)
     answered = bool(chosen) and confidence >= settings.abstain_below
+    short = choose_short_answer(chosen[0], question, confidence=confidence) if answered else ""
     if answered:
         text, reason = join_sentences(chosen), ""
     elif chosen:
@@ -67,4 +69,5 @@ def compose_answer(
         retriever=evidence.retriever,
         usage=usage or Usage(),
         notes=evidence.notes,
+        short=short,
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
-from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Span
+from knotwork.records import AnswerSpan, Chunk, Evidence, Frame, FrameKind, Hit, Span
 from knotwork.retrieval.confidence import logistic
 from knotwork.synthesis.expected import Expectation
 from knotwork.synthesis.prose import CODE_WEIGHT, weigh_prose
@@ -77,7 +77,7 @@ class Selected:
     ``term`` is the term or row that it is about, if known; ``columns`` are the names of the columns
     if it is a row whose cells do not name them. ``code`` is what it leads into, if that is short;
     ``span`` holds both. ``odds`` are the log-odds that it answers, as a reader predicts, or None if
-    its passage was not read.
+    its passage was not read; ``answer`` are its words that then answer, in offsets of the passage.
     """
 
     chunk: Chunk
@@ -89,6 +89,7 @@ class Selected:
     columns: str = ""
     code: str = ""
     odds: float | None = None
+    answer: AnswerSpan | None = None
 
 
 def rank_candidates(evidence: Evidence) -> list[Selected]:
@@ -136,6 +137,7 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
                 item.columns,
                 item.code.strip(),
                 item.odds,
+                item.answer,
             )
     return sorted(found.values(), key=lambda item: -item.worth)
 
@@ -253,6 +255,14 @@ class _Quotable:
         if prediction is None or self.span not in self.hit.chunk.sentences:
             return None
         return prediction.sentences[self.hit.chunk.sentences.index(self.span)]
+
+    @property
+    def answer(self) -> AnswerSpan | None:
+        """The words of the sentence that answer, as a reader sees it."""
+        prediction = self.hit.prediction
+        if self.odds is None or prediction is None or not prediction.answers:
+            return None
+        return prediction.answers[self.hit.chunk.sentences.index(self.span)]
 
     @property
     def is_title(self) -> bool:

@@ -145,6 +145,7 @@ class AnswerWriter:
         return replace(
             quoted,
             text=parsed.text,
+            short="",
             answered=True,
             reason="",
             citations=citations,
@@ -157,6 +158,7 @@ class AnswerWriter:
         return replace(
             quoted,
             text=no_answer(detect_language(quoted.question)),
+            short="",
             answered=False,
             reason=SOURCES_SILENT,
             model=self._model.name,

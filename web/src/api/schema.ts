@@ -1118,6 +1118,12 @@ export interface components {
             results: components["schemas"]["ResultShape"][];
             /** Retriever */
             retriever: string;
+            /**
+             * Short
+             * @description The few words that answer, where they are sure.
+             * @default
+             */
+            short: string;
             /** @description strong: more likely right than not; weak; none: no answer is given. Null where confidence is. */
             strength: components["schemas"]["Strength"] | null;
             usage: components["schemas"]["UsageShape"];

@@ -26,7 +26,7 @@ from knotwork.inference.local_models.windows import (
     replace_surrogates,
     sentence_ranges,
 )
-from knotwork.records import Prediction, Span
+from knotwork.records import AnswerSpan, Prediction, Span
 
 START, END, SENTENCE = range(3)
 """The columns of scores."""
@@ -94,8 +94,8 @@ def _read(
 ) -> Prediction:
     tokens, lead = tokenise_passage(encoder, passage)
     ranges = sentence_ranges(tokens, context_end=lead, sentences=passage.sentences)
-    sentences = np.full(len(ranges), -math.inf)
-    best, place = -math.inf, None
+    odds = [-math.inf] * len(ranges)
+    answers: list[AnswerSpan | None] = [None] * len(ranges)
     windows = cut_windows(
         tokens, owner=0, context_end=lead, sentences=passage.sentences,
         max_tokens=encoder.max_tokens,
@@ -104,38 +104,37 @@ def _read(
         states = encoder.encode_states(window.ids)
         inputs = {"question": question[np.newaxis], "passage": states[np.newaxis]}
         (scores,) = session.run(None, inputs)[0]
-        none = scores[0]
+        none = scores[0, SENTENCE]
         own = scores[1 + window.offset :][: window.count]
         for number, (first, end) in enumerate(ranges):
-            held = own[max(first - window.first, 0) : max(end - window.first, 0), SENTENCE]
-            if len(held):
-                sentences[number] = max(sentences[number], held.mean() - none[SENTENCE])
-        score, first, last = _best_span(own)
-        score -= none[START] + none[END]
-        if score > best:
-            best, place = score, (window.first + first, window.first + last)
-    return Prediction(tuple(sentences.tolist()), _span_of(place, tokens, passage, lead), best)
+            start = max(first - window.first, 0)
+            held = own[start : max(end - window.first, 0)]
+            if not len(held) or (mean := float(held[:, SENTENCE].mean() - none)) <= odds[number]:
+                continue
+            odds[number] = mean
+            probability, begin, last = best_span(held)
+            place = window.first + start
+            span = _span_of(place + begin, place + last, tokens, passage, lead)
+            answers[number] = AnswerSpan(span, probability) if span else None
+    return Prediction(tuple(odds), tuple(answers))
 
 
-def _best_span(scores: FloatMatrix) -> tuple[float, int, int]:
-    """Return the score of the best span of tokens, its first token and its last."""
-    starts, ends = scores[:, START], scores[:, END]
-    best, first, last = -math.inf, 0, 0
-    for length in range(min(LONGEST_ANSWER, len(starts))):
-        joint = starts[: len(starts) - length] + ends[length:]
-        at = int(joint.argmax())
-        if joint[at] > best:
-            best, first, last = float(joint[at]), at, at + length
-    return best, first, last
+def best_span(scores: FloatMatrix) -> tuple[float, int, int]:
+    """Return the likeliest span among tokens, by its probability, its first token and its last.
+
+    ``scores`` are those of the tokens, of shape (tokens, 3). Probabilities are those of a softmax
+    over all spans of at most `LONGEST_ANSWER` tokens.
+    """
+    joint = scores[:, START, np.newaxis] + scores[np.newaxis, :, END]
+    size = len(scores)
+    allowed = np.triu(np.tril(np.ones((size, size), dtype=bool), LONGEST_ANSWER - 1))
+    shares = np.exp(np.where(allowed, joint - joint[allowed].max(), -np.inf))
+    first, last = divmod(int(shares.argmax()), size)
+    return float(shares[first, last] / shares.sum()), first, last
 
 
-def _span_of(
-    place: tuple[int, int] | None, tokens: Tokens, passage: Passage, lead: int
-) -> Span | None:
+def _span_of(first: int, last: int, tokens: Tokens, passage: Passage, lead: int) -> Span | None:
     """Return the characters of the passage from one token to another, without white space."""
-    if place is None:
-        return None
-    first, last = place
     end = tokens.starts[last + 1] if last + 1 < len(tokens.starts) else lead + len(passage.text)
     start = max(tokens.starts[first] - lead, 0)
     text = passage.text[start : end - lead]

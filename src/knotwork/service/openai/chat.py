@@ -127,7 +127,8 @@ async def complete_chat(
     with lease as workspace:
         answer = await server.threads.run(ask, server, workspace, question)
     message = AssistantMessage(
-        content=answer.text + talk.sources(answer), annotations=talk.annotate(answer)
+        content=answer.lead + answer.text + talk.sources(answer),
+        annotations=talk.annotate(answer, shift=len(answer.lead)),
     )
     return ChatCompletion(
         id=talk.id,
@@ -181,7 +182,7 @@ async def _chunks(steps: AsyncGenerator[AskEvent], talk: _Conversation) -> Async
         assert answer is not None, "the last event has the answer"
         for piece in written.finish(answer, talk.sources(answer)):
             yield talk.delta({"content": piece})
-        annotations = talk.annotate(answer, shift=len(written.withdrawn))
+        annotations = talk.annotate(answer, shift=len(written.withdrawn) + len(answer.lead))
         if annotations:
             listed = [{"index": n, **a.model_dump(mode="json")} for n, a in enumerate(annotations)]
             yield talk.delta({"annotations": listed})
@@ -212,6 +213,8 @@ class _Written:
         """Yield what is still to be sent of the whole answer, sentence by sentence."""
         if not answer.text.startswith(self._text):
             yield self._withdraw()
+        if answer.lead:  # only of what is quoted, of which nothing was sent before
+            yield answer.lead
         yield from _SENTENCE.findall(answer.text[len(self._text) :])
         if sources:
             yield sources

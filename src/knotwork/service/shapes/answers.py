@@ -212,6 +212,7 @@ class AnswerShape(BaseModel):
 
     question: str
     answer: str
+    short: str = Field("", description="The few words that answer, where they are sure.")
     answered: bool
     reason: str
     confidence: float | None = Field(
@@ -246,6 +247,7 @@ class AnswerShape(BaseModel):
         return cls(
             question=answer.question,
             answer=answer.text,
+            short=answer.short,
             answered=answer.answered,
             reason=answer.reason,
             confidence=None if answer.confidence is None else round(answer.confidence, 4),

@@ -102,6 +102,7 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
         parts[0].answer,
         question=question,
         text=text,
+        short="",
         answered=bool(answered),
         citations=tuple(citations),
         reason="" if answered else parts[0].answer.reason,

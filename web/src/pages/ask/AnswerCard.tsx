@@ -39,6 +39,7 @@ export function AnswerCard(props: AnswerCardProps) {
     <section class="card answer" aria-label={nameOf(run)} aria-busy={state === "running"}>
       {state === "running" && <Stages stages={run.stages.value} />}
       {run.withdrawn.value && !answer && <p class="small tag warn">{run.withdrawn.value}</p>}
+      {answer?.short && <p class="short-answer">{answer.short}</p>}
       {text && (
         <AnswerText
           text={text}

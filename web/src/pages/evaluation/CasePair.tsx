@@ -123,6 +123,11 @@ function Answer({ answer }: { answer: NonNullable<Measured["answer"]> }) {
   return (
     <div class="stack tight">
       <h4>{answer.answered ? words.answer : words.notAnswered}</h4>
+      {answer.short && (
+        <p class="break">
+          <strong>{answer.short}</strong>
+        </p>
+      )}
       <p class="break">{answer.answered ? answer.answer : answer.reason || answer.answer}</p>
       {answer.answered && answer.citations.length > 0 && (
         <ol class="pair-sources small">
