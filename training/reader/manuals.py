@@ -71,16 +71,22 @@ def prepare_questions(
     Adds the passages to ``passages``, by their ids.
     """
     chunks = read_chunks(index)
+    tight = {key: "".join(chunk.text.split()) for key, chunk in chunks.items()}
     with knotwork.open(str(index)) as base:
         for number, row in enumerate(rows):
             found = [hit.chunk for hit in base.search(row["question"], k=FOUND).hits]
-            spans = {chunk.id: find_quotes(row, chunk) for chunk in chunks.values()}
-            answering = [chunk for chunk in chunks.values() if spans[chunk.id]]
+            quotes = ["".join(quote.split()) for quote in row["quotes"]]
+            spans = {
+                key: find_quotes(row, chunks[key])
+                for key, text in tight.items()
+                if any(quote in text for quote in quotes if quote)
+            }
+            answering = [chunks[key] for key in spans]
             said = squeeze(row["answer"] or "") or None
             others = [
                 chunk
                 for chunk in found
-                if not spans[chunk.id] and (said is None or said not in squeeze(chunk.text))
+                if chunk.id not in spans and (said is None or said not in squeeze(chunk.text))
             ]
             numbers = [_number(chunk, encoder, passages) for chunk in others]
             negatives = [number for number in numbers if number is not None][:NEGATIVES]
@@ -101,7 +107,7 @@ def prepare_questions(
                     "ids": list(ids),
                     "passage": place,
                     "negatives": negatives if answering else negatives[1:],
-                    **targets_of(row, chunk, spans[chunk.id], passages[chunk.id]),
+                    **targets_of(row, chunk, spans.get(chunk.id, []), passages[chunk.id]),
                 }
 
 
