@@ -31,6 +31,7 @@ from knotwork.retrieval.queries.table_queries import (
 )
 from knotwork.retrieval.queries.table_wording import (
     TableWording,
+    is_asked_for,
     is_grouping,
     read_table_wording,
     unaccounted,
@@ -146,7 +147,8 @@ class _TableReader:
         rest = tuple(column for column in self._free if column not in groups)
         rows = [c.name for c in rest if any(_overlap(c.span, span) for span in self._tables)]
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
-        return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows))
+        asked = any(is_asked_for(self._text, span) for span in self._tables)
+        return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows), asked)
 
     def _may_be_meant(self, value: _Value) -> bool:
         """Return whether a part of the question can be meant as a value."""

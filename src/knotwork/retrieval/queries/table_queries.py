@@ -62,7 +62,7 @@ class TableReading:
 
     ``query`` has its conditions, and the group if it asks for each; ``columns`` are those that it
     names besides. ``names_table`` is True if it has a word of the table's name, ``names_rows`` are
-    the columns that such a word names too.
+    the columns that such a word names too; ``asks_for_rows`` is True if it asks which rows they are.
     """
 
     query: TableQuery
@@ -70,6 +70,7 @@ class TableReading:
     wording: TableWording
     names_table: bool
     names_rows: tuple[str, ...] = ()
+    asks_for_rows: bool = False
 
     def without(self, *names: str) -> TableReading:
         """Return the reading without these columns."""
@@ -137,7 +138,7 @@ def _best_row(reading: TableReading, order: str) -> TableQuery | None:
     """Return a query for the rows at the end of a scale, or for the end itself."""
     query, wording = reading.query, reading.wording
     is_size = wording.extreme is not None and wording.extreme.dimension == "size"
-    if reading.names_table and (not is_size or wording.limit > 1):
+    if reading.names_table and (not is_size or wording.limit > 1 or reading.asks_for_rows):
         return replace(query, order=order)
     if wording.limit > 1:
         return None

@@ -18,7 +18,7 @@ _OPERATIONS = (
     (
         re.compile(
             r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
-            r"|(?:总共|一共|共)?有?(?:多少|几)(?:个|条|名|人|位|行|笔|种|家|份|项|部|件)?"
+            r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))(?:个|条|名|人|位|行|笔|种|家|份|项|部|件)?"
             r"|数量|个数|条数",
             re.IGNORECASE,
         ),
@@ -64,6 +64,12 @@ _LIMIT = re.compile(
 _GROUPING = re.compile(
     r"(?:\b(?:per|by|(?:(?:for|in) )?(?:each|every))\s+(?:the\s+)?|每个?|各个?|按)$", re.IGNORECASE
 )
+_WHICH = re.compile(
+    r"\b(?:(?:which|what)(?:\s+(?:is|was|are|were)\s+the)?|(?:show|find|list|name|give)(?:\s+me)?"
+    r"(?:\s+the)?)(?:\s+[a-z]+)?\s+$",
+    re.IGNORECASE,
+)
+_WHICH_ZH = re.compile(r"哪(?!里|儿)")
 _STRUCTURE_WORDS = """
     what which who whom whose how much is are was were be been being do does did has have had
     a an the of in on at for from to with within by per and or as that those these this there it its
@@ -152,6 +158,11 @@ def read_table_wording(text: str) -> TableWording:
 def is_grouping(text: str, span: Span) -> bool:
     """Return whether words before a part of a question say that it is asked for each."""
     return _GROUPING.search(text[: span.start]) is not None
+
+
+def is_asked_for(text: str, span: Span) -> bool:
+    """Return whether a question asks which of the things it is that a part of it names."""
+    return bool(_WHICH.search(text[: span.start]) or _WHICH_ZH.search(text))
 
 
 def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
