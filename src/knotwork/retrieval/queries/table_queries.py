@@ -62,7 +62,7 @@ class TableReading:
 
     ``query`` has its conditions, and the group if it asks for each; ``columns`` are those that it
     names besides. ``names_table`` is True if it has a word of the table's name, ``names_rows`` are
-    the columns that such a word names too; ``asks_for_rows`` is True if it asks which rows they are.
+    the columns that such a word names too. ``asks_for_rows`` is True if it asks which rows.
     """
 
     query: TableQuery
