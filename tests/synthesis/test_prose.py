@@ -65,6 +65,19 @@ def test_what_is_no_prose_has_little_weight(text):
     assert LEAST_WEIGHT <= weigh_prose(text) < 0.3
 
 
+@pytest.mark.parametrize(
+    ("announcing", "stating"),
+    [
+        ("The heat is controlled in three steps.", "The heat is controlled in the three steppes."),
+        ("The values are as follows.", "The values are as folded."),
+        ("大棚的温度控制分三步。", "大棚的温度控制分三次。"),
+        ("密码的要求如下。", "密码的要求很高。"),
+    ],
+)
+def test_what_announces_others_weighs_less(announcing, stating):
+    assert weigh_prose(announcing) < weigh_prose(stating) == 1
+
+
 def test_a_heading_and_a_lead_in_weigh_less_than_what_they_announce():
     assert weigh_prose("## The price of pears") < weigh_prose("The price of pears")
     assert weigh_prose("The prices of pears are:") < weigh_prose("The prices of pears are low.")

@@ -79,6 +79,14 @@ def test_words_of_the_question_or_of_another_sentence_are_no_answer(words):
     assert choose_short_answer(selected(words), QUESTION, confidence=0.9) == ""
 
 
+def test_a_sentence_that_announces_others_has_no_short_answer():
+    text = "The values of the timeout are as follows."
+    chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())
+    answer = AnswerSpan(Span(4, 10), 1.0)
+    item = Selected(chunk, Span(0, len(text)), text, 1.0, 0, answer=answer)
+    assert choose_short_answer(item, "Which are allowed?", confidence=0.99) == ""
+
+
 def test_what_was_not_read_has_no_short_answer():
     unread = dataclasses.replace(selected(), answer=None)
     assert choose_short_answer(unread, QUESTION, confidence=0.99) == ""

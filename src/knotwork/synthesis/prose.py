@@ -28,7 +28,7 @@ HEADING_WEIGHT = 0.5
 """A heading names what its section says, but does not say it."""
 
 LEAD_IN_WEIGHT = 0.6
-"""What ends with a colon announces what follows it."""
+"""What ends with a colon or says "in three steps." announces what follows it."""
 
 CODE_WEIGHT = 0.4
 """What a loader says to be code or output weighs less, whatever words it holds."""
@@ -45,6 +45,12 @@ _CODE_ALONE = re.compile(r"[\\=<>{}\[\]()@#$^~`*;%]+")
 _LABELLED_ADDRESS = re.compile(r"[^\W\d_][^:：\n]{0,60}[:：]\s[^\n]{0,60}?<?(?:\w+://|www\.)\S+")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _HEADING = re.compile(r"#{1,6}\s")
+_NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|several|the following|\d+)"
+_ANNOUNCING = re.compile(
+    rf"[:：]$|\b(?:as follows|in {_NUMBER} (?:steps|stages|phases|parts))\.$"
+    r"|(?:分(?:为|成)?[两二三四五六七八九十几\d]+(?:大|个)?(?:步骤?|阶段|部分|类|种|点|方面)|如下|以下几[点步种类])[。；]?$",
+    re.IGNORECASE,
+)
 
 
 def weigh_prose(text: str) -> float:
@@ -59,9 +65,14 @@ def weigh_prose(text: str) -> float:
         weight = max(weight, FACT_WEIGHT)
     if _HEADING.match(bare):
         weight *= HEADING_WEIGHT
-    if bare.endswith((":", "：")):
+    if announces(bare):
         weight *= LEAD_IN_WEIGHT
     return max(weight, LEAST_WEIGHT)
+
+
+def announces(text: str) -> bool:
+    """Return whether a sentence announces what follows it: "The values are as follows."."""
+    return _ANNOUNCING.search(text.strip()) is not None
 
 
 def _count_tokens(text: str) -> tuple[float, int]:

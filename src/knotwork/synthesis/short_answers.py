@@ -15,6 +15,7 @@ from knotwork.records import Span
 from knotwork.retrieval.confidence import logistic
 from knotwork.synthesis.citing import show_sentence
 from knotwork.synthesis.expected import Expectation
+from knotwork.synthesis.prose import announces
 from knotwork.synthesis.selection import Selected
 from knotwork.text.characters import HAN_AND_KANA
 from knotwork.text.terms import content_terms
@@ -43,7 +44,7 @@ def choose_short_answer(first: Selected, question: str, *, confidence: float) ->
 
     ``confidence`` is the probability that the answer which begins with this sentence is right.
     """
-    if first.answer is None:
+    if first.answer is None or announces(first.text):
         return ""
     chunk = first.chunk
     start = first.span.start - chunk.span.start
