@@ -132,6 +132,7 @@ def test_sentences_and_marks_are_spaced_as_their_scripts_ask(sentences, joined):
             "port: It is 5432. [1] It is a number. [2] host: It is empty. [3]",
         ),
         ([("端口", "默认为 5432。")], "端口：默认为 5432。[1]"),
+        ([("Description:", "All are redirected.")], "Description: All are redirected. [1]"),
     ],
 )
 def test_a_sentence_is_told_with_the_term_that_it_leaves_out(told, joined):

@@ -79,6 +79,20 @@ def test_words_of_the_question_or_of_another_sentence_are_no_answer(words):
     assert choose_short_answer(selected(words), QUESTION, confidence=0.9) == ""
 
 
+@pytest.mark.parametrize("question", ["Which directive limits the size?", "哪个选项限制大小？"])
+def test_who_asks_for_a_name_gets_no_number(question):
+    text = "A value of 0 means no limit."
+    chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())
+    item = Selected(chunk, Span(0, len(text)), text, 1.0, 0, answer=AnswerSpan(Span(11, 12), 1.0))
+    assert choose_short_answer(item, question, confidence=0.99) == ""
+    assert choose_short_answer(item, "Which value is it?", confidence=0.99) == "0"
+
+
+@pytest.mark.parametrize("question", ["Is the default ten minutes?", "默认值是十分钟吗？"])
+def test_yes_and_no_stand_in_no_sentence(question):
+    assert choose_short_answer(selected(), question, confidence=0.99) == ""
+
+
 def test_a_sentence_that_announces_others_has_no_short_answer():
     text = "The values of the timeout are as follows."
     chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())

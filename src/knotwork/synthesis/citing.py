@@ -48,7 +48,7 @@ def introduce_sentence(item: Selected, *, after: str = "") -> str:
         shown += f" {_SPACES.sub(' ', item.code)}"
     if not item.term or item.term == after or set(terms(item.term)) <= set(terms(shown)):
         return shown
-    term = show_sentence(item.term)
+    term = show_sentence(item.term).rstrip(":： ")
     return f"{term}：{shown}" if _WIDE_START.match(shown) else f"{term}: {shown}"
 
 

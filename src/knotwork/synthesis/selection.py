@@ -339,7 +339,7 @@ def name_cells(row: str, columns: str) -> str:
     names = columns.split(" | ")
     if not 1 < len(cells) <= len(names):
         return row
-    pairs = ((name.strip(), cell) for name, cell in zip(names, cells, strict=False) if cell)
+    pairs = ((name.strip(" :："), cell) for name, cell in zip(names, cells, strict=False) if cell)
     return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs)
 
 

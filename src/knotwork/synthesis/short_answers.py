@@ -30,6 +30,18 @@ _INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.45, 0.405, 0.658, 0.764
 far the words are of the kind that the question expects."""
 _LEAST = 1e-3
 
+_ASKS_NAME = re.compile(
+    r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:directive|option|command|setting|parameter|function"
+    r"|method|module|file|flag|switch|tool|program|package|variable|keyword|field|button|menu|person|city"
+    r"|country|company|name)\b|\bwho(?:m|se)?\b"
+    r"|哪一?个(?:指令|选项|命令|设置|参数|函数|方法|模块|文件|工具|程序|软件包|变量|按钮|菜单|人|城市)|谁|什么命令",
+    re.IGNORECASE,
+)
+_YES_OR_NO = re.compile(
+    r"^\W*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have"
+    r"|had)\b|吗\s*[?？]?$|是否|能不能|能否|可不可以|可否|是不是|会不会|有没有|要不要|需不需要",
+    re.IGNORECASE,
+)
 _WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
 _AROUND = ",.;:!?，。；：！？、|—–"
 _LEADING = re.compile(rf"^(?:\s|[{_AROUND}](?![\w./-]))+")
@@ -44,7 +56,7 @@ def choose_short_answer(first: Selected, question: str, *, confidence: float) ->
 
     ``confidence`` is the probability that the answer which begins with this sentence is right.
     """
-    if first.answer is None or announces(first.text):
+    if first.answer is None or announces(first.text) or _YES_OR_NO.search(question):
         return ""
     chunk = first.chunk
     start = first.span.start - chunk.span.start
@@ -53,6 +65,8 @@ def choose_short_answer(first: Selected, question: str, *, confidence: float) ->
         return ""
     words = show_sentence(complete_words(chunk.text, first.answer.span, Span(start, end)))
     said = set(content_terms(words))
+    if _ASKS_NAME.search(question) and not any(letter.isalpha() for letter in words):
+        return ""
     if len(words) > LONGEST or said <= set(content_terms(question)):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
