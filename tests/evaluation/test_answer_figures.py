@@ -44,13 +44,14 @@ ANSWERS = [
         noise=(False, True),
         words=10,
         tokens=200,
+        short_right=True,
     ),
     judged(
         OLD, 0.7, answered=True, found=True, cites_gold=False, noise=(True,), words=20, seconds=0.3
     ),
     judged(WHO, 0.1, answered=False, cites_gold=None, found=False),
     judged(PRICE, 0.05, answered=False, seconds=0.2),
-    judged(COLOUR, 0.8, answered=True, seconds=0.4),
+    judged(COLOUR, 0.8, answered=True, seconds=0.4, short_right=False),
 ]
 
 
@@ -65,6 +66,8 @@ def test_figures_are_means_over_the_questions_that_they_concern():
             "cited": 1 / 2,
             "noise": 2 / 3,  # of all three sentences
             "words": 15,
+            "short": 2 / 3,  # of those that were answered
+            "short_right": 1 / 2,
             "refused_rightly": 1 / 2,
             "refused_wrongly": 1 / 3,
         }
@@ -81,7 +84,11 @@ def test_figures_are_means_over_the_questions_that_they_concern():
 def test_figures_of_a_type_leave_out_what_concerns_none_of_it():
     by_type = measure_answers(ANSWERS).by_type
     assert list(by_type) == ["number", "person", "none"]
-    assert by_type["none"].figures == {"refused_rightly": 0.5}
+    assert by_type["none"].figures == {
+        "refused_rightly": 0.5,
+        "short": 1.0,
+        "short_right": 0.0,
+    }
     assert by_type["number"].questions == 2
     assert by_type["number"].figures["right"] == 0.5
     assert set(by_type["person"].figures) == {"right", "right_first", "found", "refused_wrongly"}

@@ -113,3 +113,15 @@ def test_what_a_model_wrote_is_split_into_its_sentences():
 def test_a_wide_character_counts_half_a_word():
     assert count_words("The default is 1s.") == 4
     assert count_words("默认值 1s") == 2.5
+
+
+@pytest.mark.parametrize(("short", "right"), [("30 m", True), ("high", False), ("", None)])
+def test_a_short_answer_is_judged_by_itself(short, right):
+    question = AnswerQuestion("How high is it?", (("30 m", "30 metres"),))
+    answer = Answer("How high is it?", "It is 30 m high.", answered=True, short=short)
+    assert judge(question, answer).short_right is right
+
+
+def test_no_short_answer_is_right_where_there_is_none():
+    answer = Answer("What price?", "It is 3 EUR.", answered=True, short="3 EUR")
+    assert judge(AnswerQuestion("What price?", ()), answer).short_right is False

@@ -44,6 +44,11 @@ def _words(item: JudgedAnswer) -> list[float]:
     return [item.judgement.words] if is_printed else []
 
 
+def _short(item: JudgedAnswer) -> list[float]:
+    judgement = item.judgement
+    return [float(judgement.short_right is not None)] if judgement.answered else []
+
+
 def _short_right(item: JudgedAnswer) -> list[float]:
     is_right = item.judgement.short_right
     return [] if is_right is None else [float(is_right)]
@@ -75,12 +80,7 @@ FIGURES = (
         lambda item: [float(noise) for noise in item.judgement.noise],
     ),
     Figure("words", "words", "Words in an answer", _words, is_share=False),
-    Figure(
-        "short",
-        "short",
-        "Gives a short answer",
-        lambda item: [float(item.judgement.short_right is not None)],
-    ),
+    Figure("short", "short", "Gives a short answer", _short),
     Figure("short_right", "short ok", "Right short answers", _short_right),
     Figure("refused_rightly", "refused", "Refused what is not there", _refused_rightly),
     Figure(
