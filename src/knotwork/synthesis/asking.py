@@ -21,6 +21,7 @@ from knotwork.synthesis.events import AskEvent, AskEventKind
 from knotwork.synthesis.inquiry import Inquiry, Sources
 from knotwork.synthesis.modes import ASK_MODES, AskMode
 from knotwork.synthesis.overviews.reading import needs_communities, read_scope
+from knotwork.synthesis.overviews.scopes import ScopeKind
 from knotwork.synthesis.parts.answering import answer_divided, join_evidence
 from knotwork.synthesis.parts.division import Division, divide
 from knotwork.synthesis.query_answers import find_leading_result
@@ -105,20 +106,23 @@ class Asker:
             mode = AskMode.BASIC
         if options.get("expand", False) and models is not None:
             evidence = self._expand(question, evidence, sources, models.keyword, options, notes)
-        division = divide(question) if mode is AskMode.BASIC and not read_scope(question) else None
+        scope = read_scope(question)
+        for_steps = scope is not None and scope.kind is ScopeKind.STEPS
+        is_divisible = mode is AskMode.BASIC and (scope is None or for_steps)
+        division = divide(question) if is_divisible else None
         if division and models is not None:
             found = [sources.search(part.text) for part in division.parts]
             evidence = join_evidence(evidence, found)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
         steps = None
-        if models is None and division:
-            steps = self._answer_divided(division, evidence, sources, notes)
-        elif models is None:
+        if models is None and (division is None or for_steps):
             most = self._settings.answer.max_sentences
             evidence = read_hits(evidence, sources.reader(), most=most)
             if wanted in _OVERVIEWS:
                 is_general = wanted is AskMode.AUTO and mode is AskMode.GLOBAL
                 steps = self._answer_by_overview(evidence, sources, notes, is_general=is_general)
+        if models is None and division and steps is None:
+            steps = self._answer_divided(division, evidence, sources, notes)
         for event in steps or self._answer_from(mode, evidence, sources, models, options, notes):
             if event.answer is None:
                 yield event
@@ -217,7 +221,7 @@ class Asker:
     def _answer_by_overview(
         self, evidence: Evidence, sources: Sources, notes: list[str], *, is_general: bool
     ) -> Iterator[AskEvent] | None:
-        """Return the steps to an answer about the whole, or None for any other question."""
+        """Return the steps to an answer by an overview, or None if there is none."""
         question = evidence.query.text
         if not is_general and read_scope(question) is None:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knotwork.synthesis.overviews.chinese_steps import read_chinese_steps
 from knotwork.synthesis.overviews.scopes import Scope, ScopeKind, bare_name, read_count
 
 _TEXT_ZH = (
@@ -102,6 +103,8 @@ def read_chinese(text: str) -> Scope | None:
         return counted
     if _LIST_ZH.match(text):
         return Scope(ScopeKind.WHOLE)
+    if steps := read_chinese_steps(text):
+        return steps
     for form in _SAYS_ZH:
         if found := form.match(text):
             where = "" if _WHOLE_ZH.fullmatch(found["where"]) else found["where"]

@@ -1,4 +1,4 @@
-"""Answer a question about the whole, a document, a topic or a number, with its evidence."""
+"""Answer a question about the whole, a document, a topic, steps or a number, with its evidence."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from knotwork.synthesis.inquiry import Sources
 from knotwork.synthesis.messages import no_match, not_clear
 from knotwork.synthesis.modes import AskMode
 from knotwork.synthesis.overviews.counts import count_mentions, rank_entities
-from knotwork.synthesis.overviews.outline import Part, find_part, read_outline
-from knotwork.synthesis.overviews.reading import read_scope
+from knotwork.synthesis.overviews.locating import Located, locate_sections
+from knotwork.synthesis.overviews.outline import Outline, Part, find_part, read_outline
+from knotwork.synthesis.overviews.reading import read_scope, strip_text_nouns
 from knotwork.synthesis.overviews.scopes import Scope, ScopeKind
-from knotwork.synthesis.overviews.statements import Summary, write_lines
+from knotwork.synthesis.overviews.statements import Line, Summary, write_lines
 from knotwork.synthesis.overviews.summaries import summarize_part, summarize_whole
 from knotwork.synthesis.overviews.topics import (
     choose_on_topic,
@@ -28,18 +29,33 @@ from knotwork.synthesis.overviews.topics import (
     read_on,
     write_topic,
 )
+from knotwork.synthesis.overviews.walking import walk_section, write_heading
 from knotwork.synthesis.selection import Selected, rank_candidates
 from knotwork.text.languages import detect_language
+from knotwork.text.terms import content_terms
+
+_OF_A_SECTION = frozenset({ScopeKind.TOPIC, ScopeKind.STEPS})
+"""What is answered from one section, if there is one that is about it."""
+_MOST_TRIED = 3
+"""Sections whose text is read for lines, until one has enough of them."""
+_RIVAL_SHARE = 0.9
+"""The share of the best section's value from which one of another document rivals it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """How a question is answered: its scope, what was found for it, and the part that it names."""
+    """How a question is answered: its scope, what was found for it, and the part that it names.
+
+    ``section`` is the one that its subject is about, if there is such a section, and ``lines`` lead
+    through it.
+    """
 
     question: str
     scope: Scope
     found: Evidence
     part: Part | None = None
+    section: Part | None = None
+    lines: Sequence[Line] = ()
 
     @property
     def language(self) -> str:
@@ -55,27 +71,70 @@ class Overview:
 def plan_overview(
     question: str, found: Evidence, *, sources: Sources, is_general: bool = False
 ) -> Overview | None:
-    """Return how to answer a question about the whole; None for any other question.
+    """Return how to answer a question by an overview; None for any other question.
 
     One that ``is_general`` without a form of its own, as "Which risks come up again and again?", is
     about the topic that it leaves beside the words for the whole.
     ``found`` is what the question itself brought. A document or section that it seems to name is
-    looked up; a scope that depends on one is dropped without it.
+    looked up; a scope that depends on one is dropped without it. So are steps without a section
+    that has them.
     """
     scope = read_scope(question)
+    is_stated = scope is not None
     if scope is None and is_general:
         focus = find_focus(question)
         scope = Scope(ScopeKind.TOPIC, question) if focus else Scope(ScopeKind.WHOLE)
     if scope is None:
         return None
-    part = find_part(read_outline(sources.store), scope.named) if scope.named else None
+    outline = read_outline(sources.store) if scope.named or scope.kind in _OF_A_SECTION else None
+    part = find_part(outline, scope.named) if outline and scope.named else None
     if part is None and not scope.is_sure:
         return None
     if part is not None and scope.named == scope.subject:
         return Overview(question, replace(scope, kind=ScopeKind.PART), found, part)
-    if scope.kind is ScopeKind.TOPIC:
-        found = sources.search(_topic_query(scope))
-    return Overview(question, scope, found, part)
+    if outline is None or scope.kind not in _OF_A_SECTION:
+        return Overview(question, scope, found, part)
+    overview = Overview(question, scope, sources.search(_topic_query(scope)), part)
+    if is_stated:
+        overview = _read_section(overview, sources, outline)
+    return overview if overview.lines or scope.kind is ScopeKind.TOPIC else None
+
+
+def _read_section(overview: Overview, sources: Sources, outline: Outline) -> Overview:
+    """Return an overview with lines through the section that its subject is about.
+
+    A topic has none if sections of other documents are about it nearly as well.
+    """
+    scope, store = overview.scope, sources.store
+    for_steps = scope.kind is ScopeKind.STEPS
+    located = locate_sections(
+        scope.subject,
+        overview.found,
+        store=store,
+        outline=outline,
+        embedder=sources.embedder(),
+        within=overview.part,
+        named=frozenset(content_terms(strip_text_nouns(scope.named))),
+        for_steps=for_steps,
+    )
+    if not for_steps and _have_rivals(located):
+        return overview
+    for item in located[:_MOST_TRIED]:
+        lines = walk_section(
+            store, outline, item.part, scope.subject, overview.language, for_steps=for_steps
+        )
+        if lines:
+            return replace(overview, section=item.part, lines=lines)
+    return overview
+
+
+def _have_rivals(located: Sequence[Located]) -> bool:
+    """Return whether sections of several documents are about a subject nearly as well."""
+    return any(
+        item.part.document_id != located[0].part.document_id
+        and item.value >= _RIVAL_SHARE * located[0].value
+        for item in located[1:]
+    )
 
 
 def answer_overview(
@@ -86,7 +145,7 @@ def answer_overview(
     settings: AnswerSettings,
 ) -> tuple[Answer, Evidence]:
     """Return an answer with the passages that it rests on."""
-    if overview.scope.kind is ScopeKind.TOPIC:
+    if overview.scope.kind in _OF_A_SECTION:
         return _answer_topic(overview, store, settings)
     summary = _summarize(overview, store, reports)
     text, cited = write_lines(summary.intro, summary.lines, overview.language)
@@ -125,14 +184,18 @@ def _topic_query(scope: Scope) -> str:
 def _answer_topic(
     overview: Overview, store: Store, settings: AnswerSettings
 ) -> tuple[Answer, Evidence]:
-    """Return what several sections say about a topic; an ordinary answer where none states much."""
+    """Return what a section or several say about a topic; an ordinary answer if none says much."""
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
     candidates = keep_named(rank_candidates(overview.found), overview.scope.named, overview.part)
     confidence = estimate_confidence(overview.found, candidates)
-    candidates = [*candidates, *read_on(found, store)]
-    intro, lines = write_topic(choose_on_topic(candidates, found, store), language)
-    text, cited = write_lines(intro, lines, language)
+    if overview.section is not None:
+        intro, lines = write_heading(overview.section, language), list(overview.lines)
+    else:
+        candidates = [*candidates, *read_on(found, store)]
+        intro, lines = write_topic(choose_on_topic(candidates, found, store), language)
+    is_ordered = overview.scope.kind is ScopeKind.STEPS
+    text, cited = write_lines(intro, lines, language, is_ordered=is_ordered)
     if not cited:
         return compose_answer(found, store=store, settings=settings), found
     answered = confidence >= settings.abstain_below

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knotwork.synthesis.overviews.english_steps import read_english_steps
 from knotwork.synthesis.overviews.scopes import Scope, ScopeKind, read_count
 
 _MOST_NAME_WORDS = 12
@@ -161,7 +162,9 @@ def read_english(text: str) -> Scope | None:
     """Return the scope of an English question; None for any other question."""
     if counted := read_count(text, _RANKINGS, _MENTIONS):
         return counted
-    return _read_summary(text) or _read_topic(text) or _read_subject(text)
+    return (
+        read_english_steps(text) or _read_summary(text) or _read_topic(text) or _read_subject(text)
+    )
 
 
 def _read_summary(text: str) -> Scope | None:

@@ -61,9 +61,10 @@ class Outline:
         A single section that is all there is, as one under the title of its document, is opened. Of
         a chapter these are the documents whose numbers go on from its number, where it has some.
         """
-        further = self._documents_of_chapter(part)
-        if further:
-            return further
+        return self._documents_of_chapter(part) or self.subsections(part)
+
+    def subsections(self, part: Part) -> list[Part]:
+        """Return the sections one level below a part in its own document, in reading order."""
         inside = [
             section
             for section in self.sections.get(part.document_id, ())
@@ -78,6 +79,18 @@ class Outline:
                 return found
             inside = [section for section in inside if section.level > top]
         return []
+
+    def above(self, part: Part) -> list[Part]:
+        """Return the document of a part, and the sections around it, outermost first."""
+        around = [other for other in self.documents if other.document_id == part.document_id]
+        around += [
+            section
+            for section in self.sections.get(part.document_id, ())
+            if section.level < part.level
+            and section.span.start <= part.span.start
+            and part.span.end <= section.span.end
+        ]
+        return [other for other in around if other != part]
 
     def _documents_of_chapter(self, part: Part) -> list[Part]:
         number = split_number(part.title)[0]

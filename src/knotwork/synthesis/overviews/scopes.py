@@ -18,6 +18,8 @@ class ScopeKind(StrEnum):
     """What is said about ``subject``."""
     RANKING = "ranking"
     """The entities of a type, by how often they are mentioned; ``subject`` is the word for them."""
+    STEPS = "steps"
+    """What is done, or has to be settled, for ``subject``, in order."""
     MENTIONS = "mentions"
     """How often, and where, ``subject`` is mentioned."""
 

@@ -178,8 +178,13 @@ def choose_leading(weighed: Sequence[tuple[Selected, float]]) -> Selected | None
     return max(ranked, key=lambda row: row[:2])[2] if ranked else None
 
 
-def write_lines(intro: str, lines: Sequence[Line], language: str) -> tuple[str, list[Selected]]:
-    """Return the text of an answer, and what its marks lead to in order."""
+def write_lines(
+    intro: str, lines: Sequence[Line], language: str, *, is_ordered: bool = False
+) -> tuple[str, list[Selected]]:
+    """Return the text of an answer, and what its marks lead to in order.
+
+    Lines that are ``is_ordered`` have numbers.
+    """
     numbers: dict[tuple[str, Span], int] = {}
     sources: list[Selected] = []
     written: list[str] = []
@@ -202,7 +207,8 @@ def write_lines(intro: str, lines: Sequence[Line], language: str) -> tuple[str, 
         written.append(f"{line.label}{colon}{told}" if line.label else told)
     if len(written) == 1 and not intro:
         return written[0], sources
-    listed = [f"- {line}" for line in written]
+    marks = [f"{n}." if is_ordered else "-" for n in range(1, len(written) + 1)]
+    listed = [f"{mark} {line}" for mark, line in zip(marks, written, strict=True)]
     return "\n".join([intro, "", *listed] if intro and listed else listed or [intro]), sources
 
 
