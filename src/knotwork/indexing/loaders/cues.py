@@ -32,6 +32,7 @@ _CAPTION = re.compile(
 _LONGEST_CAPTION = 200
 _ENDS_SENTENCE = re.compile(r"[.!?。！？…;；,，][\"'”’)）]*$")
 _SEPARATED = re.compile(r"\s*[:：.。—–](?=\s|$|[\u3400-\u9fff])|\s+-\s")
+_BOLD = re.compile(r"bold|black|heavy|semib|demi|medi\b|cmbx|-b\b", re.IGNORECASE)
 _MONOSPACED = re.compile(
     r"consolas|courier|menlo|monaco|inconsolata|lucida ?console|\bmono\b|mono(?=[-\d]|$)|nimbusmon"
     r"|fira code|source code|andale|cmtt|typewriter|fixedsys|terminal",
@@ -67,6 +68,11 @@ def is_title_like(text: str) -> bool:
         and not line.endswith((":", "："))
         and _ENDS_SENTENCE.search(line) is None
     )
+
+
+def is_bold(font: str) -> bool:
+    """Return whether a font is a bold one, by its name."""
+    return _BOLD.search(font) is not None
 
 
 def is_monospaced(font: str) -> bool:

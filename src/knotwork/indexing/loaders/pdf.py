@@ -27,7 +27,10 @@ from knotwork.indexing.loaders.pdf_lines import (
     without_contents,
     without_running_lines,
 )
-from knotwork.records import Heading, Span
+from knotwork.indexing.loaders.pdf_pieces import Fonts
+from knotwork.indexing.loaders.pdf_rows import name_cells_of_rows
+from knotwork.indexing.loaders.rows import row_key
+from knotwork.records import FrameKind, Heading, Span
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
 _BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
@@ -78,7 +81,8 @@ class PdfLoader:
         if reader.is_encrypted and not reader.decrypt(source.password):
             raise needs_password(source)
         correct_space_widths(reader)
-        pages = [read_lines(page, number) for number, page in enumerate(reader.pages)]
+        fonts = Fonts()
+        pages = [read_lines(page, number, fonts) for number, page in enumerate(reader.pages)]
         if not any(pages):
             held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
             raise LoadError(
@@ -108,9 +112,11 @@ def _quieten() -> None:
 
 def _add_lines(builder: TextBuilder, lines: Sequence[Line]) -> list[PlacedLine]:
     """Append lines, in paragraphs by their distances; words cut by a line end are joined."""
-    pitch = _usual_pitch(lines)
     words = _Words(lines)
-    pages = _measure_pages(lines)
+    prose = [line for line in lines if line.row is None]
+    pitch = _usual_pitch(prose)
+    pages = _measure_pages(prose)
+    lines = name_cells_of_rows(lines, words.join)
     placed: list[PlacedLine] = []
     gap = ""
     for line, following in pairwise([*lines, None]):
@@ -119,12 +125,16 @@ def _add_lines(builder: TextBuilder, lines: Sequence[Line]) -> list[PlacedLine]:
         if not placed or placed[-1].line.page != line.page:
             builder.page(str(line.page + 1), gap=len(gap))
         after, cut = "", 0
-        if following is not None:
+        if following is not None and (line.row or following.row):
+            after = "\n" if following.row and following.row.place else "\n\n"
+        elif following is not None:
             begins = _is_indented(following, pages[following.page].margin)
             wrapped = _is_wrapped(line, following, pages[line.page].columns)
             after, cut = _gap_between(line, following, pitch, words, begins=begins, wrapped=wrapped)
         span = builder.add(line.text[: len(line.text.rstrip()) - cut], gap=gap)
         placed.append(PlacedLine(line, span, begins_paragraph=begins_paragraph))
+        if line.row:
+            builder.frame(FrameKind.ROW, span.start, row_key(line.row.cells))
         gap = after
     return placed
 
@@ -229,6 +239,15 @@ class _Words:
     def has_hyphen(self, first: str, second: str) -> bool:
         """Return whether the parts of a word are elsewhere parted by a hyphen, and not one word."""
         return self._counts[f"{first}-{second}"] > self._counts[f"{first}{second}"]
+
+    def join(self, line: str, following: str) -> str:
+        """Return two lines of a cell as one."""
+        hyphenated = _HYPHENATED.search(line[-_LONGEST_WORD:])
+        rest = _FIRST_WORD.match(following)
+        if hyphenated and rest:
+            return (line if self.has_hyphen(hyphenated[1], rest[0]) else line[:-1]) + following
+        is_wide = _ENDS_WIDE.search(line) and _BEGINS_WIDE.match(following)
+        return line + following if is_wide else f"{line} {following}"
 
 
 def _text_of(metadata: Mapping[str, object] | None, key: str) -> str:

@@ -85,10 +85,13 @@ def _large_parts(
 
     def kind(placed: PlacedLine) -> tuple[float, int]:
         line = placed.line
-        is_heading = line.size >= _LARGER * usual or (
-            line.bold
-            and line.size >= usual
-            and (_NUMBERED.match(line.text) or _CHAPTER.match(line.text)) is not None
+        is_heading = line.row is None and (
+            line.size >= _LARGER * usual
+            or (
+                line.bold
+                and line.size >= usual
+                and (_NUMBERED.match(line.text) or _CHAPTER.match(line.text)) is not None
+            )
         )
         return (line.size if is_heading else 0.0), line.page
 
@@ -233,7 +236,7 @@ def _paragraphs(lines: Sequence[PlacedLine]) -> Iterator[list[PlacedLine]]:
 def _frame_lists(builder: TextBuilder, lines: Sequence[PlacedLine], text: str) -> None:
     index = 0
     while index < len(lines):
-        after = _end_of_list(lines, index)
+        after = _end_of_table(lines, index) or _end_of_list(lines, index)
         if after == index > 0 and lead_in(lines[index - 1].line.text):
             # The signs of items are often drawn, and no text.
             right = lines[index - 1].line.x + _SHIFTED
@@ -242,6 +245,17 @@ def _frame_lists(builder: TextBuilder, lines: Sequence[PlacedLine], text: str) -
             start, end = lines[index].span.start, lines[after - 1].span.end
             builder.frame(FrameKind.LEAD, start, lead, end=end)
         index = max(after, index + 1)
+
+
+def _end_of_table(lines: Sequence[PlacedLine], start: int) -> int:
+    """Return the line after the table that begins with a line, 0 for no table."""
+    first = lines[start].line.row
+    if first is None or first.place:
+        return 0
+    rows = (
+        n for n in range(start + 1, len(lines)) if not (row := lines[n].line.row) or not row.place
+    )
+    return next(rows, len(lines))
 
 
 def _end_of_list(lines: Sequence[PlacedLine], start: int) -> int:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from knotwork.indexing.loaders.base import clean_text
-from knotwork.indexing.loaders.cues import FEWEST_PAGES, is_monospaced, run_in_term
+from knotwork.indexing.loaders.cues import FEWEST_PAGES, is_bold, is_monospaced, run_in_term
+from knotwork.indexing.loaders.pdf_pieces import Fonts, Piece, PieceReader
+from knotwork.indexing.loaders.pdf_tables import FoundTable, find_tables
 
 WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
 """Chinese characters and their punctuation, as a set in a regular expression."""
@@ -26,7 +29,6 @@ _EDGE_LINES = 3
 """So many lines at either end of a page may be running heads and feet."""
 _MOSTLY_REPEATED = 0.7
 """The share of repeated lines in a place of the pages that is one of heads or feet."""
-_BOLD = re.compile(r"bold|black|heavy|semib|demi|medi\b|cmbx|-b\b", re.IGNORECASE)
 _COMPATIBLE = re.compile("[\ufb00-\ufb06\u2e80-\u2fdf]+")
 """Ligatures, and radicals in place of characters: their usual characters are what people write."""
 _DIGITS = re.compile(r"\d+")
@@ -57,11 +59,25 @@ _IN_ORDER = 0.85
 """The share of neighbouring entries of a table of contents or an index that are in order."""
 
 
+class Row(NamedTuple):
+    """A row of a table: its cells, whose lines are parted by line ends, and its place from 0.
+
+    ``lefts`` are where the columns of the table begin, in points. ``is_header`` is whether the type
+    of the row or a ruled line sets it apart as the header.
+    """
+
+    cells: tuple[str, ...]
+    place: int
+    lefts: tuple[float, ...]
+    is_header: bool = False
+
+
 class Line(NamedTuple):
     """A line of a page: where it begins in points from the lower left, and its type.
 
     ``bold`` and ``monospaced`` are whether all of it is. ``term`` is a bold term that it begins
-    with. ``after_blank`` is whether a blank line stands above it.
+    with. ``after_blank`` is whether a blank line stands above it. ``row`` is set for the lines that
+    are a row of a table together.
     """
 
     text: str
@@ -73,6 +89,7 @@ class Line(NamedTuple):
     monospaced: bool = False
     term: str = ""
     after_blank: bool = False
+    row: Row | None = None
 
     @property
     def shape(self) -> tuple[str, int, int]:
@@ -88,11 +105,13 @@ class _Run(NamedTuple):
     font: str
 
 
-def read_lines(page: Any, number: int) -> list[Line]:  # noqa: ANN401 - a pypdf page
+def read_lines(page: Any, number: int, fonts: Fonts) -> list[Line]:  # noqa: ANN401 - a pypdf page
     """Return the lines of a page, in the order of the file; ``number`` counts pages from 0."""
     runs: list[_Run] = []
+    reader = PieceReader(fonts.of(page))
 
     def visit(text: str, cm: list[float], tm: list[float], font: Any, size: float) -> None:  # noqa: ANN401
+        reader.text(text)
         if text:
             name = font.get("/BaseFont", "") if font is not None else ""
             scale = math.sqrt(
@@ -102,10 +121,55 @@ def read_lines(page: Any, number: int) -> list[Line]:  # noqa: ANN401 - a pypdf 
             y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
             runs.append(_Run(text, x, y, size * scale, str(name).rpartition("+")[2]))
 
-    text = page.extract_text(visitor_text=visit) or ""
+    text = page.extract_text(
+        visitor_text=visit, visitor_operand_before=reader.before, visitor_operand_after=reader.after
+    )
     if "".join(run.text for run in runs) != text:
         runs = [_Run(text, 0.0, 0.0, 0.0, "")]
-    return list(_make_lines(runs, number))
+    return _with_rows(list(_make_lines(runs, number)), reader)
+
+
+def _with_rows(lines: list[Line], reader: PieceReader) -> list[Line]:
+    """Return the lines of a page with a line for each row in place of the lines of a table."""
+    pieces = [piece._replace(text=_usual(piece.text)) for piece in reader.pieces]
+    tables = list(find_tables(pieces, reader.drawn))
+    holders = _lines_of(pieces, lines) if tables else []
+    if not holders:
+        return lines
+    rows: dict[int, list[Line]] = {}
+    replaced: set[int] = set()
+    for table in tables:
+        own = {number for row in table.pieces for number in row}
+        touched = {holders[number] for number in own}
+        if any(holder in touched and number not in own for number, holder in enumerate(holders)):
+            continue  # a line goes on behind the table
+        replaced |= touched
+        rows[min(touched)] = [
+            _make_row(table, place, lines[holders[min(table.pieces[place])]])
+            for place in range(len(table.rows))
+        ]
+    return [
+        line
+        for number, old in enumerate(lines)
+        for line in (rows.get(number, []) if number in replaced else [old])
+    ]
+
+
+def _lines_of(pieces: Sequence[Piece], lines: Sequence[Line]) -> list[int]:
+    """Return the number of the line that each piece is in, nothing if their texts differ."""
+    inked = ["".join(line.text.split()) for line in lines]
+    if "".join(piece.text for piece in pieces) != "".join(inked):
+        return []
+    ends = list(accumulate(map(len, inked)))
+    starts = accumulate((len(piece.text) for piece in pieces), initial=0)
+    return [bisect_right(ends, start) for start, _ in zip(starts, pieces, strict=False)]
+
+
+def _make_row(table: FoundTable, place: int, line: Line) -> Line:
+    cells = table.rows[place]
+    row = Row(cells, place, table.lefts, is_header=table.has_header and place == 0)
+    text = " ".join(" ".join(cells).split())
+    return Line(text, line.page, table.lefts[0], line.y, line.size, row=row)
 
 
 def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[Line]:
@@ -152,9 +216,9 @@ def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> Line | 
         x=inked[0].x,
         y=inked[0].y,
         size=sizes.most_common(1)[0][0],
-        bold=all(_BOLD.search(run.font) for run in inked),
+        bold=all(is_bold(run.font) for run in inked),
         monospaced=all(is_monospaced(run.font) for run in inked),
-        term=run_in_term((run.text, _BOLD.search(run.font) is not None) for run in runs),
+        term=run_in_term((run.text, is_bold(run.font)) for run in runs),
         after_blank=after_blank,
     )
 
