@@ -260,6 +260,18 @@ NO_TABLES = {
             )
         )
     ],
+    "a program in proportional type": [
+        line
+        for number, (shift, row) in enumerate(
+            (
+                (0, ("Vin", "Input 0 DC", "0")),
+                (20, ("R_source Input", "Amp_In 100", "")),
+                (8, ("D_Neg", "0 Amp_In", "1n4148")),
+                (34, ("D_Pos", "Amp_In 0", "1n4148")),
+            )
+        )
+        for line in cells(row, 700 - 12 * number, columns=(72, 150 + shift, 240 + shift))
+    ],
     "authors side by side": [
         line
         for x in (72, 230, 390)
@@ -288,13 +300,38 @@ def test_text_around_a_table_keeps_its_order():
     assert text.index("It is short.") < text.rindex(PROSE[:40])
 
 
-def test_text_that_shares_a_line_with_a_table_keeps_the_lines_as_they_are():
-    """pypdf reads text of one height as one line, which then is no row."""
-    page = table(MODELS)
-    shared = "BT /F1 10 Tf 1 0 0 1 72 530 Tm (Weights) Tj ET"
-    document = load_pdf([*page, (shared,)])
-    assert document.text.startswith("\n".join(NAMED))
-    assert document.text.endswith("Weights")
+def test_a_running_head_and_a_number_of_a_page_are_no_rows():
+    head = cells(("12", "", "", "Manual of the year"), 640)
+    foot = cells(("Page", "", "", "12"), 525)
+    text = load_pdf([*head, *table(MODELS), *foot]).text
+    assert text == "\n\n".join(["12 Manual of the year", "\n".join(NAMED), "Page 12"])
+
+
+def test_the_last_first_cell_is_whole_where_a_line_is_drawn_below_it():
+    rows = [("Fund", "Sign"), ("Index", "AB"), ("Growth and", "CD"), ("income", "")]
+    drawn = ruled([612, 596, 582, 555], right=220)
+    text = load_pdf([*drawn, *table(rows, columns=(72, 180)), printed("The end.", 530)]).text
+    assert text == "Fund: Index; Sign: AB\nFund: Growth and income; Sign: CD\n\nThe end."
+
+
+def test_text_that_reaches_into_the_next_cell_is_of_its_own():
+    """TeX lets a long word run over the line between two cells."""
+    rows = [("Manufacturers", "Model"), ("Ada", "A1"), ("Bo", "B2"), ("Cy", "C3")]
+    drawn = [
+        *ruled([612, 596, 582, 568, 553], right=180),
+        *posts((70, 120, 180), top=612, bottom=553),
+    ]
+    text = load_pdf([*drawn, *table(rows, columns=(72, 123))]).text
+    assert text.startswith("Manufacturers: Ada; Model: A1\n")
+
+
+def test_a_table_without_a_header_has_none_where_most_tables_mark_theirs():
+    keys = [("Ctrl-C", "Copies the text."), ("Ctrl-V", "Inserts it."), ("Ctrl-X", "Cuts it.")]
+    marked = [cell for top in (700, 620) for cell in table(MODELS, top=top, header={"font": "FB"})]
+    bare = [*ruled([512, 498, 484, 469]), *table(keys, top=500, columns=(72, 160))]
+    text = load_pdf([*marked, *bare]).text
+    assert text.endswith("\n\nCtrl-C | Copies the text.\nCtrl-V | Inserts it.\nCtrl-X | Cuts it.")
+    assert "Ctrl-C: Ctrl-V; Copies the text.: Inserts it." in load_pdf(bare).text
 
 
 def test_a_form_on_the_page_does_not_hide_its_tables():
@@ -365,6 +402,21 @@ def test_no_character_is_lost_wherever_text_stands(placed):
         assert character in found
         found.remove(character)
     assert set(found) <= set(":;|" + "".join(expected))
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        [line for n in range(300) for line in cells(("a", "b", "c", "d"), 790 - n * 2.6, size=2)],
+        [(f"{n % 600} {n % 780} m {n % 500} {n % 780} l S" * 3,) for n in range(3_000)],
+        [(f"{n % 600} 0 1 780 re f 0 {n % 780} 600 1 re f",) for n in range(2_000)],
+        [printed("x " * 3_000, 700 - 12 * n) for n in range(5)],
+    ],
+    ids=["small rows", "lines", "a grid", "words"],
+)
+def test_drawings_are_read_soon(drawing):
+    """Time that grew with the square of the number of lines would be minutes."""
+    assert "Alpha 10" in load_pdf([*drawing, *table(MODELS)]).text
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork.indexing.loaders.cues import is_bold
-from knotwork.indexing.loaders.pdf_pieces import Piece, Rule
+from knotwork.indexing.loaders.pdf_pieces import Drawn, Piece, Rule
 
-THICK = 1.5
+_THICK = 1.5
 """Points that the lines of a double line or the two edges of a line are apart."""
 _FEWEST_LINES = 3
-_MOST_LINES = 400
+_MOST_LINES = 200
+_MOST_WRAPPED = 30
+"""Lines of a table in a row that have text in one column."""
 _GUTTER = 0.6
 """Sizes of type that the strip between columns is wide at least; spaces of words have a quarter."""
 _GAP = 0.9
@@ -33,14 +35,22 @@ _FARTHEST = 4.0
 """Sizes of type from a line of a table to the next one at most."""
 _WRAPPED = 1.9
 """The same from a line to the rest of one of its cells."""
+_NEXT_TABLE = 2.0
+"""How much further than the lines of a table those of the next one with the same columns are."""
 _NEXT_COLUMN = 150.0
 """Points by which text is higher than that before it where another column of the page begins."""
 _APART = 1.4
 """How much further than the lines of a table those of the page around it are from them."""
-_CROSSED = 0.25
+_CROSSED = 0.4
 """The share of the lines of a table whose text may reach over a line drawn between columns."""
 _FEWEST_BOTH = 2
 """Lines that have text in each of two neighbouring columns."""
+_MOST_POSTS = 100
+"""Places of upright lines on a page: a page with more has a grid or a drawing."""
+_NEAR = 2.5
+"""Sizes of type by which the line above a table is above the baseline of its first line."""
+_COVERED = 0.8
+"""The share of the width of a table that a line between its rows has."""
 _LEADERS = re.compile(r"(?:[.…·‥_]\s?){4,}")
 
 Interval = tuple[float, float]
@@ -75,10 +85,11 @@ class Block(NamedTuple):
 
 
 class Columns:
-    """Finds the columns of the lines of a page, with the upright lines drawn on it."""
+    """Finds the columns of the text of a page, with the help of the lines drawn on it."""
 
-    def __init__(self, upright: Sequence[Rule]) -> None:
-        self._posts = _posts(upright)
+    def __init__(self, drawn: Drawn) -> None:
+        self._posts = _posts(drawn.upright)
+        self._level = sorted(drawn.level, reverse=True)
 
     def blocks(self, pieces: Sequence[Piece]) -> Iterator[Block]:
         """Yield the blocks of lines that may be tables."""
@@ -93,6 +104,19 @@ class Columns:
                     start = after
                 else:
                     start += 1
+
+    def levels(self, block: Sequence[TextLine]) -> list[float]:
+        """Return the heights of the lines drawn over the width of a block, from top to bottom."""
+        covered = _covered_by(block)
+        left, right = covered[0][0], covered[-1][1]
+        top, bottom = block[0].y + _NEAR * block[0].size, block[-1].y - _NEAR * block[-1].size
+        heights: list[tuple[float, list[Interval]]] = []
+        for rule in self._level:
+            if bottom < rule.place < top and rule.start < right and rule.end > left:
+                if not heights or heights[-1][0] - rule.place > _THICK:
+                    heights.append((rule.place, []))
+                heights[-1][1].append((max(left, rule.start), min(right, rule.end)))
+        return [y for y, parts in heights if _length(parts) >= _COVERED * (right - left)]
 
     def divide(self, block: Sequence[TextLine]) -> list[Cells]:
         """Return the cells of lines by their common columns, nothing if they have but one.
@@ -111,7 +135,7 @@ class Columns:
     def _gutters(self, block: Sequence[TextLine]) -> list[_Gutter]:
         """Return the strips between columns: at upright lines, else wide ones without text."""
         ruled = [
-            _Gutter(post.place - THICK, post.place + THICK, post.place, is_drawn=True)
+            _Gutter(post.place - _THICK, post.place + _THICK, post.place, is_drawn=True)
             for post in self._posts
             if all(map(post.is_beside, block))
             and any(map(post.parts, block))
@@ -122,18 +146,16 @@ class Columns:
         size = max(line.size for line in block)
         return [
             _Gutter(before[1], after[0], (before[1] + after[0]) / 2)
-            for before, after in pairwise(covered_by(block))
+            for before, after in pairwise(_covered_by(block))
             if after[0] - before[1] >= _GUTTER * size
         ]
 
     def _is_parted(self, line: TextLine) -> bool:
         """Return whether a gap of a line may be one between columns."""
-        beside = [post.place for post in self._posts if post.is_beside(line)]
         return any(
             after.left - before.right >= _GAP * line.size
-            or any(before.right - THICK <= place <= after.left + THICK for place in beside)
             for (_, before), (_, after) in pairwise(line.pieces)
-        )
+        ) or any(post.is_beside(line) and post.parts(line) for post in self._posts)
 
     def _grow(self, lines: Sequence[TextLine], start: int) -> list[TextLine]:
         """Return the lines from one on that have columns in common."""
@@ -147,7 +169,9 @@ class Columns:
             distance = block[-1].y - line.y
             parted = any(_sides(line, gutter) for gutter in gutters)
             farthest = (_FARTHEST if parted else _WRAPPED) * max(first.size, line.size)
-            if not _may_be_row(line) or distance > farthest:
+            if not _may_be_row(line) or distance > farthest or len(block) - ends > _MOST_WRAPPED:
+                break
+            if len(block) >= _FEWEST_LINES and distance > _NEXT_TABLE * _widest(block):
                 break
             common = self._gutters([*block, line])
             known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
@@ -159,7 +183,8 @@ class Columns:
                 ends = len(block)
         while ends < len(block) and _continues(block[ends], gutters):
             ends += 1
-        return block[:ends]
+        last = min(self.levels(block), default=block[-1].y)
+        return block[: max(ends, sum(line.y > last for line in block))]
 
 
 def _flows(pieces: Sequence[Piece]) -> Iterator[list[tuple[int, Piece]]]:
@@ -216,7 +241,7 @@ def join_pieces(pieces: Sequence[Piece]) -> str:
     return text
 
 
-def covered_by(lines: Sequence[TextLine]) -> list[Interval]:
+def _covered_by(lines: Sequence[TextLine]) -> list[Interval]:
     """Return what parts of the width some line has text in, from left to right."""
     return _merged(((p.left, p.right) for line in lines for _, p in line.pieces), apart=0.0)
 
@@ -228,20 +253,23 @@ class _Post(NamedTuple):
     heights: list[Interval]
 
     def is_beside(self, line: TextLine) -> bool:
-        return any(low - THICK <= line.y <= high + THICK for low, high in self.heights)
+        return any(low - _THICK <= line.y <= high + _THICK for low, high in self.heights)
 
     def parts(self, line: TextLine) -> bool:
-        """Return whether words of a line begin on both sides; text may reach over a border."""
+        """Return whether words of a line begin on both sides.
+
+        The text of a cell may reach into the next one, and over the border of the table.
+        """
         return any(
-            before.left < self.place <= after.left + THICK
-            and after.left - before.right > _WORD_GAP * after.size
+            before.left < self.place <= after.left + _THICK
+            and abs(after.left - before.right) > _WORD_GAP * after.size
             for (_, before), (_, after) in pairwise(line.pieces)
         )
 
     def is_crossed_by(self, line: TextLine) -> bool:
         """Return whether a word of a line is on both sides."""
         return not self.parts(line) and any(
-            p.left + THICK < self.place < p.right - THICK for _, p in line.pieces
+            p.left + _THICK < self.place < p.right - _THICK for _, p in line.pieces
         )
 
 
@@ -249,10 +277,12 @@ def _posts(upright: Sequence[Rule]) -> list[_Post]:
     """Return the upright lines of a page, each in one piece though every cell may draw its own."""
     posts: list[_Post] = []
     for rule in sorted(upright):
-        if not posts or rule.place - posts[-1].place > THICK:
+        if not posts or rule.place - posts[-1].place > _THICK:
             posts.append(_Post(rule.place, []))
         posts[-1].heights.append((rule.start, rule.end))
-    return [_Post(post.place, _merged(post.heights, apart=THICK)) for post in posts]
+    if len(posts) > _MOST_POSTS:
+        return []
+    return [_Post(post.place, _merged(post.heights, apart=_THICK)) for post in posts]
 
 
 def _merged(parts: Iterable[Interval], *, apart: float) -> list[Interval]:
@@ -278,6 +308,11 @@ class _Gutter(NamedTuple):
 def _sides(line: TextLine, gutter: _Gutter) -> bool:
     """Return whether a line has text on both sides of a gutter."""
     return line.pieces[0][1].left < gutter.middle < line.pieces[-1][1].right
+
+
+def _widest(block: Sequence[TextLine]) -> float:
+    """Return the greatest distance of two lines that follow each other."""
+    return max(above.y - below.y for above, below in pairwise(block))
 
 
 def _goes_on(gutter: _Gutter, others: Sequence[_Gutter]) -> bool:
@@ -316,10 +351,9 @@ def _split(line: TextLine, middles: Sequence[float]) -> Cells:
 def _is_loose(cells: Sequence[Cells], column: int, gutter: _Gutter) -> bool:
     """Return whether nothing shows that a column ends at a gutter."""
     if gutter.is_drawn:
-        return not any(line[column] for line in cells)
+        return not all(any(line[place] for line in cells) for place in (column, column + 1))
     return sum(bool(line[column] and line[column + 1]) for line in cells) < _FEWEST_BOTH
 
 
-def length_of(parts: Sequence[Interval]) -> float:
-    """Return the length that intervals cover together."""
-    return sum(end - start for start, end in _merged(parts, apart=THICK))
+def _length(parts: Sequence[Interval]) -> float:
+    return sum(end - start for start, end in _merged(parts, apart=_THICK))

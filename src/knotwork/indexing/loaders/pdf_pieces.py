@@ -6,16 +6,17 @@ which follows from the widths of the font's glyphs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-_SPACE = re.compile(r"\s")
+_LEVEL = 1e-3
+"""The slope of text that counts as level, at most."""
 _THIN = 2.5
 """Points that the stroke of a ruled line has at most."""
 _MOST_PIECES = 20_000
-"""Pieces of a page: a page with more is a drawing."""
+_MOST_RULES = 5_000
+"""Pieces of a page, and lines drawn on it, at most: what has more is a drawing."""
 Matrix = Sequence[float]
 
 
@@ -84,38 +85,39 @@ class Fonts:
         return self._read[id(resource)][1]
 
 
+class _Glyph(NamedTuple):
+    """A glyph: its text, blank for a space, and its width in 1/1000 of the size of its type."""
+
+    text: str
+    width: float
+
+
 @dataclass(slots=True)
 class _Font:
-    """A font of pypdf with the glyphs seen so far: texts, and widths in 1/1000 of its size."""
+    """A font of pypdf with the glyphs seen so far, by their codes."""
 
     source: Any
     name: str
-    glyphs: dict[str, tuple[str, float]] = field(default_factory=dict)
+    glyphs: dict[str, _Glyph] = field(default_factory=dict)
 
-    def read(self, shown: str | bytes) -> list[tuple[str, float]]:
-        """Return the text and width of each glyph of a string."""
+    def read(self, shown: str | bytes) -> list[_Glyph]:
+        """Return the glyphs of a string."""
         encoding = self.source.encoding
         if isinstance(shown, str):
-            codes, keys = shown, shown
-        elif isinstance(encoding, str):
-            codes = keys = shown.decode(encoding, "replace")
+            codes = shown
         else:
-            keys = shown.decode("latin-1")
-            codes = "".join(encoding.get(code, chr(code)) for code in shown)
-            if len(codes) != len(keys):
-                keys = codes
-        found = []
-        for key, code in zip(keys, codes, strict=True):
-            glyph = self.glyphs.get(key)
-            if glyph is None:
-                source = self.source
-                text = source.character_map.get(code, code)
-                width = (
-                    source.space_width if key == source.space_char else source.get_text_width(key)
-                )
-                glyph = self.glyphs[key] = text, float(width)
-            found.append(glyph)
-        return found
+            codes = shown.decode(encoding if isinstance(encoding, str) else "latin-1", "replace")
+        known = self.glyphs
+        return [known.get(code) or self._read_glyph(code) for code in codes]
+
+    def _read_glyph(self, code: str) -> _Glyph:
+        source = self.source
+        encoding = source.encoding
+        key = code if isinstance(encoding, str) else encoding.get(ord(code), code)
+        text = source.character_map.get(key, key)
+        is_space = code == source.space_char
+        width = source.space_width if is_space else source.get_text_width(code)
+        return self.glyphs.setdefault(code, _Glyph("" if text.isspace() else text, float(width)))
 
 
 def _read_font(resource: Any) -> _Font | None:  # noqa: ANN401
@@ -153,8 +155,8 @@ class PieceReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all text of the page was read."""
-        return len(self.pieces) < _MOST_PIECES
+        """Whether all of the page was read, as it is unless it is a drawing."""
+        return len(self.pieces) < _MOST_PIECES and len(self.drawn.level) < _MOST_RULES
 
     def before(self, operator: bytes, _operands: Any, _cm: Matrix, _tm: Matrix) -> None:  # noqa: ANN401
         """Note that a form begins: pypdf does not say where on the page it stands."""
@@ -175,9 +177,9 @@ class PieceReader:
             self._forms -= 1
         elif self._forms or not self.is_complete:
             return
-        elif operator in (b"Tj", b"TJ", b"'", b'"'):
+        elif operator in _SHOWS:
             self._show(operator, operands, cm, tm)
-        elif operator in (b"Td", b"TD", b"Tm", b"T*", b"BT"):
+        elif operator in _MOVES:
             self._pen = 0.0
         elif operator == b"q":
             self._saved.append(self._state)
@@ -206,6 +208,9 @@ class PieceReader:
         font = self._fonts.get(self._state.font)
         if operator in (b"'", b'"'):
             self._pen = 0.0
+        if operator == b'"' and len(operands) == 3:
+            self._set(b"Tw", operands[:1])
+            self._set(b"Tc", operands[1:2])
         shown = operands[0] if operator == b"TJ" and operands else list(operands)[-1:]
         if font is None or not isinstance(shown, list):
             return
@@ -216,55 +221,35 @@ class PieceReader:
             elif isinstance(part, (str, bytes)):
                 self._show_string(font, font.read(part), matrix)
 
-    def _show_string(
-        self, font: _Font, glyphs: Sequence[tuple[str, float]], matrix: Matrix
-    ) -> None:
-        """Append the words of a string: spaces part them."""
-        state = self._state
-        along, across, _, up, *_ = matrix
-        is_level = abs(across) < 1e-3 * abs(along) and along > 0 and up > 0
-        size = round(abs(state.size * up), 2)
-        word, began = "", self._pen
-        ended = began
+    def _show_string(self, font: _Font, glyphs: Sequence[_Glyph], matrix: Matrix) -> None:
+        """Append the words of a string, which spaces part."""
+        _, size, char_spacing, word_spacing, stretch = self._state
+        scale = size * stretch / 1000
+        spacing = char_spacing * stretch
+        pen = began = ended = self._pen
+        word = ""
         for text, width in glyphs:
-            advance = width / 1000 * state.size + state.char_spacing
-            is_space = not text or _SPACE.fullmatch(text) is not None
-            if is_space and text == " ":
-                advance += state.word_spacing
-            if is_space and word:
-                self._append(word, began, ended, font, size, matrix, is_placed=is_level)
-                word = ""
-            elif not is_space:
-                began = began if word else self._pen
+            after = pen + width * scale
+            if text:
+                began = began if word else pen
                 word += text
-                ended = self._pen + width / 1000 * state.size * state.stretch
-            self._pen += advance * state.stretch
+                ended = after
+            else:
+                after += word_spacing * stretch
+                if word:
+                    self._append(word, began, ended, font, matrix)
+                    word = ""
+            pen = after + spacing
         if word:
-            self._append(word, began, ended, font, size, matrix, is_placed=is_level)
+            self._append(word, began, ended, font, matrix)
+        self._pen = pen
 
-    def _append(
-        self,
-        word: str,
-        began: float,
-        ended: float,
-        font: _Font,
-        size: float,
-        matrix: Matrix,
-        *,
-        is_placed: bool,
-    ) -> None:
-        along, _, _, _, x, y = matrix
-        self.pieces.append(
-            Piece(
-                word,
-                x + began * along,
-                x + ended * along,
-                y,
-                size,
-                font.name,
-                is_placed,
-            )
-        )
+    def _append(self, word: str, began: float, ended: float, font: _Font, matrix: Matrix) -> None:
+        along, across, _, up, x, y = matrix
+        is_level = abs(across) < _LEVEL * along and up > 0
+        size = round(abs(self._state.size * up), 2)
+        left, right = x + began * along, x + ended * along
+        self.pieces.append(Piece(word, left, right, y, size, font.name, is_level))
 
     def _draw(self, operator: bytes, operands: Sequence[Any], cm: Matrix) -> None:
         numbers = [float(value) for value in operands if isinstance(value, (int, float))]
@@ -284,6 +269,8 @@ class PieceReader:
             self._path = Drawn([], [])
         elif operator == b"n":
             self._path = Drawn([], [])
+        else:
+            self._point = None  # a curve
 
     def _add_box(self, corner: tuple[float, float], opposite: tuple[float, float]) -> None:
         """Add the edges of a box to the path; a thin one is a line."""
@@ -298,9 +285,11 @@ class PieceReader:
                 self._path.upright.append(Rule(right, low, high))
 
 
+_SHOWS = frozenset({b"Tj", b"TJ", b"'", b'"'})
+_MOVES = frozenset({b"Td", b"TD", b"Tm", b"T*", b"BT"})
 _SETTERS = frozenset({b"Tf", b"Tz", b"Tc", b"Tw"})
 _PAINTS = frozenset({b"S", b"s", b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*"})
-_PATHS = frozenset({b"re", b"m", b"l", b"n"}) | _PAINTS
+_PATHS = frozenset({b"re", b"m", b"l", b"c", b"v", b"y", b"n"}) | _PAINTS
 
 
 def _multiplied(first: Matrix, second: Matrix) -> tuple[float, float, float, float, float, float]:

@@ -18,7 +18,8 @@ def name_cells_of_rows(lines: Sequence[Line], join: Callable[[str, str], str]) -
     ``join`` puts two lines of a cell together. A table at the top of a page that has the columns of
     the one at the end of the page before goes on from there. The places of rows count from there.
     """
-    marks_headers = any(line.row is not None and line.row.is_header for line in lines)
+    firsts = [line.row for line in lines if line.row is not None and line.row.place == 0]
+    marks_headers = 2 * sum(row.is_header for row in firsts) > len(firsts)
     named: list[Line] = []
     names: Sequence[str] = ()
     for table in _tables(lines):
@@ -66,7 +67,7 @@ def _place(line: Line) -> int | None:
 def _has_header(rows: Sequence[Sequence[str]], *, is_marked: bool, marks_headers: bool) -> bool:
     """Return whether the first row names the columns.
 
-    Where type or ruled lines mark the headers of other tables of the file, one without has none.
+    Where type or drawn lines mark the headers of most tables of the file, others have none.
     """
     if len(rows) < 2 or (marks_headers and not is_marked):
         return False

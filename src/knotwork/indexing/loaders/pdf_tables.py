@@ -14,31 +14,34 @@ from typing import NamedTuple
 
 from knotwork.indexing.loaders.cues import is_bold, is_monospaced, is_table_caption
 from knotwork.indexing.loaders.pdf_columns import (
-    THICK,
     Block,
     Cell,
     Cells,
     Columns,
-    Interval,
     TextLine,
-    covered_by,
     join_pieces,
-    length_of,
 )
-from knotwork.indexing.loaders.pdf_pieces import Drawn, Piece, Rule
+from knotwork.indexing.loaders.pdf_pieces import Drawn, Piece
 from knotwork.indexing.loaders.rows import names_columns
 
 _FEWEST_ROWS = 3
 _LONGER = 1.15
 """How much further than the lines of a cell those of rows are apart."""
-_COVERED = 0.8
-"""The share of the width of a table that a line between its rows has."""
+_MOST = 0.8
+"""The share of the pieces of code that are monospaced, of cells that are aligned, and of rows
+that follow each other in the file."""
 _PROSE = 25
 """Characters of the lines of a column that is prose if they are all as long."""
 _FILLED = 0.55
 """The share of the cells of a table that are not blank."""
+_MIXED = 0.2
+_MOST_FULL = 2
+"""The share of rows that have several lines with all cells, and so many at most, where lines are
+drawn between rows."""
 _FILLED_RULED = 0.4
 """The same of a table with lines drawn between its rows."""
+_ALIGNED = 0.4
+"""Sizes of type by which the cells of a column may begin or end in different places."""
 _FEWEST_BARE = 4
 _FILLED_BARE = 0.85
 """The fewest rows and the share of cells of a table that neither lines, type nor a caption show."""
@@ -51,8 +54,6 @@ _FORMULA = re.compile(r"[=≈≤≥<>∈→⇒]")
 _ENTRY = re.compile(r"[^\W\d_]{2}\S*,?\s\d{1,4}(?:[-–,]\s*\d{1,4})*\Z")
 _COUNT = re.compile(r"\d{1,4}")
 _SECTION = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?")
-_NEAR = 2.5
-"""Sizes of type by which the line above a table is above the baseline of its first line."""
 _MOST_BORDERS = 2
 """Lines drawn across a table of which none need be above and below it."""
 _CAPTION_ABOVE, _CAPTION_BELOW = 3, 2
@@ -78,17 +79,17 @@ class FoundTable(NamedTuple):
 
 def find_tables(pieces: Sequence[Piece], drawn: Drawn) -> Iterator[FoundTable]:
     """Yield the tables of a page."""
-    columns = Columns(drawn.upright)
+    columns = Columns(drawn)
     for block in columns.blocks(pieces):
-        table = _read_table(block, columns, drawn.level)
+        table = _read_table(block, columns)
         if table is not None:
             yield table
 
 
-def _read_table(block: Block, columns: Columns, level: Sequence[Rule]) -> FoundTable | None:
+def _read_table(block: Block, columns: Columns) -> FoundTable | None:
     """Return the table that a block of lines is, None if it is something else."""
     lines = block.lines
-    levels = _levels(level, lines)
+    levels = columns.levels(lines)
     if len(levels) > _MOST_BORDERS:
         lines = [line for line in lines if levels[-1] < line.y < levels[0]]
     cells = columns.divide(lines)
@@ -107,7 +108,9 @@ def _read_table(block: Block, columns: Columns, level: Sequence[Rule]) -> FoundT
             if is_ruled
             else _is_full(texts, fewest=_FEWEST_ROWS, filled=_FILLED)
             if has_header or _has_caption(block)
-            else _is_full(texts, fewest=_FEWEST_BARE, filled=_FILLED_BARE) and _has_figures(texts)
+            else _is_full(texts, fewest=_FEWEST_BARE, filled=_FILLED_BARE)
+            and _has_figures(texts)
+            and _is_aligned(cells, median(line.size for line in lines))
         )
     ):
         return None
@@ -129,20 +132,6 @@ def _text(parts: Sequence[Cell]) -> str:
     return "\n".join(join_pieces([piece for _, piece in part]) for part in parts if part)
 
 
-def _levels(rules: Sequence[Rule], block: Sequence[TextLine]) -> list[float]:
-    """Return the heights of the lines drawn over the width of a table, from top to bottom."""
-    covered = covered_by(block)
-    left, right = covered[0][0], covered[-1][1]
-    top, bottom = block[0].y + _NEAR * block[0].size, block[-1].y - _NEAR * block[-1].size
-    heights: list[tuple[float, list[Interval]]] = []
-    for rule in sorted(rules, reverse=True):
-        if bottom < rule.place < top and rule.start < right and rule.end > left:
-            if not heights or heights[-1][0] - rule.place > THICK:
-                heights.append((rule.place, []))
-            heights[-1][1].append((max(left, rule.start), min(right, rule.end)))
-    return [y for y, parts in heights if length_of(parts) >= _COVERED * (right - left)]
-
-
 def _rows(
     block: Sequence[TextLine], cells: Sequence[Cells], levels: Sequence[float]
 ) -> list[list[int]]:
@@ -153,10 +142,11 @@ def _rows(
         if not groups or any(line.y < y < above for y in levels):
             groups.append([])
         groups[-1].append(number)
-    full = [[all(cells[i]) for i in group] for group in groups]
-    if len(groups) >= _FEWEST_ROWS and all(sum(group) <= 1 for group in full):
+    full = [sum(all(cells[i]) for i in group) for group in groups]
+    mixed = sum(count > 1 for count in full)
+    if len(groups) >= _FEWEST_ROWS and mixed <= _MIXED * len(groups) and max(full) <= _MOST_FULL:
         return groups
-    if len(groups) > 1 and len(groups[0]) <= _MOST_HEADER_LINES and sum(full[0]) <= 1:
+    if len(groups) > 1 and len(groups[0]) <= _MOST_HEADER_LINES and full[0] <= 1:
         header, rest = groups[0], groups[1:]
     else:
         bold = next((n for n, line in enumerate(block) if not line.bold), 0)
@@ -202,12 +192,16 @@ def _begins_row(cells: Cells) -> bool:
 
 def _has_header(rows: Sequence[Sequence[Cells]], levels: Sequence[float]) -> bool:
     """Return whether its type or a line drawn below it sets the first row apart from the others."""
-    if len(rows) < _FEWEST_ROWS:
+    if len(rows) < 2:
         return False
     pieces = [[piece for line in row for cell in line for _, piece in cell] for row in rows]
     types = [{(piece.font, piece.size) for piece in row} for row in pieces[:_SEEN_ROWS]]
     bold = [all(is_bold(font) for font, _ in row) for row in types]
-    if (bold[0] and not any(bold[1:])) or all(map(types[0].isdisjoint, types[1:])):
+    if bold[0] and not any(bold[1:]):
+        return True
+    if len(rows) < _FEWEST_ROWS:
+        return False
+    if all(map(types[0].isdisjoint, types[1:])):
         return True
     ends = [(max(p.y for p in row), min(p.y for p in row)) for row in pieces]
     between = [any(b[0] < y < a[1] for y in levels) for a, b in pairwise(ends[:_SEEN_ROWS])]
@@ -225,7 +219,7 @@ def _is_prose(cells: Sequence[Cells]) -> bool:
 
 def _is_code(block: Sequence[TextLine]) -> bool:
     pieces = [piece for line in block for _, piece in line.pieces]
-    return sum(is_monospaced(piece.font) for piece in pieces) >= _COVERED * len(pieces)
+    return sum(is_monospaced(piece.font) for piece in pieces) >= _MOST * len(pieces)
 
 
 def _is_full(rows: Sequence[Sequence[str]], *, fewest: int, filled: float) -> bool:
@@ -275,7 +269,24 @@ def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
+def _is_aligned(cells: Sequence[Cells], size: float) -> bool:
+    """Return whether the text of each column begins, ends or has its middle in one place."""
+    for column in zip(*cells, strict=True):
+        ends = [(cell[0][1].left, cell[-1][1].right) for cell in column if cell]
+        places = zip(*((left, right, (left + right) / 2) for left, right in ends), strict=True)
+        shares = [_share_near(place, _ALIGNED * size) for place in places]
+        if max(shares) < _MOST:
+            return False
+    return True
+
+
+def _share_near(places: Sequence[float], distance: float) -> float:
+    """Return the share of places that are near the one in their middle."""
+    middle = median(places)
+    return sum(abs(place - middle) <= distance for place in places) / len(places)
+
+
 def _follow(numbers: Sequence[Sequence[int]]) -> bool:
     """Return whether the file has the rows one after another, unlike the columns of prose."""
     pairs = list(pairwise(numbers))
-    return sum(max(a) < min(b) for a, b in pairs) >= _COVERED * len(pairs)
+    return sum(max(a) < min(b) for a, b in pairs) >= _MOST * len(pairs)
