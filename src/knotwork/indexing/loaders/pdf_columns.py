@@ -123,7 +123,7 @@ class Columns:
 
         Two columns of which lines have but one have no gap between them, unless a line is drawn.
         """
-        gutters = self._gutters(block) if block else []
+        gutters = self._gutters(block, _covered_by(block)) if block else []
         while gutters:
             cells = [_split(line, [gutter.middle for gutter in gutters]) for line in block]
             loose = [n for n, gutter in enumerate(gutters) if _is_loose(cells, n, gutter)]
@@ -132,8 +132,11 @@ class Columns:
             del gutters[loose[0]]
         return []
 
-    def _gutters(self, block: Sequence[TextLine]) -> list[_Gutter]:
-        """Return the strips between columns: at upright lines, else wide ones without text."""
+    def _gutters(self, block: Sequence[TextLine], covered: Sequence[Interval]) -> list[_Gutter]:
+        """Return the strips between columns: at upright lines, else wide ones without text.
+
+        ``covered`` is what parts of the width have text.
+        """
         ruled = [
             _Gutter(post.place - _THICK, post.place + _THICK, post.place, is_drawn=True)
             for post in self._posts
@@ -146,7 +149,7 @@ class Columns:
         size = max(line.size for line in block)
         return [
             _Gutter(before[1], after[0], (before[1] + after[0]) / 2)
-            for before, after in pairwise(_covered_by(block))
+            for before, after in pairwise(covered)
             if after[0] - before[1] >= _GUTTER * size
         ]
 
@@ -163,7 +166,8 @@ class Columns:
         if not _may_be_row(first) or not self._is_parted(first):
             return [first]
         block = [first]
-        gutters = self._gutters(block)
+        covered = _covered_by(block)
+        gutters = self._gutters(block, covered)
         ends = 1
         for line in lines[start + 1 : start + _MOST_LINES]:
             distance = block[-1].y - line.y
@@ -173,12 +177,13 @@ class Columns:
                 break
             if len(block) >= _FEWEST_LINES and distance > _NEXT_TABLE * _widest(block):
                 break
-            common = self._gutters([*block, line])
+            wider = _merged([*covered, *_covered_by([line])], apart=0.0)
+            common = self._gutters([*block, line], wider)
             known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
             if not common or not all(_goes_on(gutter, common) for gutter in known):
                 break
             block.append(line)
-            gutters = common
+            gutters, covered = common, wider
             if parted:
                 ends = len(block)
         while ends < len(block) and _continues(block[ends], gutters):

@@ -131,7 +131,10 @@ def read_lines(page: Any, number: int, fonts: Fonts) -> list[Line]:  # noqa: ANN
 
 def _with_rows(lines: list[Line], reader: PieceReader) -> list[Line]:
     """Return the lines of a page with a line for each row in place of the lines of a table."""
-    pieces = [piece._replace(text=_usual(piece.text)) for piece in reader.pieces]
+    pieces = [
+        piece if piece.text.isascii() else piece._replace(text=_usual(piece.text))
+        for piece in reader.pieces
+    ]
     tables = list(find_tables(pieces, reader.drawn)) if reader.is_complete else []
     holders = _lines_of(pieces, lines) if tables else []
     if not holders:
