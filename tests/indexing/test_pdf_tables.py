@@ -325,6 +325,25 @@ def test_text_that_reaches_into_the_next_cell_is_of_its_own():
     assert text.startswith("Manufacturers: Ada; Model: A1\n")
 
 
+def test_cells_in_the_middle_of_their_row_are_of_that_row():
+    """Browsers print short cells half a line below the first line of long ones."""
+    lines = [
+        (600, ("Name", "Use")),
+        (578, ("", "It is used in houses, must not get")),
+        (572, ("Swift", "")),
+        (566, ("", "wet, and is tested each year.")),
+        (542, ("Tern", "It is used at sea.")),
+    ]
+    page = [cell for y, row in lines for cell in cells(row, y, columns=(75, 150))]
+    drawn = [*ruled([612, 592, 556, 530], right=360), *posts((70, 145, 360), top=612, bottom=530)]
+    after = [printed("A line:", 512, x=75), *table(MODELS, top=490)]
+    assert load_pdf([*drawn, *page, *after]).text.split("\n") == [
+        "Name: Swift; Use: It is used in houses, must not get wet, and is tested each year.",
+        "Name: Tern; Use: It is used at sea.",
+        *("", "A line:", "", *NAMED),
+    ]
+
+
 def test_a_table_without_a_header_has_none_where_most_tables_mark_theirs():
     keys = [("Ctrl-C", "Copies the text."), ("Ctrl-V", "Inserts it."), ("Ctrl-X", "Cuts it.")]
     marked = [cell for top in (700, 620) for cell in table(MODELS, top=top, header={"font": "FB"})]

@@ -100,7 +100,9 @@ class Columns:
                 block = self._grow(lines, start)
                 if len(block) >= _FEWEST_LINES:
                     after = start + len(block)
-                    yield Block(_without_edges(block), lines[:start], lines[after:])
+                    is_drawn = any(all(map(post.is_beside, block)) for post in self._posts)
+                    rows = block if is_drawn else _without_edges(block)
+                    yield Block(rows, lines[:start], lines[after:])
                     start = after
                 else:
                     start += 1
@@ -172,16 +174,20 @@ class Columns:
         for line in lines[start + 1 : start + _MOST_LINES]:
             distance = block[-1].y - line.y
             parted = any(_sides(line, gutter) for gutter in gutters)
-            farthest = (_FARTHEST if parted else _WRAPPED) * max(first.size, line.size)
+            is_drawn = any(gutter.is_drawn for gutter in gutters)
+            farthest = (_FARTHEST if parted or is_drawn else _WRAPPED) * max(first.size, line.size)
             if not _may_be_row(line) or distance > farthest or len(block) - ends > _MOST_WRAPPED:
                 break
-            if len(block) >= _FEWEST_LINES and distance > _NEXT_TABLE * _widest(block):
+            is_long = len(block) >= _FEWEST_LINES and not is_drawn
+            if is_long and distance > _NEXT_TABLE * _widest(block):
                 break
             wider = _merged([*covered, *_covered_by([line])], apart=0.0)
             common = self._gutters([*block, line], wider)
             known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
             if not common or not all(_goes_on(gutter, common) for gutter in known):
                 break
+            if is_drawn and not common[0].is_drawn:
+                break  # the lines between the columns end above
             block.append(line)
             gutters, covered = common, wider
             if parted:

@@ -34,7 +34,7 @@ _PROSE = 25
 """Characters of the lines of a column that is prose if they are all as long."""
 _FILLED = 0.55
 """The share of the cells of a table that are not blank."""
-_MIXED = 0.2
+_MIXED = 0.34
 _MOST_FULL = 2
 """The share of rows that have several lines with all cells, and so many at most, where lines are
 drawn between rows."""
