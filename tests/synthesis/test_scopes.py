@@ -66,6 +66,14 @@ def test_questions_about_everything(question):
         ("总结一下磁盘阵列", "磁盘阵列", "磁盘阵列"),
         ("总结一下PostgreSQL", "PostgreSQL", "PostgreSQL"),
         ("What do the documents say about 磁盘阵列?", "磁盘阵列", ""),
+        ("Tell me about Oriane Keld", "Oriane Keld", ""),
+        ("Tell me everything about the salt layer!", "the salt layer", ""),
+        ("Please tell me events about NASA.", "NASA", ""),
+        ("What do you know about the Tarn Bridge?", "the Tarn Bridge", ""),
+        ("What can you tell me about the Tarn Bridge?", "the Tarn Bridge", ""),
+        ("Give me some information on buoys", "buoys", ""),
+        ("介绍一下温青岚", "温青岚", ""),
+        ("说说盐水层", "盐水层", ""),
     ],
 )
 def test_questions_about_a_topic(question, subject, named):
@@ -190,7 +198,7 @@ def test_questions_for_how_often_something_is_mentioned(question, subject):
     [
         "What is the default value of deadlock_timeout?",
         "Who approves trips abroad?",
-        "Tell me about Oriane Keld",
+        "Tell me about how the pumps are cleaned",
         "What does the BBC article say about Amitabh Bachchan in 2021?",
         "How many table blocks does each index entry summarise?",
         "How do the two strategies differ in what they write to the log?",
@@ -199,7 +207,6 @@ def test_questions_for_how_often_something_is_mentioned(question, subject):
         "What is the main theme of the novel, and who wrote it?",
         "Which documents do I need to travel abroad?",
         "What should I do, step by step?",
-        "介绍一下温青岚",
         "谁审批海外出差？",
         "浮标的深度是多少？",
         "我国区块链发展面临的主要挑战有哪些？",

@@ -116,13 +116,14 @@ def read_chinese(text: str) -> Scope | None:
 
 
 def _of_request(verb: str, target: str) -> Scope | None:
-    """Return the scope of "summarise …", or of "introduce …", which must name a text."""
+    """Return the scope of "summarise …", or of "introduce …": a text, or else a topic."""
     scope = _of_target_zh(target)
     if scope.is_sure:
         return scope
     if verb in _SUMMARY_VERBS_ZH:
         return Scope(ScopeKind.TOPIC, scope.subject, scope.named)
-    return scope if _QUOTED_ZH.match(target) or re.search(_TEXT_ZH, target) else None
+    is_text = _QUOTED_ZH.match(target) or re.search(_TEXT_ZH, target)
+    return scope if is_text else Scope(ScopeKind.TOPIC, scope.subject)
 
 
 def _of_target_zh(target: str) -> Scope:

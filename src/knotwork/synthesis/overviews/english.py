@@ -87,6 +87,15 @@ _TELL_OF = re.compile(
     rf"^{_POLITE}(?:tell me (?:more )?about|describe|introduce|explain) (?P<target>.+?){_END}",
     re.IGNORECASE,
 )
+_TELL_ALL = re.compile(
+    rf"^{_POLITE}"
+    r"(?:tell me|what (?:do|can) you (?:know|tell me|say)|give me|show me|i want to know)"
+    r"(?: (?:more|much|everything|something|anything|all|some|a bit|a little|the|any|information"
+    r"|info|details|facts|events|news|stories|background))*"
+    r" (?:about|on|regarding|concerning)"
+    rf" (?P<subject>(?!(?:how|why|when|what|whether|if)\b).+?){_END}",
+    re.IGNORECASE,
+)
 _SAYS = re.compile(
     rf"^{_POLITE}(?:what|everything|all)(?: (?:that|which))?(?: (?:else|all|exactly))?"
     r" (?:(?:do|does|did) )?(?P<where>.+?) (?:have to |has to |all )*"
@@ -147,6 +156,7 @@ _MENTIONS = tuple(
     )
 )
 
+_NO_TEXT = frozenset("to you i we can could do would should".split())
 _DETERMINER = re.compile(
     r"^(?:(?:all|each|both|any|every|of|the|this|these|those|that|my|our|your|whole|entire|full"
     r"|complete|given|uploaded|indexed|above|following|here|it|they)\b\s*)+",
@@ -194,10 +204,11 @@ def _read_subject(text: str) -> Scope | None:
             target = next((part for part in found.groups() if part), "")
             return _of_target(target, otherwise=ScopeKind.PART)
     found = _TELL_OF.match(text)
-    # "Tell me about Ada" is about her, whatever document has her name for its title.
     if found and (_POINTING.match(found["target"]) or _LAST_TEXT.match(found["target"])):
         return _of_target(found["target"], otherwise=ScopeKind.PART)
-    return None
+    # "Tell me about Ada" is about her, whatever document has her name for its title.
+    found = _TELL_ALL.match(text)
+    return Scope(ScopeKind.TOPIC, found["subject"]) if found else None
 
 
 def _restriction(where: str) -> str:
@@ -231,7 +242,7 @@ def _said_somewhere(found: re.Match[str]) -> Scope | None:
     where = found["where"]
     if _means_all(where):
         return Scope(ScopeKind.TOPIC, found["subject"])
-    if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in {"to", "you", "i"}:
+    if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in _NO_TEXT:
         return None
     # "the maintenance chapter" is one of ours; a "BBC article" must be one by name.
     is_small = where == where.lower()
