@@ -33,14 +33,14 @@ FALL = 0.4
 DECAY = 0.01
 LARGEST_GRADIENT = 1.0
 NEGATIVE_SHARE = 0.5
-SENTENCE_SHARE = 0.5
+SENTENCE_SHARE = 0.45
 MEASURED = 400
 MEASURED_EACH = 5.0
 KEPT_EACH = 4.0
 CHINESE_TIMES = 2
-ARTICLE_SHARE = 0.5
+ARTICLE_SHARE = 0.35
 """How much of the questions about articles an epoch takes, each time others."""
-MANUAL_TIMES = 4
+MANUAL_TIMES = 3
 """How often a question about a manual comes in an epoch, each time with a passage that does not
 answer: there are fewer of them, and retrieval brings more such passages for each."""
 LONGEST_SPAN = 30

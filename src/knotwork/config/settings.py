@@ -289,7 +289,7 @@ class AnswerSettings:
         maximum=50,
     )
     abstain_below: float = _setting(
-        0.2,
+        0.23,
         "the confidence below which no answer is given; 0 always answers",
         minimum=0,
         maximum=1,

@@ -25,7 +25,7 @@ from knotwork.text.terms import content_terms
 LEAST_SHARE = 0.55
 """A sentence worth less than this share of the best one is left out."""
 
-LEAST_READ_SHARE = 0.62
+LEAST_READ_SHARE = 0.68
 """The same for evidence whose best passages a reader has read."""
 
 HIT_POWER = 0.1
@@ -40,7 +40,7 @@ KIND_GAIN = 0.5
 PREDICTION_GAIN = 2.0
 """How much more a sentence is worth that answers for certain, as a reader predicts."""
 
-PREDICTION_SCALE = 3.0
+PREDICTION_SCALE = 2.0
 """By what a reader's log-odds are divided: it is surer of itself than it is right."""
 
 UNREAD_ODDS = -4.5

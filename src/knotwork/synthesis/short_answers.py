@@ -25,7 +25,7 @@ LEAST_PROBABILITY = 0.6
 LONGEST = 80
 """Characters of a short answer."""
 
-_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.45, 0.405, 0.658, 0.764
+_INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.61, 0.4, 0.86, 0.72
 """Of the log-odds that the answer is right, of the logarithm of the words' probability, and of how
 far the words are of the kind that the question expects."""
 _LEAST = 1e-3

@@ -156,7 +156,7 @@ _MENTIONS = tuple(
     )
 )
 
-_NO_TEXT = frozenset("to you i we can could do would should".split())
+_NO_TEXT = frozenset(["to", "you", "i", "we", "can", "could", "do", "would", "should"])
 _DETERMINER = re.compile(
     r"^(?:(?:all|each|both|any|every|of|the|this|these|those|that|my|our|your|whole|entire|full"
     r"|complete|given|uploaded|indexed|above|following|here|it|they)\b\s*)+",
