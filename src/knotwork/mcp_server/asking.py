@@ -135,7 +135,8 @@ def add_asking(server: MCPServer, knowledge_base: Backing, permissions: Permissi
 def _tell(event: AskEvent) -> str:
     """Return what a step is, in words."""
     if event.evidence is not None:
-        return f"{len(event.evidence.hits)} passages found"
+        found = len(event.evidence.hits)
+        return f"{found} {'passage' if found == 1 else 'passages'} found"
     if event.kind is AskEventKind.ASKED:
         return f"{event.text} is writing"
     if event.kind is AskEventKind.STEP:

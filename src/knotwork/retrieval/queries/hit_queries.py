@@ -106,13 +106,14 @@ def _run(evidence: Evidence, query: HitQuery, store: Store) -> QueryResult:
         )
     except (QuerySyntaxError, QueryRefused, QueryTimeout) as error:
         raise _explain(error) from None
+    noun = "passage" if len(hits) == 1 else "passages"
     return replace(
         result,
         statement=query.statement.strip(),
         parameters=dict(query.parameters),
         seconds=0.0,  # equal questions have equal evidence
         source=RETRIEVAL_QUERY,
-        place=f"the graph of the documents, from {len(hits)} passages found",
+        place=f"the graph of the documents, from {len(hits)} {noun} found",
     )
 
 
