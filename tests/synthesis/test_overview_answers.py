@@ -306,7 +306,7 @@ def test_an_index_without_prose_is_no_error(question, text):
 def test_other_modes_and_questions_stay_as_they_are(station):
     assert ask(station, "Who approves trips abroad?").mode == "basic"
     assert ask(station, "What are these documents about?", mode="basic").mode == "basic"
-    assert ask(station, "Tell me about Oriane Keld").mode == "basic"
+    assert ask(station, "Tell me about Oriane Keld", mode="basic").mode == "basic"
 
 
 def test_communities_are_needed_for_the_whole_alone():

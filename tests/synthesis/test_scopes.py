@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork.synthesis.modes import AskMode
 from knotwork.synthesis.overviews.reading import needs_communities, read_scope, strip_text_nouns
 from knotwork.synthesis.overviews.scopes import Scope, ScopeKind
+from knotwork.synthesis.routing import choose_mode
 
 
 @pytest.mark.parametrize(
@@ -66,14 +68,6 @@ def test_questions_about_everything(question):
         ("总结一下磁盘阵列", "磁盘阵列", "磁盘阵列"),
         ("总结一下PostgreSQL", "PostgreSQL", "PostgreSQL"),
         ("What do the documents say about 磁盘阵列?", "磁盘阵列", ""),
-        ("Tell me about Oriane Keld", "Oriane Keld", ""),
-        ("Tell me everything about the salt layer!", "the salt layer", ""),
-        ("Please tell me events about NASA.", "NASA", ""),
-        ("What do you know about the Tarn Bridge?", "the Tarn Bridge", ""),
-        ("What can you tell me about the Tarn Bridge?", "the Tarn Bridge", ""),
-        ("Give me some information on buoys", "buoys", ""),
-        ("介绍一下温青岚", "温青岚", ""),
-        ("说说盐水层", "盐水层", ""),
     ],
 )
 def test_questions_about_a_topic(question, subject, named):
@@ -82,6 +76,24 @@ def test_questions_about_a_topic(question, subject, named):
     assert (scope.kind, scope.subject, scope.is_sure) == (ScopeKind.TOPIC, subject, True)
     assert scope.named in {named, ""}
     assert not needs_communities(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Tell me about Oriane Keld", "Oriane Keld"),
+        ("Tell me everything about the salt layer!", "the salt layer"),
+        ("Please tell me events about NASA.", "NASA"),
+        ("What do you know about the Tarn Bridge?", "the Tarn Bridge"),
+        ("What can you tell me about the Tarn Bridge?", "the Tarn Bridge"),
+        ("Give me some information on buoys", "buoys"),
+        ("介绍一下温青岚", "温青岚"),
+        ("说说盐水层", "盐水层"),
+    ],
+)
+def test_questions_about_a_thing(question, subject):
+    assert read_scope(question) == Scope(ScopeKind.THING, subject)
+    assert choose_mode(question) is not AskMode.GLOBAL  # a model is given the graph around it
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def _of_request(verb: str, target: str) -> Scope | None:
     if verb in _SUMMARY_VERBS_ZH:
         return Scope(ScopeKind.TOPIC, scope.subject, scope.named)
     is_text = _QUOTED_ZH.match(target) or re.search(_TEXT_ZH, target)
-    return scope if is_text else Scope(ScopeKind.TOPIC, scope.subject)
+    return scope if is_text else Scope(ScopeKind.THING, scope.subject)
 
 
 def _of_target_zh(target: str) -> Scope:

@@ -34,7 +34,7 @@ from knotwork.synthesis.selection import Selected, rank_candidates
 from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
-_OF_A_SECTION = frozenset({ScopeKind.TOPIC, ScopeKind.STEPS})
+_OF_A_SECTION = frozenset({ScopeKind.TOPIC, ScopeKind.THING, ScopeKind.STEPS})
 """What is answered from one section, if there is one that is about it."""
 _MOST_TRIED = 3
 """Sections whose text is read for lines, until one has enough of them."""
@@ -97,7 +97,7 @@ def plan_overview(
     overview = Overview(question, scope, sources.search(_topic_query(scope)), part)
     if is_stated:
         overview = _read_section(overview, sources, outline)
-    return overview if overview.lines or scope.kind is ScopeKind.TOPIC else None
+    return overview if overview.lines or scope.kind is not ScopeKind.STEPS else None
 
 
 def _read_section(overview: Overview, sources: Sources, outline: Outline) -> Overview:

@@ -208,7 +208,7 @@ def _read_subject(text: str) -> Scope | None:
         return _of_target(found["target"], otherwise=ScopeKind.PART)
     # "Tell me about Ada" is about her, whatever document has her name for its title.
     found = _TELL_ALL.match(text)
-    return Scope(ScopeKind.TOPIC, found["subject"]) if found else None
+    return Scope(ScopeKind.THING, found["subject"]) if found else None
 
 
 def _restriction(where: str) -> str:

@@ -16,6 +16,9 @@ class ScopeKind(StrEnum):
     """A document or a section."""
     TOPIC = "topic"
     """What is said about ``subject``."""
+    THING = "thing"
+    """The same of the thing that ``subject`` names: a language model is given the graph around it,
+    not reports of communities."""
     RANKING = "ranking"
     """The entities of a type, by how often they are mentioned; ``subject`` is the word for them."""
     STEPS = "steps"
