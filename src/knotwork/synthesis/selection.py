@@ -123,8 +123,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
         value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
         value *= 1.0 if met and item.is_field else item.prose
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
-        odds = UNREAD_ODDS if item.odds is None else item.odds
-        value *= 1 + gain * logistic(odds / PREDICTION_SCALE)
+        odds, answer = item.predicted
+        value *= 1 + gain * logistic((UNREAD_ODDS if odds is None else odds) / PREDICTION_SCALE)
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = Selected(
@@ -136,8 +136,8 @@ def rank_candidates(evidence: Evidence) -> list[Selected]:
                 item.term,
                 item.columns,
                 item.code.strip(),
-                item.odds,
-                item.answer,
+                odds,
+                answer,
             )
     return sorted(found.values(), key=lambda item: -item.worth)
 
@@ -249,20 +249,17 @@ class _Quotable:
         return self.hit.chunk.frames_around(self.span)
 
     @cached_property
-    def odds(self) -> float | None:
-        """The log-odds that the sentence answers, as a reader sees it; None if none read it."""
-        prediction = self.hit.prediction
-        if prediction is None or self.span not in self.hit.chunk.sentences:
-            return None
-        return prediction.sentences[self.hit.chunk.sentences.index(self.span)]
+    def predicted(self) -> tuple[float | None, AnswerSpan | None]:
+        """The log-odds that the sentence answers, as a reader sees it, and the words that do.
 
-    @property
-    def answer(self) -> AnswerSpan | None:
-        """The words of the sentence that answer, as a reader sees it."""
-        prediction = self.hit.prediction
-        if self.odds is None or prediction is None or not prediction.answers:
-            return None
-        return prediction.answers[self.hit.chunk.sentences.index(self.span)]
+        None for a sentence that was not read, and where the reader knows of no words.
+        """
+        prediction, sentences = self.hit.prediction, self.hit.chunk.sentences
+        if prediction is None or self.span not in sentences:
+            return None, None
+        number = sentences.index(self.span)
+        answer = prediction.answers[number] if prediction.answers else None
+        return prediction.sentences[number], answer
 
     @property
     def is_title(self) -> bool:

@@ -94,9 +94,11 @@ def locate_sections(
             inside = [row for row in document.passages if _holds(part, row[0])]
             count = sum(weight for _, weight in inside)
             extent = _extent(part, outline, document.size)
-            share = _title_share(part, outline.above(part), asked)
             excess = _excess(count, total * extent / everywhere, total)
-            if excess < _LEAST_EXCESS or (len(inside) < 2 and share < _TITLE_ALONE):
+            if excess < _LEAST_EXCESS:
+                continue
+            share = _title_share(part, outline.above(part), asked)
+            if len(inside) < 2 and share < _TITLE_ALONE:
                 continue
             # The logarithm: of two sections that chance does not explain, the title decides.
             value = math.log(excess) * (1 + share) ** _TITLE_POWER
