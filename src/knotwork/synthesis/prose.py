@@ -1,8 +1,8 @@
 """Measure how much of a text is prose, in any language: words against addresses, markup and code.
 
 Documents hold much that is no sentence: rows of badges, commands, headings, lists of links. It is
-told from prose by the share of its tokens that are words. Facts such as ``Price: 12 EUR`` and the
-rows of tables consist of words and numbers, so that they count as prose.
+distinguished from prose by the share of its tokens that are words. Facts such as ``Price: 12 EUR``
+and the rows of tables consist of words and numbers, so that they count as prose.
 """
 
 from __future__ import annotations

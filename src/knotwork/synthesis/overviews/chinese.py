@@ -116,7 +116,7 @@ def read_chinese(text: str) -> Scope | None:
 
 
 def _of_request(verb: str, target: str) -> Scope | None:
-    """Return the scope of "summarise …", or of "introduce …": a text, or else a topic."""
+    """Return the scope of "summarise …", or of "introduce …": a text, or else a thing."""
     scope = _of_target_zh(target)
     if scope.is_sure:
         return scope

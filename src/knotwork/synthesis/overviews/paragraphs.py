@@ -72,9 +72,8 @@ def read_paragraphs(
     """Return the paragraphs and items with a sentence to quote, in reading order.
 
     They are those ``within`` a section; ``chunks`` are its passages, in order, which may reach
-    beyond it, and ``text`` is that of their document. A sentence
-    is worth more if it opens its paragraph, stands alone, is in ``language``, and names what its
-    heading or the ``subject`` does.
+    beyond it, and ``text`` is that of their document. A sentence is worth more if it opens its
+    paragraph, stands alone, is in ``language``, and names what its heading or the ``subject`` does.
     """
     asked = set(content_terms(subject))
     found = (
