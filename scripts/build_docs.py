@@ -16,8 +16,7 @@ from pathlib import Path
 
 import click
 
-from knotwork.cli.app import COMMANDS
-from knotwork.cli.main import PROGRAM, run
+from knotwork.cli.main import COMMANDS, PROGRAM, run
 from knotwork.config.settings import sections, setting_fields
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -40,7 +39,7 @@ def command_lines() -> Iterator[tuple[str, ...]]:
     yield ()
     for name, (module, _) in COMMANDS.items():
         yield (name,)
-        command = import_module(f"knotwork.cli.commands.{module}").command
+        command = getattr(import_module(f"knotwork.cli.commands.{module}"), f"{name}_command")
         if isinstance(command, click.Group):
             yield from ((name, subcommand) for subcommand in command.commands)
 

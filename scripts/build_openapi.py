@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 from knotwork.service import make_app
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 
 
 def describe_api() -> str:
     """Return the document as it is kept: sorted, so that a change shows as what it is."""
-    document = make_app(Place(Path("nowhere"))).openapi()
+    document = make_app(ServerConfig(Path("nowhere"))).openapi()
     return json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 

@@ -21,11 +21,15 @@ import numpy as np
 from stability import lowest, read_documents
 
 import knotwork
+from knotwork.graph.communities import modularity, numbered
 from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.graph.partition import modularity, numbered
-from knotwork.indexing.communities import CommunityOptions, network
-from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import NAME_WEIGHT, Network, read_network
+from knotwork.indexing.communities import CommunityOptions, detection
+from knotwork.indexing.communities.detection import (
+    NAME_WEIGHT,
+    Network,
+    detect_communities,
+    read_network,
+)
 from knotwork.records import Community
 from knotwork.stores.base import Store
 from knotwork.stores.resolutions import read_groups
@@ -40,7 +44,7 @@ HEADER = (
 
 def network_with(store: Store, weight: float) -> Network:
     """Return the network of an index with edges of this weight between names."""
-    network.NAME_WEIGHT = weight
+    detection.NAME_WEIGHT = weight
     read = read_network(store)
     if weight == 0.0:
         read.adjacency.eliminate_zeros()

@@ -22,11 +22,9 @@ import graspologic_native
 import networkx as nx
 import numpy as np
 
-from knotwork.graph.communities import COMMUNITY_ALGORITHMS, find_communities
+from knotwork.graph.communities import COMMUNITY_ALGORITHMS, find_communities, modularity
 from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.graph.partition import modularity
-from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import Network, make_network
+from knotwork.indexing.communities.detection import Network, detect_communities, make_network
 from knotwork.records import content_id
 from knotwork.stores.embedded import EmbeddedStore
 

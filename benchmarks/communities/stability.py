@@ -21,13 +21,15 @@ from pathlib import Path
 import numpy as np
 
 import knotwork
-from knotwork.graph.hierarchy import DivisionOptions
-from knotwork.graph.matching import match_groups
-from knotwork.graph.partition import modularity, numbered
+from knotwork.graph.communities import modularity, numbered
+from knotwork.graph.hierarchy import DivisionOptions, match_groups
 from knotwork.indexing.communities import CommunityOptions, refresh_communities, refresh_reports
-from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import Network, read_network
-from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.communities.detection import (
+    Network,
+    detect_communities,
+    read_network,
+    stored_communities,
+)
 from knotwork.records import Community, Document
 from knotwork.stores.base import Store
 

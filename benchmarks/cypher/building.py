@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knotwork.cypher.clauses import Clauses
-from knotwork.cypher.graph import GraphNode, GraphRelationship, PropertyGraph, Value
+from knotwork.cypher.engine import QueryCompiler
 from knotwork.cypher.limits import Budget, Limits
+from knotwork.cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
 from knotwork.cypher.runtime import Runtime
-from knotwork.cypher.scopes import Scope
 from knotwork.cypher.statement_parser import StatementParser
-from knotwork.cypher.syntax import (
+from knotwork.cypher.static_analysis import Scope
+from knotwork.cypher.syntax_tree import (
     Clause,
     LabelExpression,
     LabelIs,
@@ -91,7 +91,7 @@ class GraphBuilder:
             scope = Scope()
             for name in names:
                 scope.declare(name)
-            compiler = Clauses(Runtime(self.graph(), Budget(limits), {}))
+            compiler = QueryCompiler(Runtime(self.graph(), Budget(limits), {}))
             pipe, after, _ = compiler._clause(clause, scope)  # noqa: SLF001 - a part of its clauses
             room = [None] * (scope.layout.size - len(names))
             starts = [[row.get(name) for name in names] + room for row in rows]
@@ -131,7 +131,7 @@ class GraphBuilder:
         scope = Scope()
         for name in row:
             scope.declare(name)
-        evaluate = Clauses(runtime).compile(expression, scope)  # type: ignore[arg-type]
+        evaluate = QueryCompiler(runtime).compile(expression, scope)  # type: ignore[arg-type]
         values = [*row.values(), *[None] * (scope.layout.size - len(row))]
         return {key: value for key, value in evaluate(values).items() if value is not None}
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knotwork.cypher.graph import GraphNode, GraphRelationship, PropertyGraph, Value
-from knotwork.cypher.graph import Path as Walk
+from knotwork.cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
+from knotwork.cypher.property_graph import GraphPath as Walk
 from knotwork.cypher.values import Temporal
 
 

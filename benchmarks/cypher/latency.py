@@ -15,7 +15,7 @@ from pathlib import Path
 
 from knotwork.records import PropertyNode, Relationship
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.queries import OWN_GRAPH
+from knotwork.stores.property_graphs import OWN_GRAPH
 
 _TYPES = ("KNOWS", "WORKS_AT", "CITES", "LIKES")
 _LABELS = (("Person",), ("Person", "Author"), ("Paper",), ("Place",))

@@ -9,12 +9,12 @@ from pathlib import Path
 from benchmarks.cypher.building import GraphBuilder
 from benchmarks.cypher.features import Scenario, TableValue, loosened, read_features, shown
 
-from knotwork.cypher.clauses import Clauses
-from knotwork.cypher.graph import PropertyGraph
+from knotwork.cypher.engine import QueryCompiler
 from knotwork.cypher.limits import Budget, Limits
+from knotwork.cypher.property_graph import PropertyGraph
 from knotwork.cypher.runtime import Runtime
-from knotwork.cypher.scopes import Scope
 from knotwork.cypher.statement_parser import parse_statement
+from knotwork.cypher.static_analysis import Scope
 from knotwork.errors import QueryRefused, RetrievalError
 
 _WRITES = ("create", "merge", "delete", "set", "remove")
@@ -52,7 +52,7 @@ def run_scenario(scenario: Scenario, root: Path) -> tuple[str, str]:  # noqa: PL
 def run(graph: PropertyGraph, statement: str, given: dict[str, object]) -> tuple[list[str], list]:
     """Run a statement and return its columns and rows as `features.shown` shows them."""
     runtime = Runtime(graph, Budget(Limits(rows=10**6)), given)
-    compiled = Clauses(runtime).compile_query(parse_statement(statement), [], Scope())
+    compiled = QueryCompiler(runtime).compile_query(parse_statement(statement), [], Scope())
     width = len(compiled.columns)
     rows = [tuple(shown(value, graph) for value in row[:width]) for row in compiled.run([])]
     return list(compiled.columns), rows
@@ -61,7 +61,7 @@ def run(graph: PropertyGraph, statement: str, given: dict[str, object]) -> tuple
 def _given(text: str) -> object:
     runtime = Runtime(GraphBuilder().graph(), Budget(Limits()), {})
     query = parse_statement(f"RETURN {text}")
-    return next(iter(Clauses(runtime).compile_query(query, [], Scope()).run([])))[0]
+    return next(iter(QueryCompiler(runtime).compile_query(query, [], Scope()).run([])))[0]
 
 
 def _writes(words: str) -> bool:

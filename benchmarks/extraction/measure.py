@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from knotwork.indexing.splitters.registry import make_splitter
+from knotwork.indexing.splitters import make_splitter
 from knotwork.records import Document, Extraction
 from knotwork.text.names import name_candidates, normal_form
 from knotwork.text.sentences import split_sentences

@@ -24,10 +24,9 @@ from pathlib import Path
 
 from knotwork.records import Chunk, Document, Span
 from knotwork.text.sentences import split_sentences
-from knotwork.transform.model.assembly import Surroundings, assemble
-from knotwork.transform.model.drafts import Draft
-from knotwork.transform.model.grounding import ChunkText
-from knotwork.transform.model.tuples import TupleReader
+from knotwork.transform.model.reply_formats import TupleReader
+from knotwork.transform.model.reply_grounding import ChunkText, ReplyContext, assemble
+from knotwork.transform.model.reply_records import Draft
 from knotwork.transform.rules import RuleExtractor
 
 WINDOW = 5_000
@@ -106,7 +105,7 @@ def measure(replies: Sequence[str], book: str) -> Measured:
     texts = [ChunkText(chunk) for chunk in windows(document)]
     whole = passage(document, Span(0, len(book)))
     (whole_base,) = rules.extract(document, [whole])
-    around = Surroundings(document.text)
+    around = ReplyContext(document.text)
     for reply in replies:
         if "<|>" not in reply:
             found.others += 1

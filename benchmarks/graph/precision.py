@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from knotwork.records import Chunk, EdgeType, Label, Span
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
-from knotwork.stores.relations import ReadsRelations
+from knotwork.stores.extensions import ReadsRelations
+from knotwork.stores.urls import open_store
 
 ENTITY, RELATION = "entity", "relation"
 COLUMNS = ("corpus", "kind", "verdict", "drawn", "sentence")

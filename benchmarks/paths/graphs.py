@@ -19,7 +19,7 @@ from knotwork.records import (
     entity_id,
 )
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.text.names import normal_form
 
 Triple = tuple[str, str, str]

@@ -22,21 +22,22 @@ from typing import Any
 
 from graphs import Triple, open_graph, read_questions, read_triples
 
-from knotwork.evaluation.path_questions import PathQuestion, make_path_questions
 from knotwork.evaluation.path_training import (
-    EQUAL,
-    Examples,
+    EQUAL_OVERLAP,
+    PathExamples,
+    PathQuestion,
     collect_examples,
     fit_ranker,
+    make_path_questions,
     measure_ranker,
     overlap,
 )
 from knotwork.inference import open_embedder
 from knotwork.records import Query, entity_id
-from knotwork.retrieval.paths.coarse import SHIPPED
-from knotwork.retrieval.paths.retriever import PathsRetriever
-from knotwork.retrieval.paths.trees import parse_trees
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.paths.boosted_trees import parse_trees
+from knotwork.retrieval.paths.path_ranking import SHIPPED_MODEL
+from knotwork.retrieval.paths.path_retriever import PathsRetriever
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.stores.base import Store
 from knotwork.text.names import normal_form
 
@@ -138,7 +139,7 @@ def score(retriever: PathsRetriever, questions: Sequence[PathQuestion]) -> dict[
         found = [overlap(frozenset(map(_id, path.answers)), question.answers) for path in paths]
         for k in (1, 3):
             counts[f"path@{k}"] += any(ends[:k])
-            counts[f"pattern@{k}"] += max(found[:k], default=0.0) >= EQUAL
+            counts[f"pattern@{k}"] += max(found[:k], default=0.0) >= EQUAL_OVERLAP
     return {key: count / len(questions) for key, count in counts.items()}
 
 
@@ -146,7 +147,7 @@ def _id(name: str) -> str:
     return entity_id(normal_form(name))
 
 
-def collect(options: argparse.Namespace) -> dict[str, list[Examples]]:
+def collect(options: argparse.Namespace) -> dict[str, list[PathExamples]]:
     """Return the examples of every source: made questions by graph, labelled ones by set."""
     stores = open_stores(options, MADE)
     examples = {}
@@ -180,7 +181,7 @@ def measure_left_out(options: argparse.Namespace) -> None:
 def ship(options: argparse.Namespace) -> None:
     """Train the model that ships on all there is, and print what its trees split on."""
     model = fit_ranker([one for found in collect(options).values() for one in found])
-    place = Path(__file__).parents[2] / "src/knotwork/retrieval/paths" / SHIPPED
+    place = Path(__file__).parents[2] / "src/knotwork/retrieval/paths" / SHIPPED_MODEL
     place.write_text(model, "utf-8")
     trees = parse_trees(model)
     total = sum(trees.gains)

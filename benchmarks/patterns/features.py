@@ -25,27 +25,24 @@ from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
 
-from knotwork.evaluation.answers import contains_answer, is_verdict
-from knotwork.evaluation.datasets import Case, Dataset, load_dataset
-from knotwork.evaluation.metrics import recall
-from knotwork.evaluation.runner import index_path
-from knotwork.evaluation.significance import compare_paired
-from knotwork.graph.features import UNREACHED, hop_distances, pair_features
+from knotwork.evaluation.datasets import Dataset, EvaluationCase, load_dataset
+from knotwork.evaluation.metrics import compare_paired, contains_answer, is_verdict, recall
+from knotwork.evaluation.retriever_runs import index_path
+from knotwork.graph.node_features import UNREACHED, hop_distances, pair_features
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Evidence, Query
-from knotwork.retrieval.entities import Fact, read_surroundings
+from knotwork.retrieval.local_context import GraphFact, read_local_context
 from knotwork.retrieval.question import read_question
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
-from knotwork.stores.communities import StoresCommunities
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.contexts import Shares, pack_context
-from knotwork.synthesis.packing import pack_evidence
+from knotwork.stores.extensions import StoresCommunities
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.prompt_context import ContextShares, pack_context, pack_evidence
 
 BUDGETS = (150, 300, 1_000)
-ALONE = Shares(passages=0.75, facts=0.25, reports=0.0)
+ALONE = ContextShares(passages=0.75, facts=0.25, reports=0.0)
 RERANKED = 30
 WEIGHTS = (0.05, 0.2)
 FEATURES = ("adamic_adar", "resource_allocation", "distance", "importance", "community")
@@ -60,15 +57,15 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 
 
-def facts_of(evidence: Evidence, case: Case, store: Store) -> dict[str, list[Fact]]:
+def facts_of(evidence: Evidence, case: EvaluationCase, store: Store) -> dict[str, list[GraphFact]]:
     """Return what could be told beside passages, by kind."""
-    around = read_surroundings(case.question, evidence, store=store)
+    around = read_local_context(case.question, evidence, store=store)
     found = {kind: list(read_graph_facts(around.entities, store, kinds=[kind])) for kind in KINDS}
     return found | {"facts": list(around.facts)}
 
 
 def contexts_of(
-    evidence: Evidence, facts: Mapping[str, list[Fact]], store: Store, budget: int
+    evidence: Evidence, facts: Mapping[str, list[GraphFact]], store: Store, budget: int
 ) -> dict[str, str]:
     """Return what a model would read, by what is in it."""
     told = {}
@@ -152,7 +149,7 @@ def measure_ranking(dataset: Dataset, store: Store, embedder: Embedder) -> None:
     plain: list[float] = []
     changed: dict[tuple[str, float], list[float]] = {}
 
-    def recall_of(hits: Sequence[Any], case: Case) -> float:
+    def recall_of(hits: Sequence[Any], case: EvaluationCase) -> float:
         ranked = list(dict.fromkeys(uris[hit.chunk.document_id] for hit in hits))
         return recall(ranked, case.gold, k=5)
 

@@ -8,11 +8,11 @@ from itertools import combinations, pairwise
 import numpy as np
 from local_graph import LocalGraph, read_local_graph
 
-from knotwork.graph.features import pair_features, shortest_paths
+from knotwork.graph.node_features import pair_features, shortest_paths
 from knotwork.records import CO_OCCURRENCE_RELATION, Edge, Entity, Support
-from knotwork.retrieval.entities import Fact
+from knotwork.retrieval.local_context import GraphFact
 from knotwork.stores.base import Store
-from knotwork.stores.relations import ReadsRelations
+from knotwork.stores.extensions import ReadsRelations
 
 KINDS = ("paths", "common", "important")
 _LEADING = 5
@@ -24,7 +24,7 @@ _FEW = 3
 
 def read_graph_facts(
     entities: Sequence[Entity], store: Store, *, kinds: Collection[str] = KINDS
-) -> tuple[Fact, ...]:
+) -> tuple[GraphFact, ...]:
     """Return lines about the graph around entities, the most useful first.
 
     ``kinds`` are "paths" (the shortest between two of them), "common" (the neighbours that two
@@ -41,7 +41,7 @@ def read_graph_facts(
     if "important" in kinds:
         lines += _important(inside, graph)
     supports = _Supports(store, (edge for _, edges, _ in lines for edge in edges))
-    facts = [Fact(text, supports.of(edges), worth) for text, edges, worth in lines]
+    facts = [GraphFact(text, supports.of(edges), worth) for text, edges, worth in lines]
     return tuple(sorted((f for f in facts if f.supports), key=lambda f: (-f.worth, f.text)))
 
 

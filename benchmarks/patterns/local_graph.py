@@ -1,4 +1,4 @@
-"""The part of the graph around some entities, as arrays for `knotwork.graph.features`."""
+"""The part of the graph around some entities, as arrays for `knotwork.graph.node_features`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from knotwork.graph.communities import undirected_adjacency
 from knotwork.graph.pagerank import personalized_pagerank
-from knotwork.graph.partition import undirected_adjacency
 from knotwork.records import Edge
 from knotwork.stores.base import Store
 

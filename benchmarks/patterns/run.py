@@ -27,17 +27,22 @@ from table import fill_table
 
 from knotwork.evaluation.datasets import Dataset, load_dataset
 from knotwork.evaluation.metrics import METRICS
-from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
+from knotwork.evaluation.retriever_runs import (
+    EvaluationRun,
+    evaluate_retrievers,
+    index_dataset,
+    index_path,
+)
+from knotwork.indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
 from knotwork.indexing.communities import refresh_communities, refresh_reports
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.questions import QUESTIONS, QuestionWriter, put_questions
 from knotwork.inference import open_embedder
 from knotwork.records import Extraction
-from knotwork.retrieval.registry import retriever_names
-from knotwork.retrieval.reports import communities_of
+from knotwork.retrieval.community_search import communities_of
+from knotwork.retrieval.retriever_registry import retriever_names
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
-from knotwork.transform.registry import make_extractor
+from knotwork.stores.urls import open_store
+from knotwork.transform.extractor_registry import make_extractor
 
 USUAL_SETS = (
     *MULTI_HOP,
@@ -189,7 +194,7 @@ def measure_pattern(
     run = EvaluationRun(dataset.name, len(dataset.cases))
     spent, before = [], embedder.seconds
     budgets: dict[str, list[float]] = {}
-    for asked in evaluate(dataset, [pattern], store=store, embedder=embedder, run=run):
+    for asked in evaluate_retrievers(dataset, [pattern], store=store, embedder=embedder, run=run):
         seconds = run.runs[asked.retriever].seconds[-1]
         spent.append(1_000 * (seconds - (embedder.seconds - before)))
         before = embedder.seconds

@@ -23,22 +23,20 @@ from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
 from knotwork.evaluation.datasets import load_dataset
-from knotwork.evaluation.metrics import METRICS
-from knotwork.evaluation.runner import index_path
-from knotwork.evaluation.significance import compare_paired
+from knotwork.evaluation.metrics import METRICS, compare_paired
+from knotwork.evaluation.retriever_runs import index_path
 from knotwork.graph.pagerank import personalized_pagerank
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
-from knotwork.retrieval.basic import rank
-from knotwork.retrieval.bridging import link_factor
-from knotwork.retrieval.candidates import first_stage
-from knotwork.retrieval.entity.seeds import near_seeds
-from knotwork.retrieval.features import ChunkFeatures
-from knotwork.retrieval.pagerank import PageRankRetriever, WalkSettings, _adjacency
+from knotwork.inference.embedder import Embedder
+from knotwork.retrieval.chunk_features import ChunkFeatures, first_stage
+from knotwork.retrieval.entity.graph_walks import near_seeds
+from knotwork.retrieval.evidence_builder import rank
+from knotwork.retrieval.graph_retriever import link_factor
+from knotwork.retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings, _adjacency
 from knotwork.retrieval.question import Question, read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 MEASURES = {name: METRICS[name] for name in ("recall@2", "recall@5", "recall@10", "all_gold@5")}
 DEPTH = 50
@@ -56,7 +54,7 @@ class Variant:
     near: float = 0.0
     mix: float = 0.0
     covered: bool = True
-    walk: WalkSettings = WalkSettings()  # noqa: RUF009  it is frozen
+    walk: PageRankSettings = PageRankSettings()  # noqa: RUF009  it is frozen
 
 
 VARIANTS: dict[str, Variant] = {
@@ -67,10 +65,10 @@ VARIANTS: dict[str, Variant] = {
     "beside the text, by coverage": Variant(mix=1.0),
     "query-weighted, beside the text, by coverage": Variant(query=1.0, mix=2.0),
     "query-weighted, half the mix, damping 0.7": Variant(
-        query=1.0, mix=1.0, walk=WalkSettings(damping=0.7)
+        query=1.0, mix=1.0, walk=PageRankSettings(damping=0.7)
     ),
     "query-weighted, half the mix, 5 passages to start": Variant(
-        query=1.0, mix=1.0, walk=WalkSettings(seed_chunks=5)
+        query=1.0, mix=1.0, walk=PageRankSettings(seed_chunks=5)
     ),
 }
 

@@ -18,19 +18,17 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from knotwork.agents.loop import Agent
-from knotwork.agents.planning import CorrectivePlanner, IterativePlanner
-from knotwork.agents.tools import make_tools
+from knotwork.agents.agent import Agent, make_tools
+from knotwork.agents.planners import CorrectivePlanner, IterativePlanner
 from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.metrics import all_gold, recall
-from knotwork.evaluation.runner import index_dataset, index_path
-from knotwork.evaluation.significance import compare_paired
+from knotwork.evaluation.metrics import all_gold, compare_paired, recall
+from knotwork.evaluation.retriever_runs import index_dataset, index_path
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Evidence, Query
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
-from knotwork.transform.registry import make_extractor
+from knotwork.stores.urls import open_store
+from knotwork.transform.extractor_registry import make_extractor
 
 DEPTH = 20
 

@@ -27,18 +27,25 @@ from statistics import fmean, median
 from typing import Any
 
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import PropertyNode, PropertyValue, Relationship
-from knotwork.retrieval.queries.cypher_graph import CypherGraph
-from knotwork.retrieval.queries.cypher_templates import MatchingTranslator, TemplateBook
-from knotwork.retrieval.queries.dynamic_cypher import RuleTranslator
-from knotwork.retrieval.queries.prompting import describe_for, describe_names
-from knotwork.retrieval.queries.repair import run_until_right
-from knotwork.retrieval.queries.statements import Asked, Statement, Translator
-from knotwork.retrieval.queries.templates import SlotShape, Template
-from knotwork.retrieval.queries.values import find_mentions
+from knotwork.retrieval.queries.cypher_target import CypherGraph
+from knotwork.retrieval.queries.cypher_templates import (
+    MatchingTranslator,
+    SlotShape,
+    Template,
+    TemplateBook,
+)
+from knotwork.retrieval.queries.model_translators import (
+    describe_linked_schema,
+    describe_stored_names,
+)
+from knotwork.retrieval.queries.query_plans import LinkedQuestion, Statement, Translator
+from knotwork.retrieval.queries.query_retrievers import RuleTranslator
+from knotwork.retrieval.queries.statement_retriever import run_until_right
+from knotwork.retrieval.queries.stored_values import find_mentions
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 CRIMES = "crimes"
 FILMS = "films"
@@ -145,7 +152,7 @@ def ask_all(
     for row in asked:
         gold, any_will_do = gold_of.rows(row["mr"])
         started = time.perf_counter()
-        question = Asked(row["nl"], schema, find_mentions(row["nl"], values))
+        question = LinkedQuestion(row["nl"], schema, find_mentions(row["nl"], values))
         outcome = run_until_right(translator, target, question)
         seconds = time.perf_counter() - started
         found = show(outcome.result.rows) if outcome.result else frozenset()
@@ -186,8 +193,8 @@ def measure_linking(asked: Sequence[Mapping[str, str]], target: CypherGraph) -> 
     schema, values = target.schema(), target.values()
     found: dict[str, list[float]] = defaultdict(list)
     for row in asked:
-        question = Asked(row["nl"], schema, find_mentions(row["nl"], values))
-        shown, names = describe_for(question), describe_names(question)
+        question = LinkedQuestion(row["nl"], schema, find_mentions(row["nl"], values))
+        shown, names = describe_linked_schema(question), describe_stored_names(question)
         labels = set(re.findall(r"\(\w+:(\w+)", row["mr"]))
         types = set(re.findall(r"\[:(\w+)\]", row["mr"]))
         owned = [(kind, name, value) for kind, name, value in conditions(row["mr"])]
@@ -250,7 +257,7 @@ def measure_films(
             for record in records[: options.limit]:
                 started = time.perf_counter()
                 text = record["question"]
-                asked = Asked(text, schema, find_mentions(text, values))
+                asked = LinkedQuestion(text, schema, find_mentions(text, values))
                 outcome = run_until_right(translator, target, asked)
                 seconds = time.perf_counter() - started
                 found = names_of(outcome.result.rows) if outcome.result else set()

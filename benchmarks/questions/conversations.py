@@ -27,16 +27,16 @@ from sets import SETS
 
 from knotwork.config import load_settings
 from knotwork.evaluation.datasets import load_dataset
-from knotwork.evaluation.runner import index_dataset, index_path
+from knotwork.evaluation.retriever_runs import index_dataset, index_path
 from knotwork.inference import open_embedder
 from knotwork.records import Query
 from knotwork.retrieval.base import Retriever
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.conversation import index_names, read_turns, understand
-from knotwork.transform.registry import make_extractor
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.extractive_answers import compose_answer
+from knotwork.synthesis.questions.follow_ups import index_names, read_turns, rewrite_follow_up
+from knotwork.transform.extractor_registry import make_extractor
 
 SET = "musique_train100"
 EMBEDDER = "local:multilingual-e5-small"
@@ -138,7 +138,7 @@ def report(
             evidence = retriever.retrieve(Query(case.before, 10))
             said = compose_answer(evidence, store=store, settings=settings).text
         turns = read_turns([(case.before, said)], names)
-        texts = (case.asked, understand(case.asked, turns, names).text, case.named)
+        texts = (case.asked, rewrite_follow_up(case.asked, turns, names).text, case.named)
         for way, text in zip(found, texts, strict=True):
             hits = retriever.retrieve(Query(text, FIRST)).hits
             has = case.gold in {uris[hit.chunk.document_id] for hit in hits}

@@ -3,8 +3,8 @@
     python benchmarks/questions/tokens.py --data ../shared/bench/docs_dbgpt [--tier lean]
 
 A model by rules indexes the documents and answers. Its replies are short, so each question is asked
-again of one that fills every reply up to its limit: that is the most a question can cost. Tokens
-are counted with `knotwork.text.tokens`. No model leaves anything for the next question but the
+again of one that fills every reply up to its limit: that is the most a question can cost.
+`knotwork.text.token_counts` counts tokens. No model leaves anything for the next question but the
 reports that it has written.
 """
 
@@ -21,10 +21,10 @@ import knotwork
 from knotwork.indexing.report import IndexReport
 from knotwork.inference.chat import ChatRequest, Message
 from knotwork.records import Answer
-from knotwork.synthesis.modes import AskMode
+from knotwork.synthesis.ask_request import AskMode
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 WHOLE = (
     "What are the main themes of these documents?",

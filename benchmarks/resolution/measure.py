@@ -29,16 +29,16 @@ from typing import Any
 
 import knotwork
 from knotwork.indexing.resolution import FULL_SHARE, LEAN_SHARE, Judge, resolve_entities
-from knotwork.indexing.resolution.survey import Survey, survey_pairs
-from knotwork.indexing.splitters.registry import make_splitter
+from knotwork.indexing.resolution.pair_survey import PairSurvey, survey_pairs
+from knotwork.indexing.splitters import make_splitter
 from knotwork.inference.chat import ChatRequest
 from knotwork.records import Document, Mention, Verdict, entity_id
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.names import normal_form
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 Pair = tuple[str, str]
 
@@ -64,12 +64,12 @@ def pair_of(one: str, other: str) -> Pair:
     return first, second
 
 
-def sure_pairs(survey: Survey) -> dict[Pair, str]:
+def sure_pairs(survey: PairSurvey) -> dict[Pair, str]:
     """Return the merges that rules are sure of, with their reasons."""
     return {p: r.reason for p, r in survey.rulings.items() if r.verdict is Verdict.SAME}
 
 
-def names_of(survey: Survey, pair: Pair) -> Pair:
+def names_of(survey: PairSurvey, pair: Pair) -> Pair:
     one, other = sorted(survey.profiles[entity].entity.name for entity in pair)
     return one, other
 
@@ -147,7 +147,7 @@ def gold_pairs(gold: dict[str, dict[str, set[int]]]) -> set[Pair]:
 
 
 def judged_by_reading(
-    survey: Survey, sure: Iterable[Pair], wrong: set[Pair]
+    survey: PairSurvey, sure: Iterable[Pair], wrong: set[Pair]
 ) -> dict[str, float | int]:
     read = {
         tuple(line.split(" | ")) for line in READ.read_text("utf-8").splitlines() if " | " in line

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.config import AnswerSettings
-from knotwork.evaluation.abstention import abstention_curve
+from knotwork.evaluation.metrics import abstention_curve
 
 FINE = tuple(step / 1_000 for step in range(1_001))
 MARKED = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -9,22 +9,22 @@ from typing import Any
 from sets import BenchmarkSet
 
 from knotwork.config import AnswerSettings
-from knotwork.evaluation.answers import contains_answer, is_verdict
-from knotwork.evaluation.budgets import (
+from knotwork.evaluation.datasets import EvaluationCase
+from knotwork.evaluation.metrics import (
+    contains_answer,
     first_characters,
     first_tokens,
+    hits,
+    is_verdict,
     share_found,
     share_of_sentences_found,
     share_of_words_found,
 )
-from knotwork.evaluation.datasets import Case
-from knotwork.evaluation.metrics import hits
 from knotwork.records import Evidence
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.citing import show_sentence
-from knotwork.synthesis.confidence import estimate_confidence
-from knotwork.synthesis.selection import rank_candidates
+from knotwork.synthesis.citations import show_sentence
+from knotwork.synthesis.extractive_answers import compose_answer, estimate_confidence
+from knotwork.synthesis.sentence_selection import rank_candidates
 
 ANSWER_HITS = 10
 """The passages that an answer is taken from: the default of `retrieval.k`."""
@@ -38,7 +38,10 @@ ALWAYS = AnswerSettings(abstain_below=0.0)
 
 
 def measure_ranking(
-    measured: BenchmarkSet, case: Case, ranked: Sequence[str], metrics: Mapping[str, float]
+    measured: BenchmarkSet,
+    case: EvaluationCase,
+    ranked: Sequence[str],
+    metrics: Mapping[str, float],
 ) -> dict[str, float]:
     """Return the metrics over passages, as far as the set has gold passages."""
     if not case.gold:
@@ -49,7 +52,9 @@ def measure_ranking(
     return values
 
 
-def measure_budget(measured: BenchmarkSet, case: Case, evidence: Evidence) -> dict[str, float]:
+def measure_budget(
+    measured: BenchmarkSet, case: EvaluationCase, evidence: Evidence
+) -> dict[str, float]:
     """Return what of the gold stands in the first part of what was retrieved."""
     texts = [hit.chunk.text for hit in evidence.hits]
     record: dict[str, Any] = case.record or {}
@@ -73,7 +78,7 @@ def answer_confidence(evidence: Evidence) -> float:
 
 
 def measure_answer(
-    measured: BenchmarkSet, case: Case, evidence: Evidence, store: Store
+    measured: BenchmarkSet, case: EvaluationCase, evidence: Evidence, store: Store
 ) -> dict[str, float]:
     """Return whether the answer, and whether the first passages, hold a known answer."""
     if not measured.answers or not case.answers or is_verdict(case.answers):

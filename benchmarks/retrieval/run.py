@@ -31,13 +31,18 @@ from sets import SETS, BenchmarkSet
 from tables import fill_tables
 
 from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
+from knotwork.evaluation.retriever_runs import (
+    EvaluationRun,
+    evaluate_retrievers,
+    index_dataset,
+    index_path,
+)
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
-from knotwork.retrieval.registry import retriever_names
+from knotwork.inference.embedder import Embedder
+from knotwork.retrieval.retriever_registry import retriever_names
 from knotwork.stores.base import Store
-from knotwork.stores.registry import open_store
-from knotwork.transform.registry import make_extractor
+from knotwork.stores.urls import open_store
+from knotwork.transform.extractor_registry import make_extractor
 
 EMBEDDER = "local:multilingual-e5-small"
 RETRIEVERS = "auto,hybrid,dense,bm25,pagerank"
@@ -176,7 +181,9 @@ def ask_set(
     confidences: list[float] = []
     run = EvaluationRun(dataset.name, len(dataset.cases))
     with show_progress(f"{measured.name}: {retriever}", len(dataset.cases)) as advance:
-        for asked in evaluate(dataset, [retriever], store=store, embedder=embedder, run=run):
+        for asked in evaluate_retrievers(
+            dataset, [retriever], store=store, embedder=embedder, run=run
+        ):
             outcome = run.runs[retriever]
             metrics = {name: found[-1] for name, found in outcome.values.items()}
             values.append(
@@ -190,7 +197,9 @@ def ask_set(
     rest = EvaluationRun(dataset.name, len(nulls.cases))
     unanswerable = [
         answer_confidence(asked.evidence)
-        for asked in evaluate(nulls, [retriever], store=store, embedder=embedder, run=rest)
+        for asked in evaluate_retrievers(
+            nulls, [retriever], store=store, embedder=embedder, run=rest
+        )
     ]
     names = dict.fromkeys(name for value in values for name in value)
     return {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from knotwork.evaluation.significance import Comparison, compare_paired
+from knotwork.evaluation.metrics import PairedComparison, compare_paired
 
 Results = dict[str, Any]
 
@@ -23,7 +23,7 @@ def mean(found: dict[str, Any], metric: str, places: Sequence[int] | None = None
 
 def difference(
     entry: dict[str, Any], other: str, metric: str, places: Sequence[int] | None = None
-) -> Comparison | None:
+) -> PairedComparison | None:
     """Compare `auto` with another retriever question by question."""
     retrievers = entry.get("retrievers", {})
     if "auto" not in retrievers or other not in retrievers:

@@ -23,17 +23,16 @@ from tables import fill_marks, table
 from variants import Facts, Variant, build_variant
 
 from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.metrics import METRICS
-from knotwork.evaluation.runner import DEPTH, index_dataset
-from knotwork.evaluation.significance import compare_paired
+from knotwork.evaluation.metrics import METRICS, compare_paired
+from knotwork.evaluation.retriever_runs import RANKED_DEPTH, index_dataset
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Chunk, Document, Extraction, Query, content_id
 from knotwork.stores.base import FloatMatrix, Store
-from knotwork.stores.registry import open_store
-from knotwork.transform.base import Extractor
-from knotwork.transform.model.recorded import RecordedExtractor, Recording
-from knotwork.transform.registry import make_extractor
+from knotwork.stores.urls import open_store
+from knotwork.transform.extractor import Extractor
+from knotwork.transform.extractor_registry import make_extractor
+from knotwork.transform.model.recorded_extractor import RecordedExtractor, Recording
 
 SET = "musique_train100"
 OPENIE = "openie_gpt-3.5-turbo-1106.jsonl"
@@ -207,7 +206,7 @@ def ask(
     values: dict[str, list[float]] = {}
     for case in dataset.cases:
         facts.ask(embedder.embed([case.question])[0])
-        hits = retriever.retrieve(Query(case.question, k=DEPTH)).hits
+        hits = retriever.retrieve(Query(case.question, k=RANKED_DEPTH)).hits
         documents = store.documents.documents({hit.chunk.document_id for hit in hits})
         ranked = [documents[hit.chunk.document_id].uri for hit in hits]
         for name, measure in METRICS.items():

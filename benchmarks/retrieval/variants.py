@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Entity, Label, Relation, Span, content_id
-from knotwork.retrieval.graph import GraphRetriever, _Named
-from knotwork.retrieval.pagerank import PageRankRetriever, WalkSettings
-from knotwork.retrieval.question import Link, Question
+from knotwork.retrieval.graph_retriever import GraphRetriever, _NamedEntities
+from knotwork.retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings
+from knotwork.retrieval.question import EntityLink, Question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, TextWeights
 from knotwork.stores.base import FloatMatrix, GraphStore, Scored, Store
 
@@ -175,8 +175,8 @@ def link_facts(question: Question, facts: Facts, variant: Variant, store: Store)
                     trust[end] = max(trust.get(end, 0.0), cosine)
     about = store.graph.about(list(trust), fan=DEFAULT_WEIGHTS.link.fan)
     nothing = np.zeros(0, dtype=np.intp)
-    links: Iterable[Link] = (
-        Link(
+    links: Iterable[EntityLink] = (
+        EntityLink(
             facts.entities[end],
             Span(0, 0),
             value,
@@ -193,7 +193,7 @@ class _LinkedGraphRetriever(GraphRetriever):
     facts: Facts
     variant: Variant
 
-    def _named(self, question: Question) -> dict[str, _Named]:
+    def _named(self, question: Question) -> dict[str, _NamedEntities]:
         return super()._named(link_facts(question, self.facts, self.variant, self._store))
 
     def _named_candidates(self, question: Question) -> list[str]:
@@ -224,7 +224,7 @@ def build_variant(
     if variant.retriever == "auto":
         retriever = _LinkedGraphRetriever(store=wrapped, embedder=embedder, weights=weights)
     else:
-        walk = WalkSettings() if variant.passages else WalkSettings(seed_chunks=0)
+        walk = PageRankSettings() if variant.passages else PageRankSettings(seed_chunks=0)
         retriever = _LinkedPageRankRetriever(
             store=wrapped, embedder=embedder, weights=weights, walk=walk
         )

@@ -35,14 +35,13 @@ import knotwork
 from knotwork.config import EmbeddingSettings
 from knotwork.indexing import pipeline
 from knotwork.indexing.splitters import make_splitter
-from knotwork.inference.base import Passage
-from knotwork.inference.local_models import embedder as embedders
+from knotwork.inference.embedder import PassageText
+from knotwork.inference.local_models import local_embedders as embedders
 from knotwork.inference.local_models import transformer
-from knotwork.inference.local_models.catalogue import open_local
-from knotwork.inference.local_models.embedder import LocalEmbedder
+from knotwork.inference.local_models.local_embedders import LocalEmbedder, open_local
 from knotwork.inference.local_models.transformer import TransformerEncoder, open_session
 from knotwork.records import Document, Span
-from knotwork.transform.rules.extractor import RuleExtractor
+from knotwork.transform.rules.rule_extractor import RuleExtractor
 
 PARTS = ("forward pass", "tokenizing", "word vectors", "pooling", "rules", "storing", "other")
 Text = tuple[str, str]
@@ -194,7 +193,7 @@ def embed_texts(name: str, texts: Sequence[Text], threads: int) -> dict[str, flo
     for number, (title, text) in enumerate(texts):
         _, chunks = splitter.split(Document(f"{number}.txt", text, title=title))
         passages += [
-            Passage(
+            PassageText(
                 chunk.text,
                 chunk.context,
                 tuple(

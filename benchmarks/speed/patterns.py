@@ -25,8 +25,9 @@ from search import KnownVectors, run_apart, timed_calls
 
 from knotwork.indexing.communities import refresh_communities, refresh_reports
 from knotwork.records import Query
-from knotwork.retrieval.registry import build_retriever, retriever_names
-from knotwork.retrieval.reports import REPORTS
+from knotwork.retrieval.community_search import REPORT_INDEX
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import retriever_names
 from knotwork.stores.embedded import EmbeddedStore
 
 K = 10
@@ -62,7 +63,7 @@ def make_index(path: Path, folders: Sequence[Path], size: int) -> None:
     ids = [identifier for level in store.communities.levels() for identifier in level]
     if len(store.communities.reports(ids)) < len(ids):
         refresh_reports(store)
-    if store.vectors(REPORTS).count() < len(ids):
+    if store.vectors(REPORT_INDEX).count() < len(ids):
         put_report_vectors(store, ids)
     store.close()
 
@@ -74,7 +75,7 @@ def put_report_vectors(store: EmbeddedStore, ids: Sequence[str]) -> None:
         block = ids[first : first + BATCH]
         rows = unit(generator.normal(size=(len(block), DIMENSION)))
         with store.transaction():
-            store.vectors(REPORTS).put(
+            store.vectors(REPORT_INDEX).put(
                 (identifier, identifier, row[np.newaxis])
                 for identifier, row in zip(block, rows, strict=True)
             )

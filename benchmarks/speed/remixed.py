@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexing import make_corpus
-from knotwork.indexing.splitters.base import Sizes
-from knotwork.indexing.splitters.whole import WholeSplitter
+from knotwork.indexing.splitters import ChunkSizes, WholeSplitter
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     Chunk,
@@ -93,7 +92,7 @@ def read_passages(folders: Sequence[Path], count: int) -> list[tuple[str, str, s
 def read_passage(pid: str, title: str, text: str) -> Passage | None:
     """Split a passage into sentences and extract from it."""
     document = Document(pid, text, title, language="en")
-    _, chunks = WholeSplitter(Sizes()).split(document)
+    _, chunks = WholeSplitter(ChunkSizes()).split(document)
     if not chunks:
         return None
     (extraction,) = RuleExtractor().extract(document, chunks)

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from remixed import DIMENSION, Asked, ask, build
 
 from knotwork.records import Query
-from knotwork.retrieval import graph as graph_retrieval
-from knotwork.retrieval.features import ChunkFeatures
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval import graph_retriever as graph_retrieval
+from knotwork.retrieval.chunk_features import ChunkFeatures
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.stores.base import FloatMatrix, Store
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.text.terms import query_terms, terms

@@ -25,15 +25,20 @@ from typing import Any
 import knotwork
 from knotwork.config import Settings
 from knotwork.evaluation.datasets import Dataset, load_dataset
-from knotwork.evaluation.runner import WHOLE, EvaluationRun, evaluate, index_path
-from knotwork.evaluation.significance import compare_paired
-from knotwork.indexing.tiers import Tier
+from knotwork.evaluation.metrics import compare_paired
+from knotwork.evaluation.retriever_runs import (
+    WHOLE_SPLITTER,
+    EvaluationRun,
+    evaluate_retrievers,
+    index_path,
+)
+from knotwork.indexing.changes import Tier
 from knotwork.inference import open_embedder
-from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
+from knotwork.inference.embedder import Embedder
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 EMBEDDER = "local:multilingual-e5-small"
 METRICS = ("recall@2", "recall@5", "recall@10")
@@ -57,7 +62,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="a folder with one for each set")
     parser.add_argument("--sets", required=True, help="names, separated by commas")
     parser.add_argument("--retriever", default="auto")
-    parser.add_argument("--splitter", default=WHOLE, help="as index.splitter; a passage a chunk")
+    parser.add_argument(
+        "--splitter", default=WHOLE_SPLITTER, help="as index.splitter; a passage a chunk"
+    )
     parser.add_argument("--embedder", default=EMBEDDER, help="as embedding.model")
     parser.add_argument("--cache", type=Path, help="indexes of benchmarks/retrieval, for vectors")
     parser.add_argument("--llm", default="", help="as llm.model; a brain by rules without it")
@@ -111,7 +118,9 @@ def measure_tier(
         report = kb.index_documents(dataset.documents, remove_others=True, tier=str(tier))
         cpu_s = time.process_time() - started_s
         run = EvaluationRun(dataset.name, len(dataset.cases))
-        for _ in evaluate(dataset, [options.retriever], store=kb.store, embedder=embedder, run=run):
+        for _ in evaluate_retrievers(
+            dataset, [options.retriever], store=kb.store, embedder=embedder, run=run
+        ):
             pass
     outcome = run.runs[options.retriever]
     return outcome.values, {

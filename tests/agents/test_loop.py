@@ -3,16 +3,19 @@
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork.agents.building import AGENTS, build_agent
-from knotwork.agents.following import follow_up
-from knotwork.agents.judging import Verdict, judge_evidence
-from knotwork.agents.merging import Finding, merge_findings
-from knotwork.agents.rewriting import keep_names, split_comparison
-from knotwork.agents.tools import make_tools
+from knotwork.agents.agent import (
+    EvidenceVerdict,
+    StepFinding,
+    judge_evidence,
+    make_tools,
+    merge_findings,
+)
+from knotwork.agents.ask import AGENTS, build_agent
+from knotwork.agents.planners import follow_up, keep_names, split_comparison
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.stores.registry import open_store
-from knotwork.testing.brains.rules import RuleBrain
+from knotwork.stores.urls import open_store
+from knotwork.testing.brains.rule_brain import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 
@@ -82,7 +85,7 @@ def test_evidence_is_judged_by_confidence_and_coverage(index, embedder):
     good = judge_evidence(tool.search("Where did Marta Ilves grow up?", k=5), index)
     poor = judge_evidence(tool.search("zebra quantum volcano pricing", k=5), index)
     assert good.coverage > poor.coverage
-    assert poor.verdict is Verdict.POOR
+    assert poor.verdict is EvidenceVerdict.POOR
     assert poor.missing
 
 
@@ -187,7 +190,7 @@ def test_merging_keeps_the_best_score_and_says_which_step_raised_it(index, embed
     tools = make_tools(["hybrid"], store=index, embedder=embedder)
     main = tools["hybrid"].search(QUESTION, k=3)
     more = tools["hybrid"].search("Marta Ilves grew up in Tartu", k=3)
-    findings = [Finding("hybrid", QUESTION, main), Finding("hybrid", "x", more, 1.0)]
+    findings = [StepFinding("hybrid", QUESTION, main), StepFinding("hybrid", "x", more, 1.0)]
     hits = merge_findings(findings, question_evidence=main, k=10)
     assert {h.chunk.id for h in hits} == {h.chunk.id for e in (main, more) for h in e.hits}
     assert any("step 2" in hit.scores for hit in hits)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.agents.memory import Conversation, FactMemory, RememberedFact
-from knotwork.agents.memory.telling import ask_told
-from knotwork.agents.memory.told import SPEAKER, ToldFact, read_told
+from knotwork.agents.chat import Conversation
+from knotwork.agents.fact_memory import FactMemory, RememberedFact
+from knotwork.agents.fact_model import ask_for_facts
+from knotwork.agents.fact_rules import SPEAKER, StatedFact, read_facts
 from knotwork.errors import ModelUnavailable, Unparsable
 from knotwork.testing.chat_models import ScriptedChatModel
 
@@ -100,7 +101,7 @@ def test_facts_outlast_the_process(tmp_path):
     ],
 )
 def test_facts_are_read_from_what_is_told(text, expected):
-    (fact,) = read_told(text)
+    (fact,) = read_facts(text)
     assert (fact.subject, fact.relation, fact.object) == expected
 
 
@@ -120,21 +121,21 @@ def test_facts_are_read_from_what_is_told(text, expected):
     ],
 )
 def test_what_asks_or_names_nothing_tells_no_fact(text):
-    assert read_told(text) == []
+    assert read_facts(text) == []
 
 
 def test_a_time_is_read_and_an_end_too():
-    (fact,) = read_told("Ann lives in Oslo since May 1, 2020.")
+    (fact,) = read_facts("Ann lives in Oslo since May 1, 2020.")
     assert fact.since == "2020-05-01"
-    (fact,) = read_told("Ann lives in Turku since 2021.")
+    (fact,) = read_facts("Ann lives in Turku since 2021.")
     assert fact.since == "2021-01-01"
-    (fact,) = read_told("Ann lives in Turku since May 2021.")
+    (fact,) = read_facts("Ann lives in Turku since May 2021.")
     assert fact.since == "2021-05-01"
-    (fact,) = read_told("自2021年5月起，我负责采购。")
+    (fact,) = read_facts("自2021年5月起，我负责采购。")
     assert fact.since == "2021-05-01"
-    (fact,) = read_told("Ann no longer lives in Oslo.")
+    (fact,) = read_facts("Ann no longer lives in Oslo.")
     assert fact.ended
-    assert read_told("Does Ann live in Oslo?") == []
+    assert read_facts("Does Ann live in Oslo?") == []
 
 
 @settings(max_examples=40, deadline=None)
@@ -181,26 +182,26 @@ I hope this helps!"""
 
 def test_a_model_reads_facts_in_words_that_were_said():
     model = ScriptedChatModel([LINES])
-    assert ask_told(TOLD, model, today="2024-02-01") == [
-        ToldFact("Ann Lee", "runs", "Oslo office", "2023-05-01"),
-        ToldFact("Oslo office", "size", "12 people", "2023-05-01"),
-        ToldFact("Cy", "works for", "Oslo office", until="2024-01-15", ended=True),
+    assert ask_for_facts(TOLD, model, today="2024-02-01") == [
+        StatedFact("Ann Lee", "runs", "Oslo office", "2023-05-01"),
+        StatedFact("Oslo office", "size", "12 people", "2023-05-01"),
+        StatedFact("Cy", "works for", "Oslo office", until="2024-01-15", ended=True),
     ]
     (request,) = model.requests
     assert "2024-02-01" in request.messages[0].content
-    assert ask_told(TOLD, ScriptedChatModel(["none"]), today="2024-02-01") == []
+    assert ask_for_facts(TOLD, ScriptedChatModel(["none"]), today="2024-02-01") == []
 
 
 @pytest.mark.parametrize("reply", ["", "Sure! Here you are:", "fact | too | few", "|" * 40])
 def test_a_reply_without_facts_is_of_no_use(reply):
     with pytest.raises(Unparsable):
-        ask_told(TOLD, ScriptedChatModel([reply]), today="2024-02-01")
+        ask_for_facts(TOLD, ScriptedChatModel([reply]), today="2024-02-01")
 
 
 @given(st.text(max_size=200))
 def test_no_reply_brings_what_was_not_said(reply):
     try:
-        facts = ask_told("Ann lives here.", ScriptedChatModel([reply]), today="2024-02-01")
+        facts = ask_for_facts("Ann lives here.", ScriptedChatModel([reply]), today="2024-02-01")
     except Unparsable:
         return
     assert facts == []

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 DESIGNER = "Who designed the Kestrel probe?"
 ALWAYS = ("--set", "answer.abstain_below=0")

@@ -14,12 +14,11 @@ from dataclasses import replace
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.streaming import AnswerView, StreamedText
-from knotwork.cli.terminal import Terminal
-from knotwork.cli.wrapping import wrap_text
-from knotwork.stores.registry import open_store
-from knotwork.synthesis import asking
-from knotwork.synthesis.events import AskEvent, AskEventKind
+from knotwork.cli.answers import AnswerView, StreamedText
+from knotwork.cli.terminal import Terminal, wrap_text
+from knotwork.stores.urls import open_store
+from knotwork.synthesis import engine
+from knotwork.synthesis.ask_request import AskEvent, AskEventKind
 from knotwork.synthesis.messages import no_answer
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
@@ -40,8 +39,8 @@ def store(sample_store, server, tmp_path, monkeypatch):
     monkeypatch.setenv("KNOTWORK_STORE_PATH", str(copied))
     monkeypatch.setenv("KNOTWORK_LLM_MODEL", "openai:knotwork-test")
     monkeypatch.setenv("KNOTWORK_LLM_BASE_URL", server.url)
-    waits = replace(asking.RETRIES, sleep=lambda _: None)
-    monkeypatch.setattr(asking, "RETRIES", waits)
+    waits = replace(engine.RETRIES, sleep=lambda _: None)
+    monkeypatch.setattr(engine, "RETRIES", waits)
     return copied
 
 

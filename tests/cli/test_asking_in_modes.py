@@ -8,9 +8,8 @@ import shutil
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.streaming import describe_step
-from knotwork.synthesis.events import AskEvent, AskEventKind
-from knotwork.synthesis.modes import ASK_MODES
+from knotwork.cli.answers import describe_step
+from knotwork.synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
 from knotwork.testing.model_server import ModelTestServer
 
 THEMES = "What are the main themes of these documents?"
@@ -80,7 +79,7 @@ def test_a_model_answers_in_a_mode_and_each_stage_has_its_cost(store, monkeypatc
 
 
 def test_modes_are_completed(store):
-    from knotwork.cli.options import complete_modes
+    from knotwork.cli.session import complete_modes
 
     assert complete_modes(None, None, "l") == ["local"]
 

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 

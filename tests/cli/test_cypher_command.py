@@ -6,7 +6,7 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork import KnowledgeBase
-from knotwork.cli.statements import read_parameter
+from knotwork.cli.session import read_parameter
 from knotwork.errors import ConfigError, StoreError
 from knotwork.records import PropertyNode, Relationship
 from knotwork.stores.embedded import EmbeddedStore

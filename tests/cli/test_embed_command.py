@@ -7,10 +7,10 @@ import pytest
 from tests.cli.running import knotwork
 
 import knotwork as package
-from knotwork.cli.commands.embed import describe_embedding
+from knotwork.cli.commands.index import describe_embedding
 from knotwork.config import load_settings
 from knotwork.indexing.embedding import INTO_META
-from knotwork.inference.hashing import HashingEmbedder
+from knotwork.inference.embedder import HashingEmbedder
 
 QUESTION = "Who approves travel?"
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork.evaluation import answer_runs
-from knotwork.synthesis import asking
+from knotwork.synthesis import engine
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
@@ -211,7 +211,7 @@ def test_a_model_is_measured_against_quotes_and_its_failures_are_noted(
 ):
     copied = tmp_path / "sample.knot"
     shutil.copy(sample_store, copied)
-    monkeypatch.setattr(asking, "RETRIES", replace(asking.RETRIES, sleep=lambda _: None))
+    monkeypatch.setattr(engine, "RETRIES", replace(engine.RETRIES, sleep=lambda _: None))
     line = ("eval", questions, "--store", copied, "--limit", 2, "--json", *NO_MODEL)
     quoting = ("--compare", "llm.model=none")
     with ModelTestServer() as server:

@@ -7,7 +7,7 @@ import io
 import json
 
 from knotwork.cli.answers import print_evidence, show_rows
-from knotwork.cli.envelopes import describe_evidence
+from knotwork.cli.json_output import describe_evidence
 from knotwork.cli.terminal import Terminal
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
 

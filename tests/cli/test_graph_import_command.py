@@ -7,9 +7,9 @@ import sys
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.commands.graph_import import AUTO
-from knotwork.cli.commands.graph_import import FORMATS as OFFERED
-from knotwork.indexing.domain import FORMATS
+from knotwork.cli.commands.graph import AUTO_FORMAT
+from knotwork.cli.commands.graph import GRAPH_FORMATS as OFFERED
+from knotwork.indexing.graph_import import FORMATS
 
 FILMS = (
     "Kismet\tdirected_by\tWilliam Dieterle\n"
@@ -96,4 +96,4 @@ def test_rdf_without_its_library_names_the_extra(store, tmp_path, monkeypatch):
 
 
 def test_all_formats_are_offered():
-    assert (AUTO, *FORMATS) == OFFERED
+    assert (AUTO_FORMAT, *FORMATS) == OFFERED

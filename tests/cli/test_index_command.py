@@ -13,7 +13,7 @@ import pytest
 from tests.cli.running import knotwork
 from tests.indexing.pipeline_fakes import LatinEmbedder
 
-from knotwork.inference.registry import EMBEDDERS
+from knotwork.inference.model_registry import EMBEDDERS
 
 NO_MODEL = ("--set", "embedding.model=none")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork.cli.app import COMMANDS
+from knotwork.cli.main import COMMANDS
 from knotwork.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +227,7 @@ def test_what_needs_no_index_imports_nothing_heavy(arguments):
 def test_one_command_does_not_import_the_others():
     modules = imported_by("config", "show")
     commands = {name for name in modules if name.startswith("knotwork.cli.commands.")}
-    assert commands == {"knotwork.cli.commands.config"}
+    assert commands == {"knotwork.cli.commands.setup"}
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ UNUSED_BY_A_QUESTION = {
     "http.client",
     "knotwork.cypher",
     "knotwork.indexing.loaders",
-    "knotwork.inference.chat_server",
+    "knotwork.inference.model_servers",
     "knotwork.retrieval.paths",
     "knotwork.transform",
 }

@@ -12,8 +12,8 @@ from knotwork.cli.progress import (
     PlainView,
     SilentView,
     choose_view,
+    describe_failure,
     format_seconds,
-    tell_failure,
 )
 from knotwork.cli.terminal import Terminal
 from knotwork.indexing.report import EventKind, Failure, IndexEvent, IndexReport
@@ -187,8 +187,8 @@ def test_the_view_follows_the_options(wanted, hidden, quiet, kind):
 
 
 def test_a_failure_names_its_file_once():
-    assert tell_failure("a.pdf", "`a.pdf` is\nbroken") == "`a.pdf` is broken"
-    assert tell_failure("a.pdf", "no text") == "a.pdf: no text"
+    assert describe_failure("a.pdf", "`a.pdf` is\nbroken") == "`a.pdf` is broken"
+    assert describe_failure("a.pdf", "no text") == "a.pdf: no text"
 
 
 @pytest.mark.parametrize(

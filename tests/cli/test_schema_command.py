@@ -8,7 +8,7 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from knotwork.transform.model.schema import ExtractionSchema, Pattern
+from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
 
 TEXTS = {
     f"{name}.txt": f"Ada Smith founded Acme {name} in London. Bob Jones led Acme {name} from Oslo."
@@ -120,7 +120,7 @@ def test_examples_become_a_strict_schema(tmp_path):
     outcome = knotwork("schema", "examples", "e.csv", "-o", "schema.toml")
     assert outcome.code == 0, outcome.err
     assert "Wrote 2 types, 1 relation, 1 pattern to schema.toml" in outcome.out
-    pattern = Pattern("PERSON", "founded", "COMPANY")
+    pattern = RelationPattern("PERSON", "founded", "COMPANY")
     assert ExtractionSchema.read(tmp_path / "schema.toml") == ExtractionSchema(
         ("PERSON", "COMPANY"), ("founded",), (pattern,), strict=True
     )

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.indexing.pipeline_fakes import make_stages
 
-from knotwork.cli.time_left import TimeLeft
+from knotwork.cli.progress import TimeLeft
 from knotwork.indexing.pipeline import Pipeline
+from knotwork.indexing.prepared import Candidate
 from knotwork.indexing.report import EventKind
-from knotwork.indexing.stages import Candidate
-from knotwork.inference.base import PassageVectors
+from knotwork.inference.embedder import PassageVectors
 from knotwork.records import Document
 from knotwork.stores.memory import MemoryStore
 

@@ -6,7 +6,7 @@ import pytest
 from tests.cypher.graphs import NOTHING, PEOPLE, rows
 
 from knotwork.cypher import check_statement, run_statement
-from knotwork.cypher.graph import Value
+from knotwork.cypher.property_graph import Value
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 

@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cypher.graphs import NOTHING, rows, value
 
-from knotwork.cypher.moment_texts import read_date, read_duration
-from knotwork.cypher.moments import Duration, Moment, civil, days_of, week_of, weekday
+from knotwork.cypher.temporal import (
+    Duration,
+    Moment,
+    civil,
+    days_of,
+    read_date,
+    read_duration,
+    week_of,
+    weekday,
+)
 from knotwork.errors import QuerySyntaxError
 
 _EPOCH = date(1970, 1, 1)

@@ -10,7 +10,7 @@ from tests.inference.chat_answers import refuse, say
 from tests.inference.model_server import serve
 
 from knotwork.config import LlmSettings, SecretRef
-from knotwork.diagnosis.chat_models import check_chat_models
+from knotwork.diagnosis.models import check_chat_models
 
 
 def settings_for(url, **options):

@@ -5,15 +5,20 @@ from tests.indexing.pipeline_fakes import LatinEmbedder
 import knotwork
 from knotwork.config import EmbeddingSettings, StoreSettings, load_settings
 from knotwork.diagnosis import diagnose
-from knotwork.diagnosis.index import IndexFindings, check_index
-from knotwork.diagnosis.installation import check_disk, check_libraries, check_python
-from knotwork.diagnosis.merged_names import check_merged_names
+from knotwork.diagnosis.index import IndexFindings, check_aliases, check_index
+from knotwork.diagnosis.installation import (
+    check_components,
+    check_disk,
+    check_libraries,
+    check_python,
+    check_secrets,
+    check_settings,
+)
 from knotwork.diagnosis.models import check_embedder
-from knotwork.diagnosis.names import check_names, check_secrets, check_settings
 from knotwork.indexing.embedding import EMBEDDER_META
 from knotwork.records import Document
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.testing.samples import sample_document, sample_mention, sample_relation
+from knotwork.testing.store_contract import sample_document, sample_mention, sample_relation
 
 HASHING = EmbeddingSettings(model="hashing:16")
 
@@ -147,7 +152,7 @@ def test_the_embedder_must_work_and_fit_the_index(settings, index, ok, part):
 
 
 def test_wrong_names_and_files_are_told(tmp_path):
-    assert check_names(load_settings(environ={}).settings).ok
+    assert check_components(load_settings(environ={}).settings).ok
     for name, value in [
         ("index.splitter", "strcture"),
         ("index.extractor", "rule"),
@@ -156,7 +161,7 @@ def test_wrong_names_and_files_are_told(tmp_path):
         ("index.dictionary", str(tmp_path / "none.txt")),
     ]:
         loaded = load_settings(environ={}, overrides={name: value})
-        found = check_names(loaded.settings)
+        found = check_components(loaded.settings)
         assert not found.ok, name
         assert value in found.detail
 
@@ -255,14 +260,14 @@ def test_what_is_decided_about_names_is_told_and_what_waits(tmp_path):
     text = "The World Health Organization (WHO) sent help. Later the WHO thanked Kenya."
     with knotwork.open(store, embedding_model="none") as base:
         base.index_documents([Document("a", text)])
-        assert check_merged_names(base.store) == []
+        assert check_aliases(base.store) == []
         base.find_same_names()
-        (check,) = check_merged_names(base.store)
+        (check,) = check_aliases(base.store)
         assert check.ok
         assert check.detail == "things with several names: 1; pairs held apart: 0"
         assert not check.fix
         base.index_documents([Document("b", text + " Kenya was glad.")])
-        (check,) = check_merged_names(base.store)
+        (check,) = check_aliases(base.store)
         assert "that changed since" in check.detail
         assert "graph names --find" in check.fix
     found = check_index(StoreSettings(path=str(store))).checks

@@ -12,9 +12,9 @@ from tests.cli.running import knotwork
 from knotwork.config import EmbeddingSettings, load_settings
 from knotwork.diagnosis.index import IndexFindings
 from knotwork.diagnosis.models import check_embedder, check_reader
-from knotwork.inference.local_models import catalogue, e5, minilm
-from knotwork.inference.local_models.catalogue import OnnxModel
-from knotwork.inference.registry import explain_choice
+from knotwork.inference.local_models import e5, local_embedders, minilm
+from knotwork.inference.local_models.local_embedders import OnnxModel
+from knotwork.inference.model_registry import explain_choice
 from knotwork.testing.embedders import HashingEmbedder
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
@@ -39,15 +39,15 @@ def installed(monkeypatch):
             name: OnnxModel(name, Path if name in names else _find_nothing, None, "local")
             for name in (e5.MODEL, minilm.MODEL)
         }
-        monkeypatch.setattr(catalogue, "ONNX_MODELS", models)
-        monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda name: name)
+        monkeypatch.setattr(local_embedders, "ONNX_MODELS", models)
+        monkeypatch.setattr(local_embedders.importlib.util, "find_spec", lambda name: name)
 
         def open_fake(model, settings):
             embedder = HashingEmbedder(8)
             embedder.name = f"local:{model.name}"
             return embedder
 
-        monkeypatch.setattr(catalogue, "_open_onnx", open_fake)
+        monkeypatch.setattr(local_embedders, "_open_onnx", open_fake)
 
     return install
 
@@ -97,10 +97,10 @@ def test_weights_that_were_not_installed_are_the_reason(installed, monkeypatch):
 def test_a_platform_without_a_wheel_is_not_sent_to_an_extra_without_it(monkeypatch):
     place_on(monkeypatch, ("win32", "AMD64"))
     with monkeypatch.context() as nothing:
-        nothing.setattr(catalogue.importlib.util, "find_spec", lambda name: None)
-        assert catalogue.preferred_model() == minilm.MODEL
+        nothing.setattr(local_embedders.importlib.util, "find_spec", lambda name: None)
+        assert local_embedders.preferred_model() == minilm.MODEL
     e5_alone = {e5.MODEL: OnnxModel(e5.MODEL, _find_nothing, None, "local")}
-    monkeypatch.setattr(catalogue, "ONNX_MODELS", e5_alone)
+    monkeypatch.setattr(local_embedders, "ONNX_MODELS", e5_alone)
     check = check_embedder(EmbeddingSettings(model=f"local:{e5.MODEL}"), index=IndexFindings(()))
     assert not check.ok
     assert "no wheel" in check.detail
@@ -143,7 +143,7 @@ def test_the_platforms_with_a_wheel_are_those_of_the_extra(platform, monkeypatch
 
 def test_doctor_shows_the_reason_to_people_and_programs(tmp_path):
     pytest.importorskip("onnxruntime")
-    if not any(model.find_weights() for model in catalogue.ONNX_MODELS.values()):
+    if not any(model.find_weights() for model in local_embedders.ONNX_MODELS.values()):
         pytest.skip("no package with the weights of a local model")
     store = str(tmp_path / "none.knot")
     reason = explain_choice("auto")

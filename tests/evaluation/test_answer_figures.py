@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from knotwork.evaluation.answer_figures import calibration_error, compare_answers, measure_answers
 from knotwork.evaluation.answer_questions import AnswerQuestion
-from knotwork.evaluation.answer_runs import JudgedAnswer
-from knotwork.evaluation.judging import Judgement
+from knotwork.evaluation.answer_runs import AnswerJudgement, JudgedAnswer
 from knotwork.records import Answer, Usage
 
 HIGH = AnswerQuestion("How high?", (("30 m",),), type="number", id="1")
@@ -21,7 +20,7 @@ COLOUR = AnswerQuestion("Which colour?", (), type="none", id="5")
 
 
 def judged(question, confidence, *, seconds=0.1, tokens=0, **truths):
-    judgement = Judgement(**truths)
+    judgement = AnswerJudgement(**truths)
     answer = Answer(
         question.text,
         "text",

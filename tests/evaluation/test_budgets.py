@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation.budgets import (
+from knotwork.evaluation.metrics import (
     first_characters,
     first_tokens,
     share_found,
@@ -12,7 +12,7 @@ from knotwork.evaluation.budgets import (
     share_of_words_found,
     strip_marks,
 )
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 
 def test_characters_are_counted_without_marks():

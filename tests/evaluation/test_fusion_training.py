@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 
 import knotwork
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation.datasets import Case
+from knotwork.evaluation.datasets import EvaluationCase
 from knotwork.evaluation.fusion_training import (
     FusionExample,
     _loss,
@@ -93,7 +93,7 @@ def test_what_is_learned_is_what_the_fusion_does():
     }
     with knotwork.open("memory:", embedder=HashingEmbedder(64)) as kb:
         kb.index_documents(Document(uri, text) for uri, text in texts.items())
-        case = Case("1", "Where was the mayor born who opened the bridge?",
+        case = EvaluationCase("1", "Where was the mayor born who opened the bridge?",
                     gold=(frozenset({"mayor.md"}),))  # fmt: skip
         parts = ["graph", "bm25", "dense"]
         (example,) = collect_fusion_examples(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from knotwork.evaluation.answer_questions import AnswerQuestion
-from knotwork.evaluation.judging import count_words, is_named, judge, printed_sentences
+from knotwork.evaluation.answer_runs import count_words, is_named, judge_answer, printed_sentences
 from knotwork.records import Answer, Citation, Span
 
 QUESTION = AnswerQuestion(
@@ -26,7 +26,7 @@ def answer(text, *, citations=2, **changes):
 
 
 def test_a_right_answer_in_the_first_sentence():
-    found = judge(QUESTION, answer("The default is 1s. [1] Locks are fine. [2]"))
+    found = judge_answer(QUESTION, answer("The default is 1s. [1] Locks are fine. [2]"))
     assert found.answered
     assert found.right
     assert found.right_first
@@ -37,17 +37,17 @@ def test_a_right_answer_in_the_first_sentence():
 
 def test_the_term_in_front_of_a_quoted_sentence_is_printed():
     question = replace(QUESTION, answers=(("deadlock_timeout",), ("one second",)))
-    assert judge(question, answer("deadlock_timeout: It is one second. [1]")).right_first
+    assert judge_answer(question, answer("deadlock_timeout: It is one second. [1]")).right_first
 
 
 def test_an_answer_further_down_is_right_but_not_first():
-    found = judge(QUESTION, answer("Locks are fine. [1] The default is one second. [2]"))
+    found = judge_answer(QUESTION, answer("Locks are fine. [1] The default is one second. [2]"))
     assert (found.right, found.right_first, found.noise) == (True, False, (True, False))
 
 
 def test_parts_may_be_spread_over_sentences():
     question = replace(QUESTION, answers=(("red",), ("blue",)))
-    found = judge(question, answer("One is red. [1] Another is blue. [2]"))
+    found = judge_answer(question, answer("One is red. [1] Another is blue. [2]"))
     assert (found.right, found.right_first, found.noise) == (True, False, (False, False))
 
 
@@ -55,13 +55,13 @@ def test_a_sentence_that_overlaps_a_gold_quote_is_no_noise():
     # 7 of its 10 words are in the quote; the quote has 12.
     near = "Waiting is cheap on a machine that nobody uses today."
     far = "Waiting is cheap, they say, when others pay the bill."
-    found = judge(QUESTION, answer(f"{near} [1] {far} [2]"))
+    found = judge_answer(QUESTION, answer(f"{near} [1] {far} [2]"))
     assert found.noise == (False, True)
 
 
 def test_a_refusal_prints_nothing_that_counts():
     refused = answer("They do not seem to say. 1s", answered=False)
-    found = judge(QUESTION, refused, ["… the default is 1s …"])
+    found = judge_answer(QUESTION, refused, ["… the default is 1s …"])
     assert (found.answered, found.right, found.right_first) == (False, False, False)
     assert (found.cites_gold, found.noise, found.words) == (False, (), 0.0)
     assert found.found
@@ -69,20 +69,20 @@ def test_a_refusal_prints_nothing_that_counts():
 
 def test_passages_that_hold_the_answer_are_told_from_others():
     wrong = answer("Locks are fine. [1]", citations=1)
-    assert judge(QUESTION, wrong, ["nothing here", "one second"]).found
-    assert not judge(QUESTION, wrong, ["nothing here"]).found
-    assert not judge(QUESTION, wrong).found
+    assert judge_answer(QUESTION, wrong, ["nothing here", "one second"]).found
+    assert not judge_answer(QUESTION, wrong, ["nothing here"]).found
+    assert not judge_answer(QUESTION, wrong).found
 
 
 def test_of_a_question_without_an_answer_only_the_refusal_counts():
     question = replace(QUESTION, answers=())
-    assert judge(question, answer("Locks are fine. [1]")).answered
-    assert not judge(question, answer("", answered=False)).answered
-    assert judge(question, answer("Locks are fine. [1]")).noise == ()
+    assert judge_answer(question, answer("Locks are fine. [1]")).answered
+    assert not judge_answer(question, answer("", answered=False)).answered
+    assert judge_answer(question, answer("Locks are fine. [1]")).noise == ()
 
 
 def test_without_gold_documents_no_citation_is_judged():
-    assert judge(replace(QUESTION, documents=()), answer("1s [1]")).cites_gold is None
+    assert judge_answer(replace(QUESTION, documents=()), answer("1s [1]")).cites_gold is None
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_wide_character_counts_half_a_word():
 def test_a_short_answer_is_judged_by_itself(short, right):
     question = AnswerQuestion("How high is it?", (("30 m", "30 metres"),))
     answer = Answer("How high is it?", "It is 30 m high.", answered=True, short=short)
-    assert judge(question, answer).short_right is right
+    assert judge_answer(question, answer).short_right is right
 
 
 def test_no_short_answer_is_right_where_there_is_none():
     answer = Answer("What price?", "It is 3 EUR.", answered=True, short="3 EUR")
-    assert judge(AnswerQuestion("What price?", ()), answer).short_right is False
+    assert judge_answer(AnswerQuestion("What price?", ()), answer).short_right is False

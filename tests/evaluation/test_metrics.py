@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from knotwork.evaluation.metrics import METRICS, all_gold, hits, recall, reciprocal_rank
-from knotwork.evaluation.significance import compare_paired, estimate_mean
+from knotwork.evaluation.metrics import (
+    METRICS,
+    all_gold,
+    compare_paired,
+    estimate_mean,
+    hits,
+    recall,
+    reciprocal_rank,
+)
 
 
 def test_recall_counts_facts_not_passages():

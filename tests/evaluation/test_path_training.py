@@ -6,24 +6,22 @@ import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation.path_questions import (
-    PathQuestion,
-    make_path_questions,
-    read_path_questions,
-)
 from knotwork.evaluation.path_training import (
-    TrainingSettings,
+    PathQuestion,
+    PathTrainingSettings,
     collect_examples,
     fit_ranker,
+    make_path_questions,
     overlap,
+    read_path_questions,
     train_ranker,
 )
 from knotwork.records import entity_id
-from knotwork.retrieval.paths.features import FEATURES
-from knotwork.retrieval.paths.retriever import PathsRetriever
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.paths.path_features import FEATURES
+from knotwork.retrieval.paths.path_retriever import PathsRetriever
+from knotwork.stores.urls import open_store
 
-SMALL = TrainingSettings(trees=12, least_in_leaf=5)
+SMALL = PathTrainingSettings(trees=12, least_in_leaf=5)
 
 
 @pytest.fixture(scope="module")

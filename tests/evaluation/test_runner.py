@@ -7,11 +7,16 @@ from tests.retrieval.small_index import PASSAGES
 
 from knotwork.errors import ConfigError, RetrievalError
 from knotwork.evaluation.datasets import load_dataset
-from knotwork.evaluation.report import as_json
-from knotwork.evaluation.runner import EvaluationRun, evaluate, index_dataset, index_path
-from knotwork.stores.registry import open_store
+from knotwork.evaluation.retriever_runs import (
+    EvaluationRun,
+    describe_retriever_runs,
+    evaluate_retrievers,
+    index_dataset,
+    index_path,
+)
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
-from knotwork.transform.registry import make_extractor
+from knotwork.transform.extractor_registry import make_extractor
 
 
 @pytest.fixture
@@ -45,9 +50,11 @@ def test_every_retriever_is_measured_on_every_question(folder):
     store = open_store("memory:", create=True)
     index(dataset, store, embedder)
     run = EvaluationRun(dataset.name, len(dataset.cases))
-    steps = list(evaluate(dataset, ["auto", "bm25"], store=store, embedder=embedder, run=run))
+    steps = list(
+        evaluate_retrievers(dataset, ["auto", "bm25"], store=store, embedder=embedder, run=run)
+    )
     assert steps[-1].done == steps[-1].total == 4
-    report = as_json(run)
+    report = describe_retriever_runs(run)
     assert set(report["retrievers"]) == {"auto", "bm25"}
     assert report["retrievers"]["auto"]["recall@2"] == 1.0
     assert report["retrievers"]["auto"]["mrr"] == 1.0
@@ -65,13 +72,15 @@ def test_what_cannot_run_is_left_out_with_its_reason_or_ends_the_run(folder):
     index(dataset, store, None)
     run = EvaluationRun(dataset.name, len(dataset.cases))
     asked = list(
-        evaluate(dataset, ["bm25", "dense"], store=store, embedder=None, run=run, skipping=True)
+        evaluate_retrievers(
+            dataset, ["bm25", "dense"], store=store, embedder=None, run=run, skipping=True
+        )
     )
     assert asked[-1].done == 2
     assert list(run.runs) == ["bm25"]
     assert "needs an embedder" in run.skipped["dense"]
     with pytest.raises(RetrievalError, match="embedder"):
-        list(evaluate(dataset, ["dense"], store=store, embedder=None, run=run))
+        list(evaluate_retrievers(dataset, ["dense"], store=store, embedder=None, run=run))
 
 
 def test_a_second_run_embeds_nothing(folder, tmp_path):
@@ -129,7 +138,7 @@ def test_documents_can_be_cut_and_what_was_found_is_shown(folder):
     store = open_store("memory:", create=True)
     index(dataset, store, None, splitter="structure")
     run = EvaluationRun(dataset.name, len(dataset.cases))
-    steps = list(evaluate(dataset, ["bm25"], store=store, embedder=None, run=run))
+    steps = list(evaluate_retrievers(dataset, ["bm25"], store=store, embedder=None, run=run))
     assert [step.case for step in steps] == list(dataset.cases)
     assert all(step.evidence.retriever == "bm25" and step.evidence.hits for step in steps)
 
@@ -142,7 +151,7 @@ def test_a_question_without_text_finds_nothing_and_counts(folder):
     index(dataset, store, embedder)
     run = EvaluationRun(dataset.name, len(dataset.cases))
     names = ["auto", "hybrid", "dense", "bm25", "pagerank"]
-    steps = list(evaluate(dataset, names, store=store, embedder=embedder, run=run))
+    steps = list(evaluate_retrievers(dataset, names, store=store, embedder=embedder, run=run))
     assert len(steps) == len(names)
     assert run.runs["bm25"].means()["recall@10"] == 0
 

@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 from tests.graph.planted import adjacency_of, as_sets, networkx_of, planted_graph
 
 from knotwork.errors import UnknownName
-from knotwork.graph.communities import COMMUNITY_ALGORITHMS, find_communities
-from knotwork.graph.leiden import leiden
-from knotwork.graph.moving import move_nodes
-from knotwork.graph.partition import modularity, numbered, undirected_adjacency
+from knotwork.graph.communities import (
+    COMMUNITY_ALGORITHMS,
+    find_communities,
+    leiden,
+    modularity,
+    move_nodes,
+    numbered,
+    undirected_adjacency,
+)
 
 EVERY = sorted(COMMUNITY_ALGORITHMS)
 BY_MODULARITY = ["leiden", "louvain"]
@@ -129,7 +134,7 @@ def test_leiden_goes_on_from_a_partition():
 def test_another_process_finds_the_same():
     code = (
         "import numpy as np\n"
-        "from knotwork.graph.leiden import leiden\n"
+        "from knotwork.graph.communities import leiden\n"
         "from tests.graph.planted import planted_graph\n"
         "adjacency, _ = planted_graph(8, 20, inside=0.3, between=0.08, seed=4)\n"
         "first = leiden(adjacency, seed=2)\n"

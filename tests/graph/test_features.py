@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.graph.features import (
+from knotwork.graph.communities import undirected_adjacency
+from knotwork.graph.node_features import (
     UNREACHED,
     community_roles,
     hop_distances,
@@ -15,7 +16,6 @@ from knotwork.graph.features import (
     shortest_paths,
     two_hop_features,
 )
-from knotwork.graph.partition import undirected_adjacency
 
 NODES = 12
 

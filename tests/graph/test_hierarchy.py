@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from tests.graph.planted import adjacency_of, networkx_of, planted_graph
 
-from knotwork.graph.hierarchy import DivisionOptions, Earlier, divide, leaves
-from knotwork.graph.matching import LEAST_SHARE, match_groups
-from knotwork.graph.partition import modularity, undirected_adjacency
+from knotwork.graph.communities import modularity, undirected_adjacency
+from knotwork.graph.hierarchy import (
+    MIN_SHARED_NODES,
+    DivisionOptions,
+    PreviousDivision,
+    divide_communities,
+    leaves,
+    match_groups,
+)
 
 SMALL = DivisionOptions(max_size=10.0)
 
@@ -29,7 +35,7 @@ def as_earlier(groups, nodes, touched=()):
         labels[group.level][group.nodes] = position
     mask = np.zeros(nodes, dtype=bool)
     mask[list(touched)] = True
-    return Earlier(tuple(labels), mask)
+    return PreviousDivision(tuple(labels), mask)
 
 
 def leaf_labels(groups, nodes):
@@ -47,7 +53,7 @@ def shapes(groups):
 @given(st.integers(0, 1000), st.integers(3, 15))
 def test_leaves_hold_each_node_once_and_children_divide_their_parent(seed, max_size):
     adjacency, _ = planted_graph(4, 14, inside=0.4, between=0.05, seed=seed)
-    groups = divide(adjacency, ones(adjacency), DivisionOptions(max_size=max_size))
+    groups = divide_communities(adjacency, ones(adjacency), DivisionOptions(max_size=max_size))
     held = sorted(itertools.chain(*(groups[p].nodes.tolist() for p in leaves(groups))))
     assert held == list(range(adjacency.shape[0]))
     reference = networkx_of(adjacency)
@@ -68,7 +74,7 @@ def test_planted_levels_are_found():
     )
     for first, second in ((0, 40), (40, 80), (80, 0)):
         graph.add_edge(first, second)
-    groups = divide(adjacency_of(graph), np.ones(108), SMALL)
+    groups = divide_communities(adjacency_of(graph), np.ones(108), SMALL)
     top = [group.nodes.tolist() for group in groups if group.level == 0]
     assert top == [list(range(start, start + 36)) for start in (0, 36, 72)]
     lowest = {tuple(groups[p].nodes.tolist()) for p in leaves(groups)}
@@ -76,36 +82,36 @@ def test_planted_levels_are_found():
 
 
 def test_a_star_is_kept_whole():
-    groups = divide(adjacency_of(nx.star_graph(40)), np.ones(41), SMALL)
+    groups = divide_communities(adjacency_of(nx.star_graph(40)), np.ones(41), SMALL)
     assert [len(group.nodes) for group in groups] == [41]
 
 
 def test_sizes_count_what_they_are_given():
     adjacency, _ = planted_graph(1, 30, inside=0.3)
-    assert len(divide(adjacency, ones(adjacency), SMALL)) > 1
-    assert len(divide(adjacency, np.zeros(30), SMALL)) <= 30
-    assert all(g.level == 0 for g in divide(adjacency, np.zeros(30), SMALL))
+    assert len(divide_communities(adjacency, ones(adjacency), SMALL)) > 1
+    assert len(divide_communities(adjacency, np.zeros(30), SMALL)) <= 30
+    assert all(g.level == 0 for g in divide_communities(adjacency, np.zeros(30), SMALL))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000))
 def test_an_unchanged_graph_keeps_every_community(seed):
     adjacency, _ = planted_graph(4, 14, inside=0.4, between=0.06, seed=seed)
-    groups = divide(adjacency, ones(adjacency), SMALL)
-    again = divide(adjacency, ones(adjacency), SMALL, earlier=as_earlier(groups, 56))
+    groups = divide_communities(adjacency, ones(adjacency), SMALL)
+    again = divide_communities(adjacency, ones(adjacency), SMALL, earlier=as_earlier(groups, 56))
     assert shapes(again) == shapes(groups)
 
 
 def test_a_new_community_appears_and_the_others_stay():
     graph = nx.planted_partition_graph(5, 12, 0.6, 0.05, seed=2)
     adjacency = adjacency_of(graph)
-    groups = divide(adjacency, np.ones(60), SMALL)
+    groups = divide_communities(adjacency, np.ones(60), SMALL)
     graph.add_nodes_from(range(60, 70))
     graph.add_edges_from(itertools.combinations(range(60, 70), 2))
     graph.add_edge(0, 60)
     larger = adjacency_of(graph)
     earlier = as_earlier(groups, 70, touched=[0])
-    updated = divide(larger, np.ones(70), SMALL, earlier=earlier)
+    updated = divide_communities(larger, np.ones(70), SMALL, earlier=earlier)
     before, after = leaf_labels(groups, 60), leaf_labels(updated, 70)
     assert set(range(60, 70)) in [set(np.flatnonzero(after == n).tolist()) for n in set(after)]
     same = match_groups(
@@ -120,14 +126,14 @@ def test_a_new_community_appears_and_the_others_stay():
 def test_what_is_kept_is_nearly_as_good_as_a_search_from_scratch(seed, removed):
     adjacency, _ = planted_graph(4, 14, inside=0.4, between=0.06, seed=seed)
     options = DivisionOptions(max_size=1000.0, tolerance=0.02)
-    groups = divide(adjacency, ones(adjacency), options)
+    groups = divide_communities(adjacency, ones(adjacency), options)
     edges = networkx_of(adjacency)
     gone = list(edges.edges)[:: max(1, edges.number_of_edges() // removed)]
     edges.remove_edges_from(gone)
     smaller = adjacency_of(edges)
     earlier = as_earlier(groups, 56, touched={node for edge in gone for node in edge})
-    updated = leaf_labels(divide(smaller, np.ones(56), options, earlier=earlier), 56)
-    fresh = leaf_labels(divide(smaller, np.ones(56), options), 56)
+    updated = leaf_labels(divide_communities(smaller, np.ones(56), options, earlier=earlier), 56)
+    fresh = leaf_labels(divide_communities(smaller, np.ones(56), options), 56)
     assert modularity(smaller, updated) >= modularity(smaller, fresh) - 0.02 - 1e-9
 
 
@@ -142,7 +148,7 @@ def test_matching_keeps_as_many_nodes_as_any_matching(new_labels, old_labels):
     table = np.array([[len(set(group) & old[k]) for k in sorted(old)] for group in new])
     for row, group in enumerate(new):
         for column, key in enumerate(sorted(old)):
-            if table[row, column] < LEAST_SHARE * min(len(group), len(old[key])):
+            if table[row, column] < MIN_SHARED_NODES * min(len(group), len(old[key])):
                 table[row, column] = 0
     matched = match_groups(new, old)
     assert len(set(matched.values())) == len(matched)
@@ -154,16 +160,16 @@ def test_nothing_matches_nothing():
     assert match_groups([], {}) == {}
     assert match_groups([["a"]], {"x": ["b"]}) == {}
     assert undirected_adjacency([], [], [], nodes=0).shape == (0, 0)
-    assert divide(undirected_adjacency([], [], [], nodes=0), np.ones(0), SMALL) == []
+    assert divide_communities(undirected_adjacency([], [], [], nodes=0), np.ones(0), SMALL) == []
 
 
 @pytest.mark.parametrize("levels", [1, 2])
 def test_there_are_no_more_levels_than_wanted(levels):
     adjacency, _ = planted_graph(3, 30)
     options = DivisionOptions(max_size=4.0)
-    every = divide(adjacency, ones(adjacency), options)
+    every = divide_communities(adjacency, ones(adjacency), options)
     assert max(group.level for group in every) >= levels
-    found = divide(adjacency, ones(adjacency), replace(options, levels=levels))
+    found = divide_communities(adjacency, ones(adjacency), replace(options, levels=levels))
     assert {group.level for group in found} == set(range(levels))
     upper = [group for group in every if group.level < levels]
     assert shapes(found) == shapes(upper)

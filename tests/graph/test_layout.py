@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.graph.test_packing import gaps
 
+from knotwork.graph.communities import undirected_adjacency
 from knotwork.graph.layout import lay_out
-from knotwork.graph.partition import undirected_adjacency
 
 
 def draw(*, nodes=400, seed=5):

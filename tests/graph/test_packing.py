@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.graph.packing import pack_circles
+from knotwork.graph.layout import pack_circles
 
 
 def gaps(places, radii):

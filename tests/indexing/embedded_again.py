@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.reembedding import Reembedding
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 BATCH_CHUNKS = 8

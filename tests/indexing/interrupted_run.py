@@ -16,7 +16,7 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, file_source, make_st
 
 from knotwork.errors import KnotworkError
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 

@@ -25,9 +25,9 @@ from pathlib import Path
 from tests.indexing.snapshots import snapshot
 
 import knotwork
-from knotwork.inference.keys import call_key
+from knotwork.inference.call_cache import call_key
 from knotwork.records import Document
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 

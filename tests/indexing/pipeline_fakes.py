@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from knotwork.errors import LoadError
+from knotwork.indexing.changes import Tiers
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.stages import Candidate, Stages
-from knotwork.indexing.tiers import Tiers
-from knotwork.inference.base import Embedder
+from knotwork.indexing.prepared import Candidate
+from knotwork.indexing.stages import IndexingStages
+from knotwork.inference.embedder import Embedder
 from knotwork.records import (
     Chunk,
     Document,
@@ -138,8 +139,10 @@ class LatinEmbedder(HashingEmbedder):
         return super().embed_passages(passages)
 
 
-def make_stages(embedder: Embedder | None, *, settings: str = "s1") -> Stages:
-    return Stages(ParagraphSplitter(), NameExtractor(), Embedding(embedder), Tiers(settings))
+def make_stages(embedder: Embedder | None, *, settings: str = "s1") -> IndexingStages:
+    return IndexingStages(
+        ParagraphSplitter(), NameExtractor(), Embedding(embedder), Tiers(settings)
+    )
 
 
 def make_text(random_: random.Random, *, paragraphs: int = 3) -> str:

@@ -11,12 +11,20 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.indexing import describing, known_descriptions
-from knotwork.indexing.describing import Describer, refresh_descriptions
-from knotwork.indexing.known_descriptions import MERGED_TOKENS, merge_descriptions
-from knotwork.indexing.prompts.summaries import DescriptionWriter, Entry, read_summaries
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.indexing import entity_descriptions
+from knotwork.indexing import entity_descriptions as known_descriptions
+from knotwork.indexing.description_writer import (
+    DescriptionEntry,
+    DescriptionWriter,
+    parse_descriptions,
+)
+from knotwork.indexing.entity_descriptions import (
+    MERGED_TOKENS,
+    Describer,
+    merge_descriptions,
+    refresh_descriptions,
+)
+from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.inference.chat import ChatReply
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
@@ -30,8 +38,8 @@ from knotwork.records import (
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from knotwork.testing.samples import sample_mention
-from knotwork.text.tokens import count_tokens
+from knotwork.testing.store_contract import sample_mention
+from knotwork.text.token_counts import count_tokens
 
 BRAIN = RuleBrain()
 FACTS = [
@@ -72,7 +80,7 @@ def writer(model=None, **options):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-    for module in (describing, known_descriptions):
+    for module in (entity_descriptions, known_descriptions):
         monkeypatch.setattr(module, "MERGED_TOKENS", 60)
 
 
@@ -262,7 +270,7 @@ def test_a_server_that_is_gone_ends_the_run(store):
 
 def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
     from knotwork.config import LlmSettings
-    from knotwork.inference.chat_registry import ChatModels
+    from knotwork.inference.model_registry import ChatModels
     from knotwork.inference.retries import RetryPolicy
 
     names = {f"town{n}": FACTS[n:] + FACTS[:n] for n in range(6)}
@@ -309,12 +317,15 @@ def test_merging_knows_no_order(lines, shuffle):
     assert merge_descriptions(merged) == merged
 
 
-ENTRIES = [Entry("a", "Town", tuple(FACTS)), Entry("b", "古城", tuple(CHINESE))]
+ENTRIES = [
+    DescriptionEntry("a", "Town", tuple(FACTS)),
+    DescriptionEntry("b", "古城", tuple(CHINESE)),
+]
 REPLY = [f"1 | {FACTS[0]} {FACTS[2]}", f"2 | {CHINESE[0]}"]
 
 
 def read(text, entries=ENTRIES, **reply):
-    return read_summaries(ChatReply(text, **reply), entries)
+    return parse_descriptions(ChatReply(text, **reply), entries)
 
 
 @pytest.mark.parametrize(

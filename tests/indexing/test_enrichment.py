@@ -6,7 +6,7 @@ from tests.indexing.brained import brained, documents_of
 from knotwork.errors import BudgetExceeded
 from knotwork.indexing.report import EventKind, IndexingInterrupted
 from knotwork.records import EXTRACTIVE_SOURCE
-from knotwork.stores.readings import was_read_by_model
+from knotwork.stores.extensions import was_read_by_model
 
 _DEFINITIONS = [
     "Sets how much memory a sort may use before it writes temporary files to disk.",

@@ -1,7 +1,7 @@
 """Forecasts of the number of chunks of a run."""
 
-from knotwork.indexing.forecast import ChunkForecast
-from knotwork.indexing.stages import Candidate
+from knotwork.indexing.pipeline import ChunkForecast
+from knotwork.indexing.prepared import Candidate
 
 
 def source(uri, size):

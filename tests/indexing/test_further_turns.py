@@ -7,7 +7,7 @@ import pytest
 import knotwork
 from knotwork.records import Document
 from knotwork.testing.brains import RuleBrain
-from knotwork.testing.brains.marks import read_assignment
+from knotwork.testing.brains.prompts import read_assignment
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import ModelTestServer
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from tests.indexing.office_files import make_xlsx
 
 from knotwork.indexing.loaders import load_document
-from knotwork.indexing.loaders.base import clean_text
-from knotwork.indexing.loaders.columns import type_column
-from knotwork.indexing.loaders.grids import read_grid
+from knotwork.indexing.loaders.loader import clean_text
+from knotwork.indexing.loaders.spreadsheets import read_grid, type_column
 
 CELLS = st.text(max_size=12)
 

@@ -15,7 +15,7 @@ from tests.indexing.office_files import (
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders import LOADERS, load_document, load_file, supported_suffixes
-from knotwork.indexing.loaders.base import show_size
+from knotwork.indexing.loaders.loader import format_size
 
 
 def page_text(document, label):
@@ -286,7 +286,7 @@ def test_pdf_without_text_is_a_scan(pages, held):
     ],
 )
 def test_a_size_is_told_in_the_unit_that_suits_it(size_bytes, shown):
-    assert show_size(size_bytes) == shown
+    assert format_size(size_bytes) == shown
 
 
 def test_a_file_above_the_limit_and_the_limit_are_told_apart():

@@ -8,11 +8,10 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork.inference.call_cache import CallCache
-from knotwork.inference.chat_openai import OpenAIChat
-from knotwork.inference.chat_server import ChatServer
-from knotwork.inference.pacing import PacedChat, Pacer
-from knotwork.inference.retries import RetryPolicy
-from knotwork.inference.retrying import RetryingChat
+from knotwork.inference.model_servers import ChatServer
+from knotwork.inference.openai_chat import OpenAIChat
+from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter
+from knotwork.inference.retries import RetryingChat, RetryPolicy
 from knotwork.records import Document, ReadingStatus
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
@@ -59,9 +58,9 @@ class StillClock:
 def client(server, *, timeout_s=30.0, attempts=6):
     """Return the real client with its pace and its retries, which do not wait."""
     chat = OpenAIChat("test", ChatServer(server.url, api_key=None, timeout_s=timeout_s))
-    pacer = Pacer(concurrency=CONCURRENCY, clock=StillClock())
+    pacer = RateLimiter(concurrency=CONCURRENCY, clock=StillClock())
     retries = RetryPolicy(attempts=attempts, sleep=lambda seconds: None)
-    return RetryingChat(PacedChat(chat, pacer), retries)
+    return RetryingChat(RateLimitedChat(chat, pacer), retries)
 
 
 class HastyReader:

@@ -4,18 +4,17 @@ import pytest
 from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork.indexing.changes import Tiers
+from knotwork.indexing.document_reader import DocumentReader
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.reading import DocumentReader
 from knotwork.indexing.report import EventKind
-from knotwork.indexing.stages import Stages
-from knotwork.indexing.tiers import Tiers
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.indexing.stages import IndexingStages
+from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.records import ReadingStatus
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.transform.model.extractor import ModelExtractor
+from knotwork.transform.model.model_extractor import ModelExtractor
 
 NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
 COUNT = 1_000
@@ -56,7 +55,9 @@ class Library:
                 CachedChatModel(self.model, self.cache), rules=NameExtractor(), concurrency=4
             )
             reader = DocumentReader(extractor, tiers)
-            stages = Stages(ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, reader)
+            stages = IndexingStages(
+                ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, reader
+            )
             sources = [text_source(uri, text) for uri, text in documents.items()]
             events = list(Pipeline(store, stages).run(sources, covers=lambda entry: True))
             assert store.readings.counts().keys() == {ReadingStatus.OK}

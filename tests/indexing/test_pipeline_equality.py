@@ -11,7 +11,7 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork.indexing.pipeline import Pipeline
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 

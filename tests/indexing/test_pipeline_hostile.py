@@ -13,7 +13,7 @@ from knotwork.errors import StoreBusy
 from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.report import EventKind
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 SUFFIXES = (

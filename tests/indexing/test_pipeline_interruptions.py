@@ -12,7 +12,7 @@ from tests.indexing.pipeline_fakes import make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 ROOT = Path(__file__).parents[2]

@@ -17,13 +17,15 @@ from tests.indexing.snapshots import snapshot
 import knotwork
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders import load_file
-from knotwork.indexing.preparers import (
+from knotwork.indexing.preparation import (
     WORTH_BYTES,
+    PreparationOrder,
     ProcessPreparer,
+    Recipe,
     SerialPreparer,
     open_preparer,
+    prepare,
 )
-from knotwork.indexing.preparing import Order, Recipe, prepare
 from knotwork.indexing.splitters import make_splitter
 from knotwork.records import Document
 from knotwork.transform.rules import RuleExtractor
@@ -39,7 +41,9 @@ def give(document):
 def order(number, *, paragraphs=10, **options):
     text = make_text(random.Random(number), paragraphs=paragraphs)
     document = Document(f"{number}.txt", text)
-    return Order(document.uri, partial(give, document), size=len(document.text), **options)
+    return PreparationOrder(
+        document.uri, partial(give, document), size=len(document.text), **options
+    )
 
 
 def wait_until_up(preparer):
@@ -96,7 +100,7 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
     empty = tmp_path / "empty.pdf"
     empty.write_bytes(b"")
     reads = partial(load_file, empty, uri="docs/empty.pdf")
-    orders = [Order("docs/empty.pdf", reads, size=BATCH_BYTES), order(1)]
+    orders = [PreparationOrder("docs/empty.pdf", reads, size=BATCH_BYTES), order(1)]
     found = take_all(preparer, orders)
     kind, message, fix = found[0][-1]
     assert kind is LoadError
@@ -108,8 +112,10 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
 def test_a_document_that_kills_its_process_is_the_only_one_to_fail(preparer):
     wait_until_up(preparer)
     orders = [order(n, paragraphs=60) for n in range(30)]
-    orders[7] = Order("bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000)
-    orders[20] = Order("worse.pdf", lambda: os._exit(3), size=9_000)
+    orders[7] = PreparationOrder(
+        "bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000
+    )
+    orders[20] = PreparationOrder("worse.pdf", lambda: os._exit(3), size=9_000)
     found = take_all(preparer, orders)
     errors = {n: parts[-1] for n, parts in enumerate(found) if parts[-1]}
     assert {n: error[1] for n, error in errors.items()} == {
@@ -130,7 +136,7 @@ def test_what_cannot_be_sent_is_made_ready_here(preparer):
         with held:
             return document
 
-    orders = [Order(document.uri, read, size=BATCH_BYTES), order(2)]
+    orders = [PreparationOrder(document.uri, read, size=BATCH_BYTES), order(2)]
     assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
 
 

@@ -4,21 +4,21 @@ import pytest
 
 from knotwork.config import IndexSettings, LlmSettings, Settings
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.indexing.composition import compose_stages
+from knotwork.indexing.changes import Tiers
+from knotwork.indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.questions import MOST_QUESTIONS, QuestionWriter, questions_of
+from knotwork.indexing.prepared import document_source
 from knotwork.indexing.splitters import make_splitter
-from knotwork.indexing.stages import Stages, document_source
-from knotwork.indexing.tiers import Tiers
-from knotwork.inference.model_run import ModelRun
+from knotwork.indexing.stages import IndexingStages, compose_stages
+from knotwork.inference.role_models import ModelRun
 from knotwork.records import Document
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 from knotwork.text.terms import content_terms
-from knotwork.text.tokens import count_tokens
-from knotwork.transform.registry import make_extractor
+from knotwork.text.token_counts import count_tokens
+from knotwork.transform.extractor_registry import make_extractor
 
 FILM = Document(
     uri="film.txt",
@@ -29,7 +29,7 @@ RIVER = Document(uri="river.txt", title="长江", text="长江发源于青藏高
 
 
 def index(store, writer, documents, *, embedder=None):
-    stages = Stages(
+    stages = IndexingStages(
         make_splitter("whole"),
         make_extractor(),
         Embedding(embedder),

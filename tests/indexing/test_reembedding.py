@@ -18,19 +18,19 @@ from tests.indexing.pipeline_fakes import (
 )
 from tests.indexing.snapshots import snapshot
 
-from knotwork.diagnosis.index import _disagreements
+from knotwork.diagnosis.index import _find_mismatches
 from knotwork.errors import IndexingError, ModelError, SchemaMismatch, StoreBusy, StoreReadOnly
+from knotwork.indexing.changes import Tiers, with_fingerprint
+from knotwork.indexing.chunk_questions import QuestionWriter, put_questions
 from knotwork.indexing.commits import remove_sources
-from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
 from knotwork.indexing.embedding import INTO_META, Embedding
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.questions import QuestionWriter, put_questions
 from knotwork.indexing.reembedding import EmbeddingInterrupted, Reembedding, identities
-from knotwork.indexing.stages import Stages
-from knotwork.indexing.tiers import Tiers, with_fingerprint
+from knotwork.indexing.stages import IndexingStages
 from knotwork.records import content_id
-from knotwork.stores.registry import open_store
-from knotwork.stores.staging import VECTOR_INDEXES, staged_name
+from knotwork.stores.urls import open_store
+from knotwork.stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork.testing.embedders import HashingEmbedder
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ def mark(identity):
 
 def pipeline(store, embedder):
     embedding = Embedding(embedder)
-    stages = Stages(
+    stages = IndexingStages(
         ParagraphSplitter(),
         NameExtractor(),
         embedding,
@@ -123,7 +123,7 @@ def test_it_equals_a_fresh_index_of_the_other_embedder(store, fresh):
     assert (report.chunks, report.done, report.without_vectors) == (report.chunks,) * 2 + (0,)
     assert report.vectors == {name: len(held) for name, held in fresh["keyed"].items()}
     assert not report.notes
-    assert not _disagreements(store, report.chunks, report.chunks)
+    assert not _find_mismatches(store, report.chunks, report.chunks)
 
 
 def test_an_index_without_vectors_is_embedded(store, fresh):

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.loading import frames, load
 
-from knotwork.indexing.loaders.rows import MOST_SPANNED, Cell, names_columns, spread_cells
+from knotwork.indexing.loaders.tables_and_lists import (
+    MOST_SPANNED,
+    SpanningCell,
+    names_columns,
+    spread_cells,
+)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,9 @@ def test_markdown_without_rows_or_with_bars_alone_is_no_table():
     assert frames(load("a.md", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n"))[0][0] == "code"
 
 
-SPANNED = st.builds(Cell, st.text("ab", min_size=1, max_size=3), st.integers(-3, 9), st.integers())
+SPANNED = st.builds(
+    SpanningCell, st.text("ab", min_size=1, max_size=3), st.integers(-3, 9), st.integers()
+)
 
 
 @given(st.lists(st.lists(SPANNED, max_size=5), max_size=6))

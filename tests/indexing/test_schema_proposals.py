@@ -11,10 +11,10 @@ from knotwork.indexing.schema_proposals import (
     sample_chunks,
 )
 from knotwork.records import Document, Mention, Relation
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.transform.model.schema import Pattern
+from knotwork.transform.model.extraction_schema import RelationPattern
 
 LONG = "\n\n".join(f"Paragraph {n} tells of Ada Smith and of Bob Jones in Oslo." for n in range(30))
 TEXTS = {"long.txt": LONG, "short.txt": "Carol White lives in Riga.", "tiny.txt": "Rome."}
@@ -92,9 +92,9 @@ def test_types_relations_and_what_they_join_are_counted():
     made = count_schema(store)
     assert made.types == {"PERSON": 4, "FIRM": 2, "CITY": 2}
     assert made.patterns == {
-        Pattern("PERSON", "visits", "CITY"): 2,
-        Pattern("PERSON", "visits", "FIRM"): 1,
-        Pattern("PERSON", "works for", "FIRM"): 2,
+        RelationPattern("PERSON", "visits", "CITY"): 2,
+        RelationPattern("PERSON", "visits", "FIRM"): 1,
+        RelationPattern("PERSON", "works for", "FIRM"): 2,
     }
     made = count_schema(store, most_types=1, most_relations=1)
     assert made.schema.entity_types == ("PERSON",)

@@ -13,13 +13,12 @@ from tests.indexing.snapshots import snapshot
 from knotwork.config import IndexSettings
 from knotwork.indexing.commits import remove_sources
 from knotwork.indexing.loaders import Content, load_document
-from knotwork.indexing.loaders.repeated import edge_keys, without_repeated
+from knotwork.indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork.indexing.pipeline import Pipeline
-from knotwork.indexing.selection import select_entries
-from knotwork.indexing.sources import select_files, store_roots
+from knotwork.indexing.sources import select_entries, select_files, store_roots
 from knotwork.records import Frame, FrameKind, Heading, Span
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 ABOVE = """
@@ -329,12 +328,12 @@ def test_what_stays_is_what_was_there(lines, data):
         frames=tuple(Frame(FrameKind.LEAD, Span(s.start, spans[-1].end), "x") for s in chosen),
         links=tuple(data.draw(st.lists(st.sampled_from(spans), unique=True))),
     )
-    keys = data.draw(st.lists(st.sampled_from([0, *edge_keys(content)])))
+    keys = data.draw(st.lists(st.sampled_from([0, *edge_line_keys(content)])))
 
-    left = without_repeated(content, keys)
+    left = remove_boilerplate(content, keys)
 
     kept = iter(line for line in text.split("\n") if line.strip())
     assert all(line in kept for line in left.text.split("\n") if line.strip())
     assert all(left.text[slice(*heading.span)] == heading.title for heading in left.headings)
     assert all(left.text[slice(*frame.span)].strip() for frame in left.frames)
-    assert without_repeated(content, ()) == content
+    assert remove_boilerplate(content, ()) == content

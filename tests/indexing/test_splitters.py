@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.indexing.splitters import SPLITTERS, make_splitter
 from knotwork.records import Document, Frame, FrameKind, Heading, Span
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 NAMES = sorted(SPLITTERS)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork.stores.tables import TableFile, tables_path
+from knotwork.stores.table_file import TableFile, tables_path
 
 SALES = "Region,Amount\nNorth,120\nSouth,80\n"
 

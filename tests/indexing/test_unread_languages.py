@@ -10,7 +10,7 @@ from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.report import EventKind
 from knotwork.records import Document, Extraction, Mention
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 ENGLISH = "Ada meets Bo in the hall of the old library\nBo pays Ada"

@@ -14,8 +14,7 @@ from pathlib import Path
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
 from knotwork.errors import Unparsable
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.inference.chat import ChatReply, ChatRequest
 
 

@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
 from knotwork.errors import BudgetExceeded, ConfigError, ModelError, ModelUnavailable
-from knotwork.inference.budget import Budget, BudgetedChatModel, Ceiling, parse_ceiling
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_budget import BudgetedChatModel, CallBudget, Ceiling, parse_ceiling
+from knotwork.inference.call_cache import CachedChatModel, CallCache
+from knotwork.inference.call_costs import PriceTable, count_request
 from knotwork.inference.chat import ChatModel, ChatReply, TokenUsage
-from knotwork.inference.estimates import count_request
-from knotwork.inference.prices import PriceTable
 from knotwork.testing.chat_contract import ChatModelContract, explain
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 PRICES = PriceTable.of({"fake:cheap": ("0.1", "0.7"), "fake:*": (1, 10)})
 
@@ -55,7 +53,7 @@ def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money, how):
     unit = money(Decimal(ceiling) / 100_000) if in_money else tokens(ceiling)
     # Of equal outputs the mean is exact too.
     sizes = [(asked, 20 if how == "mean" else said) for asked, said in sizes]
-    budget = Budget(unit, count_tokens=len, prices=PRICES, output_estimate=how)
+    budget = CallBudget(unit, count_tokens=len, prices=PRICES, output_estimate=how)
     inner = EchoModel(exact)
     model = BudgetedChatModel(inner, budget)
 
@@ -79,7 +77,7 @@ def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money, how):
 @settings(max_examples=40, deadline=None)
 @given(wanted, st.integers(0, 600))
 def test_a_call_alone_is_refused_exactly_when_it_does_not_fit(sizes, ceiling):
-    budget = Budget(tokens(ceiling), count_tokens=len, output_estimate="most")
+    budget = CallBudget(tokens(ceiling), count_tokens=len, output_estimate="most")
     model = BudgetedChatModel(EchoModel(exact), budget)
     left = ceiling
     for asked, said in sizes:
@@ -97,7 +95,7 @@ def test_a_call_alone_is_refused_exactly_when_it_does_not_fit(sizes, ceiling):
 def test_a_call_that_only_others_under_way_keep_out_waits_for_them():
     inner = EchoModel(lambda request: ChatReply("x", usage=TokenUsage(5, 10, 1)))
     inner.gate.clear()
-    budget = Budget(tokens(200), count_tokens=len)
+    budget = CallBudget(tokens(200), count_tokens=len)
     model = BudgetedChatModel(inner, budget)
     with ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(model.complete, ask("x", max_output_tokens=150)) for _ in range(2)]
@@ -111,7 +109,7 @@ def test_a_call_that_only_others_under_way_keep_out_waits_for_them():
 
 def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
     inner = EchoModel(lambda request: ChatReply("x", usage=TokenUsage(5, 10, 1)))
-    budget = Budget(tokens(1_000 + 5 * 15 - 1), count_tokens=len)
+    budget = CallBudget(tokens(1_000 + 5 * 15 - 1), count_tokens=len)
     model = BudgetedChatModel(inner, budget)
     request = ask("x", max_output_tokens=995, stage="extract")
     for _ in range(5):
@@ -119,19 +117,19 @@ def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
     model.complete(request)  # would not fit at 995
     with pytest.raises(BudgetExceeded):
         model.complete(ask("x", max_output_tokens=995, stage="answer"))
-    careful = Budget(tokens(999), count_tokens=len, output_estimate="most")
+    careful = CallBudget(tokens(999), count_tokens=len, output_estimate="most")
     with pytest.raises(BudgetExceeded):
         BudgetedChatModel(inner, careful).complete(request)
 
 
 def test_the_limit_that_models_set_counts_in_place_of_that_of_requests():
-    budget = Budget(tokens(100), count_tokens=len, max_output_tokens=2_000)
+    budget = CallBudget(tokens(100), count_tokens=len, max_output_tokens=2_000)
     with pytest.raises(BudgetExceeded, match="2,000 out"):
         BudgetedChatModel(EchoModel(), budget).complete(ask("x", max_output_tokens=5))
 
 
 def test_models_share_a_budget_at_their_own_prices():
-    budget = Budget(money("0.00008"), count_tokens=len, prices=PRICES)
+    budget = CallBudget(money("0.00008"), count_tokens=len, prices=PRICES)
     dear, cheap = (
         BudgetedChatModel(EchoModel(exact, name=name), budget)
         for name in ("fake:dear", "fake:cheap")
@@ -147,7 +145,7 @@ def test_models_share_a_budget_at_their_own_prices():
 
 
 def test_no_budget_of_money_without_a_price():
-    budget = Budget(money(5), count_tokens=len, prices=PRICES)
+    budget = CallBudget(money(5), count_tokens=len, prices=PRICES)
     inner = EchoModel(name="other:model")
     with pytest.raises(ConfigError, match="price of `other:model` is not known"):
         BudgetedChatModel(inner, budget).complete(ask("x"))
@@ -160,7 +158,7 @@ def test_the_error_says_what_was_spent_and_how_to_go_on_and_going_on_works():
     texts = [f"{number:02}" for number in range(10)]
 
     def run() -> tuple[int, BudgetExceeded | None]:
-        budget = Budget(tokens(80), count_tokens=len)
+        budget = CallBudget(tokens(80), count_tokens=len)
         model = CachedChatModel(BudgetedChatModel(inner, budget), cache)
         for done, text in enumerate(texts):
             try:
@@ -184,7 +182,7 @@ def test_a_failed_call_gives_back_what_was_set_aside():
     def fail(_):
         raise ModelUnavailable("away")
 
-    budget = Budget(tokens(20), count_tokens=len)
+    budget = CallBudget(tokens(20), count_tokens=len)
     for _ in range(3):
         with pytest.raises(ModelUnavailable):
             BudgetedChatModel(EchoModel(fail), budget).complete(ask("x", max_output_tokens=10))
@@ -193,7 +191,7 @@ def test_a_failed_call_gives_back_what_was_set_aside():
 
 
 def test_streams_count_whole_or_left_and_are_not_waited_for():
-    budget = Budget(tokens(100), count_tokens=len)
+    budget = CallBudget(tokens(100), count_tokens=len)
     inner = EchoModel()
     model = BudgetedChatModel(inner, budget)
     assert list(model.stream(ask("abc", max_output_tokens=50)))[-1].usage == TokenUsage(3, 7, 1)
@@ -213,7 +211,7 @@ def test_an_error_while_waiting_wakes_the_others():
 
     inner = EchoModel(fail)
     inner.gate.clear()
-    model = BudgetedChatModel(inner, Budget(tokens(60), count_tokens=len))
+    model = BudgetedChatModel(inner, CallBudget(tokens(60), count_tokens=len))
     failed = threading.Semaphore(0)
 
     def call() -> None:
@@ -265,7 +263,7 @@ class TestContract(ChatModelContract):
 
     @pytest.fixture
     def model(self, scripted) -> ChatModel:
-        return BudgetedChatModel(scripted, Budget(tokens(10**9), count_tokens=count_tokens))
+        return BudgetedChatModel(scripted, CallBudget(tokens(10**9), count_tokens=count_tokens))
 
     @pytest.fixture
     def sent(self, scripted):
@@ -276,9 +274,9 @@ class TestContract(ChatModelContract):
     @pytest.fixture
     def unavailable(self) -> ChatModel:
         failing = ScriptedChatModel(lambda _: ModelUnavailable("away"))
-        return BudgetedChatModel(failing, Budget(tokens(10**9), count_tokens=count_tokens))
+        return BudgetedChatModel(failing, CallBudget(tokens(10**9), count_tokens=count_tokens))
 
     @pytest.fixture
     def refusing(self) -> ChatModel:
         failing = ScriptedChatModel(lambda _: ModelError("no"))
-        return BudgetedChatModel(failing, Budget(tokens(10**9), count_tokens=count_tokens))
+        return BudgetedChatModel(failing, CallBudget(tokens(10**9), count_tokens=count_tokens))

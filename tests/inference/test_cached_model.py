@@ -9,10 +9,15 @@ import pytest
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
-from knotwork.inference.chat import ChatModel, ChatReply, TokenUsage
-from knotwork.inference.checked import ChecksReplies, complete_checked, require_whole
+from knotwork.inference.call_cache import CachedChatModel, CallCache
+from knotwork.inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChecksReplies,
+    TokenUsage,
+    complete_checked,
+    require_whole,
+)
 from knotwork.testing.chat_contract import ChatModelContract, explain
 from knotwork.testing.chat_models import ScriptedChatModel
 

@@ -13,11 +13,9 @@ from pathlib import Path
 from tests.inference.calling_process import request_for
 from tests.inference.chat_fakes import EchoModel
 
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_cache import CachedChatModel, CallCache, call_key
 from knotwork.inference.chat import ChatReply, TokenUsage
-from knotwork.inference.flights import KeyLocks
-from knotwork.inference.keys import call_key
+from knotwork.inference.single_flight import KeyLocks
 
 _ROOT = Path(__file__).parents[2]
 _KILLS = 8

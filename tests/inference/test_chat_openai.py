@@ -18,8 +18,8 @@ from tests.inference.model_server import reply, serve
 from knotwork.config import SecretRef
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.inference.chat_openai import OpenAIChat
-from knotwork.inference.chat_server import ChatServer, read_wait
+from knotwork.inference.model_servers import ChatServer, read_wait
+from knotwork.inference.openai_chat import OpenAIChat
 
 KEY = "sk-very-secret-0123456789"
 SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'

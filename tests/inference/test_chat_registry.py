@@ -11,8 +11,8 @@ from knotwork.config import LlmSettings
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable, UnknownName
 from knotwork.inference import ChatModels, open_chat_model
 from knotwork.inference.chat import ChatRequest, Message
-from knotwork.inference.chat_registry import MODEL_ROLES, chat_model_spec
-from knotwork.inference.halt import Halt
+from knotwork.inference.concurrency import Halt
+from knotwork.inference.model_registry import MODEL_ROLES, chat_model_spec
 from knotwork.inference.retries import RetryPolicy
 
 REQUEST = ChatRequest((Message("user", "Who?"),))

@@ -6,9 +6,9 @@ import pytest
 
 from knotwork.config import RerankSettings
 from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName
-from knotwork.inference.local_models.cross_encoder import LocalReranker
-from knotwork.inference.reranker_registry import open_reranker
-from knotwork.inference.reranking import ServedReranker
+from knotwork.inference.cross_encoders import ServedReranker
+from knotwork.inference.local_models.local_rerankers import LocalReranker
+from knotwork.inference.model_registry import open_reranker
 
 pytest.importorskip("sentence_transformers")
 

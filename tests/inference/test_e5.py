@@ -17,13 +17,11 @@ from tests.inference.sentencepiece_models import build_sentencepiece
 
 from knotwork.config import EmbeddingSettings
 from knotwork.errors import ModelError
-from knotwork.inference.base import Passage
+from knotwork.inference.embedder import PassageText
 from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.catalogue import open_local
-from knotwork.inference.local_models.embedder import LocalEmbedder
-from knotwork.inference.local_models.tensors import read_tensors
-from knotwork.inference.local_models.transformer import TransformerEncoder
-from knotwork.inference.local_models.windows import Tokens
+from knotwork.inference.local_models.local_embedders import LocalEmbedder, open_local
+from knotwork.inference.local_models.tokenization import Tokens
+from knotwork.inference.local_models.transformer import TransformerEncoder, read_tensors
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
 
@@ -188,7 +186,7 @@ def test_passages_do_not_depend_on_their_batch(e5_small):
     for language in ("en", "zh", "ar"):
         first, second = SENTENCES[language][:2]
         spans = (Span(0, len(first)), Span(len(first) + 1, len(first) + 1 + len(second)))
-        passages.append(Passage(f"{first} {second}", "Harbour", spans))
+        passages.append(PassageText(f"{first} {second}", "Harbour", spans))
     together = e5_small.embed_passages(passages)
     for passage, vectors in zip(passages, together, strict=True):
         (alone,) = e5_small.embed_passages([passage])
@@ -363,7 +361,7 @@ def test_the_graphs_are_those_that_the_script_builds():
 def test_the_library_leaves_no_telemetry(weights, tmp_path):
     code = (
         "from knotwork.config import EmbeddingSettings\n"
-        "from knotwork.inference.local_models.catalogue import open_local\n"
+        "from knotwork.inference.local_models.local_embedders import open_local\n"
         f"open_local({e5.MODEL!r}, EmbeddingSettings()).embed(['a text'])"
     )
     environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}

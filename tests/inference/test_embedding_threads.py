@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from knotwork.config import EmbeddingSettings
-from knotwork.inference.base import Passage
+from knotwork.inference.embedder import PassageText
 from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.catalogue import ONNX_MODELS, open_local
-from knotwork.inference.local_models.cores import available_cores
-from knotwork.inference.local_models.embedder import LocalEmbedder
-from knotwork.inference.local_models.windows import Tokens
+from knotwork.inference.local_models.local_embedders import ONNX_MODELS, LocalEmbedder, open_local
+from knotwork.inference.local_models.tokenization import Tokens
+from knotwork.inference.local_models.transformer import available_cores
 from knotwork.records import Span
 
 
@@ -55,7 +54,7 @@ class FakeEncoder:
 
 def make_passages(count, *, length=1_500):
     texts = [f"passage {n} " * (length // 10) for n in range(count)]
-    return [Passage(text, "Title", (Span(0, 40), Span(41, len(text)))) for text in texts]
+    return [PassageText(text, "Title", (Span(0, 40), Span(41, len(text)))) for text in texts]
 
 
 def check_equal(found, expected):
@@ -70,7 +69,7 @@ def work_threads():
 
 
 def test_threads_change_neither_vectors_nor_their_order():
-    passages = [*make_passages(40), *make_passages(60, length=30), Passage("")]
+    passages = [*make_passages(40), *make_passages(60, length=30), PassageText("")]
     expected = LocalEmbedder("one", FakeEncoder).embed_passages(passages)
     found = LocalEmbedder("many", FakeEncoder, threads=4).embed_passages(passages)
     check_equal(found, expected)
@@ -79,7 +78,7 @@ def test_threads_change_neither_vectors_nor_their_order():
 
 def test_as_many_passages_are_read_at_a_time_as_there_are_threads():
     encoder = FakeEncoder(waits=True)  # each pass waits for another one
-    short = [Passage("x" * 50, "") for _ in range(2 * 20)]
+    short = [PassageText("x" * 50, "") for _ in range(2 * 20)]
     LocalEmbedder("two", lambda: encoder, threads=2).embed_passages(short)
     assert encoder.most_at_once == 2
 
@@ -128,9 +127,9 @@ def test_a_model_in_threads_gives_the_same_vectors(model):
         "The old bridge was built of stone. The mayor opened it in 1842. " * n for n in range(1, 8)
     ]
     passages = [
-        *(Passage(text, "Bridge", (Span(0, 34), Span(35, len(text)))) for text in texts),
-        Passage("\u8001\u6865\u5efa\u4e8e1842\u5e74\u3002" * 90),
-        Passage("Une phrase sans titre."),
+        *(PassageText(text, "Bridge", (Span(0, 34), Span(35, len(text)))) for text in texts),
+        PassageText("\u8001\u6865\u5efa\u4e8e1842\u5e74\u3002" * 90),
+        PassageText("Une phrase sans titre."),
     ]
     one, many = (open_local(model, EmbeddingSettings(threads=n)) for n in (1, 3))
     check_equal(many.embed_passages(passages), one.embed_passages(passages))

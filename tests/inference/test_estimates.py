@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
-from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.inference.estimates import (
+from knotwork.inference.call_costs import (
     MoneyRange,
     PlannedCalls,
+    PriceTable,
     Range,
     SampledCall,
     count_request,
@@ -21,7 +21,7 @@ from knotwork.inference.estimates import (
     plan_calls,
     sample_call,
 )
-from knotwork.inference.prices import PriceTable
+from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 
 PRICES = PriceTable.of({"m": (1, 10), "free": (0, 0)})
 NO_PRICES = PriceTable()

@@ -7,8 +7,8 @@ import pytest
 
 from knotwork.config import EmbeddingSettings
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.base import Passage
-from knotwork.inference.local_models.catalogue import open_local
+from knotwork.inference.embedder import PassageText
+from knotwork.inference.local_models.local_embedders import open_local
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
 
@@ -101,7 +101,7 @@ TEXT = "The old bridge was built of stone. The mayor opened it in 1842. He was n
 
 
 def test_a_passage_of_one_window_has_the_models_own_vector(minilm, own_model):
-    passage = Passage(TEXT, "Stone bridge", split_sentences(TEXT))
+    passage = PassageText(TEXT, "Stone bridge", split_sentences(TEXT))
     (vectors,) = minilm.embed_passages([passage])
     own = own_model.encode([f"Stone bridge. {TEXT}"], normalize_embeddings=True)[0]
     assert vectors.chunk.shape == (384,)
@@ -119,10 +119,10 @@ def test_questions_have_the_models_own_vectors_whatever_their_batch(minilm, own_
 
 
 def test_sentence_vectors_know_their_passage(minilm):
-    near = Passage(TEXT, "", split_sentences(TEXT))
+    near = PassageText(TEXT, "", split_sentences(TEXT))
     alone = "He was new."
     other = f"The cook had soup. {alone}"
-    apart = Passage(other, "", split_sentences(other))
+    apart = PassageText(other, "", split_sentences(other))
     first, second = minilm.embed_passages([near, apart])
     question = minilm.embed(["the mayor who opened the bridge"])[0]
     assert float(first.sentences[2] @ question) > float(second.sentences[1] @ question) + 0.1
@@ -131,7 +131,7 @@ def test_sentence_vectors_know_their_passage(minilm):
 def test_sentence_vectors_are_means_of_their_tokens(minilm, own_model):
     import torch
 
-    passage = Passage(TEXT, "Bridge", split_sentences(TEXT))
+    passage = PassageText(TEXT, "Bridge", split_sentences(TEXT))
     (vectors,) = minilm.embed_passages([passage])
     encoded = own_model.tokenizer(
         [f"Bridge. {TEXT}"], return_offsets_mapping=True, return_tensors="pt"
@@ -152,28 +152,28 @@ def test_sentence_vectors_are_means_of_their_tokens(minilm, own_model):
 def test_nothing_of_a_long_passage_is_lost(minilm):
     filler = "The weather was mild and the harvest was good that year. " * 60
     text = filler + "The mayor of Oxford opened the stone bridge."
-    passage = Passage(text, "Chronicle", split_sentences(text))
+    passage = PassageText(text, "Chronicle", split_sentences(text))
     (vectors,) = minilm.embed_passages([passage])
     question = minilm.embed(["Who opened the stone bridge?"])[0]
     scores = vectors.sentences @ question
     assert int(scores.argmax()) == len(passage.sentences) - 1
-    (without,) = minilm.embed_passages([Passage(filler, "Chronicle")])
+    (without,) = minilm.embed_passages([PassageText(filler, "Chronicle")])
     assert float(vectors.chunk @ question) > float(without.chunk @ question)
 
 
 def test_a_sentence_longer_than_the_window_is_spread(small_models):
     embedder = open_model(small_models["mean"])
     text = "the old stone river bridge was opened and built in 1842 " * 4 + "."
-    (whole,) = embedder.embed_passages([Passage(text, "", (Span(0, len(text)),))])
+    (whole,) = embedder.embed_passages([PassageText(text, "", (Span(0, len(text)),))])
     changed = text.replace(".", "mayor")
-    (other,) = embedder.embed_passages([Passage(changed, "", (Span(0, len(changed)),))])
+    (other,) = embedder.embed_passages([PassageText(changed, "", (Span(0, len(changed)),))])
     assert float(whole.sentences[0] @ other.sentences[0]) < 0.9999
     assert np.isclose(np.linalg.norm(whole.sentences[0]), 1, atol=1e-5)
 
 
 def test_order_and_batching_change_nothing(small_models):
     passages = [
-        Passage(
+        PassageText(
             ("the old bridge . " * n).strip(), "river", split_sentences("the old bridge . " * n)[:n]
         )
         for n in (1, 7, 2, 5, 3)
@@ -190,20 +190,20 @@ def test_a_model_that_pools_otherwise_embeds_sentences_apart(small_models):
 
     embedder = open_model(small_models["cls"])
     text = "the old bridge . he was new ."
-    (vectors,) = embedder.embed_passages([Passage(text, "river", split_sentences(text))])
+    (vectors,) = embedder.embed_passages([PassageText(text, "river", split_sentences(text))])
     own = SentenceTransformer(str(small_models["cls"]), device="cpu").encode(
         [f"river. {text}", "the old bridge .", "he was new ."], normalize_embeddings=True
     )
     assert np.allclose(vectors.chunk, own[0], atol=1e-5)
     assert np.allclose(vectors.sentences, own[1:], atol=1e-5)
     assert embedder.dimension == 32
-    long = Passage("the old stone bridge . " * 10, "")
+    long = PassageText("the old stone bridge . " * 10, "")
     assert np.isclose(np.linalg.norm(embedder.embed_passages([long])[0].chunk), 1, atol=1e-5)
 
 
 def test_odd_texts_have_unit_vectors(minilm):
     texts = ["", " ", "\ud800 lone", "\x00\x01", "\u202e\u0301", "长" * 700, "x" * 5_000]
-    passages = [Passage(text, "", (Span(0, len(text)),) if text else ()) for text in texts]
+    passages = [PassageText(text, "", (Span(0, len(text)),) if text else ()) for text in texts]
     for rows in (minilm.embed(texts), [v.chunk for v in minilm.embed_passages(passages)]):
         assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-4)
     for vectors, passage in zip(minilm.embed_passages(passages), passages, strict=True):

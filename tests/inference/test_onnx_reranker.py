@@ -10,9 +10,8 @@ import pytest
 
 from knotwork.config import RerankSettings
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.local_models.cross_encoder import LocalReranker
-from knotwork.inference.local_models.onnx_reranker import OnnxReranker, find_graph
-from knotwork.inference.reranker_registry import open_reranker
+from knotwork.inference.local_models.local_rerankers import LocalReranker, OnnxReranker, find_graph
+from knotwork.inference.model_registry import open_reranker
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")

@@ -18,9 +18,9 @@ from tests.inference.model_server import (
 
 from knotwork.config import SecretRef
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
-from knotwork.inference.base import Passage
-from knotwork.inference.http import ModelServer, parse_retry_after
-from knotwork.inference.openai import OpenAIEmbedder, batch_texts, estimate_tokens
+from knotwork.inference.embedder import PassageText
+from knotwork.inference.model_servers import ModelServer, parse_retry_after
+from knotwork.inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
 from knotwork.inference.retries import RetryPolicy
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
@@ -74,9 +74,9 @@ def test_batches_are_by_tokens_and_run_side_by_side():
 
 def test_passages_and_sentences_are_texts_of_their_own():
     passages = [
-        Passage("One. Two.", "Title", (Span(0, 4), Span(5, 9))),
-        Passage("", "", ()),
-        Passage("Three.", "", (Span(0, 6),)),
+        PassageText("One. Two.", "Title", (Span(0, 4), Span(5, 9))),
+        PassageText("", "", ()),
+        PassageText("Three.", "", (Span(0, 6),)),
     ]
     with serve(embed_as_base64) as server:
         found = connect(server).embed_passages(passages)

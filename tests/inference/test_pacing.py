@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.inference.halt import Halt
-from knotwork.inference.pacing import PacedChat, Pacer, TokenBucket
-from knotwork.inference.retries import RetryPolicy
-from knotwork.inference.retrying import RetryingChat
+from knotwork.inference.concurrency import Halt
+from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter, TokenBucket
+from knotwork.inference.retries import RetryingChat, RetryPolicy
 
 REPLY = ChatReply("Ann.", usage=TokenUsage(10, 5, calls=1))
 REQUEST = ChatRequest((Message("user", "Who?"),), max_output_tokens=100)
@@ -73,7 +72,7 @@ def raise_(error):
 
 def fail(pacer, error, times=1):
     for _ in range(times):
-        model = PacedChat(FakeModel(lambda _: raise_(error)), pacer)
+        model = RateLimitedChat(FakeModel(lambda _: raise_(error)), pacer)
         with pytest.raises(type(error)):
             model.complete(REQUEST)
 
@@ -116,14 +115,16 @@ def test_a_large_request_waits_for_a_full_bucket_and_leaves_a_debt():
 
 def test_requests_and_tokens_in_a_minute_are_limited():
     clock = JumpingClock()
-    slow = PacedChat(FakeModel(), Pacer(concurrency=8, requests_per_minute=60, clock=clock))
+    slow = RateLimitedChat(
+        FakeModel(), RateLimiter(concurrency=8, requests_per_minute=60, clock=clock)
+    )
     for _ in range(66):
         slow.complete(REQUEST)
     assert clock.seconds == pytest.approx(60 / 55 * 60, rel=0.05)
     clock = JumpingClock()
-    pacer = Pacer(concurrency=8, tokens_per_minute=1_000, clock=clock)
+    pacer = RateLimiter(concurrency=8, tokens_per_minute=1_000, clock=clock)
     for _ in range(40):  # 15 tokens each as reported, 106 as reserved
-        PacedChat(FakeModel(), pacer).complete(REQUEST)
+        RateLimitedChat(FakeModel(), pacer).complete(REQUEST)
     assert 25 < clock.seconds < 45
 
 
@@ -135,7 +136,7 @@ def test_as_many_run_as_may_and_all_come_through():
         return REPLY
 
     model = FakeModel(meet)
-    paced = PacedChat(model, Pacer(concurrency=4))
+    paced = RateLimitedChat(model, RateLimiter(concurrency=4))
     with ThreadPoolExecutor(12) as pool:
         replies = list(pool.map(paced.complete, [REQUEST] * 24))
     assert replies == [REPLY] * 24
@@ -143,7 +144,7 @@ def test_as_many_run_as_may_and_all_come_through():
 
 
 def test_turns_are_taken_in_the_order_of_asking():
-    pacer, order = Pacer(concurrency=1), []
+    pacer, order = RateLimiter(concurrency=1), []
     model = FakeModel()
     with pacer.turn(1):
         threads = []
@@ -160,20 +161,20 @@ def test_turns_are_taken_in_the_order_of_asking():
     for thread in threads:
         thread.join(5)
     assert order == list(range(8))
-    assert PacedChat(model, pacer).complete(REQUEST) == REPLY
+    assert RateLimitedChat(model, pacer).complete(REQUEST) == REPLY
 
 
 @pytest.mark.parametrize("status", [429, 503, 504, 529, 408, None])
 def test_overload_halves_what_may_run_and_success_brings_it_back(status):
     clock = JumpingClock()
-    pacer = Pacer(concurrency=16, clock=clock)
+    pacer = RateLimiter(concurrency=16, clock=clock)
     seen = []
     for _ in range(6):
         clock.seconds += 1
         fail(pacer, overload(status))
         seen.append(pacer.allowed)
     assert seen == [8, 4, 2, 1, 1, 1]
-    model = PacedChat(FakeModel(), pacer)
+    model = RateLimitedChat(FakeModel(), pacer)
     for _ in range(15 * 16):
         model.complete(REQUEST)
     assert pacer.allowed == 16
@@ -183,7 +184,7 @@ def test_overload_halves_what_may_run_and_success_brings_it_back(status):
     "error", [overload(500), overload(200), ModelError("no", status=400), KeyboardInterrupt()]
 )
 def test_what_is_no_overload_changes_nothing(error):
-    pacer = Pacer(concurrency=16)
+    pacer = RateLimiter(concurrency=16)
     fail(pacer, error, times=3)
     assert pacer.allowed == 16
     assert pacer._running == 0
@@ -196,8 +197,8 @@ def test_calls_that_fail_together_count_once():
         gate.wait()
         raise overload()
 
-    pacer = Pacer(concurrency=8)
-    model = PacedChat(FakeModel(fail_together), pacer)
+    pacer = RateLimiter(concurrency=8)
+    model = RateLimitedChat(FakeModel(fail_together), pacer)
 
     def call(_):
         with pytest.raises(ModelUnavailable):
@@ -210,18 +211,18 @@ def test_calls_that_fail_together_count_once():
 
 def test_a_wait_that_the_server_asks_for_is_kept_by_all():
     clock = JumpingClock()
-    pacer = Pacer(concurrency=4, clock=clock)
+    pacer = RateLimiter(concurrency=4, clock=clock)
     fail(pacer, overload(429, wait_s=7.0))
-    PacedChat(FakeModel(), pacer).complete(REQUEST)
+    RateLimitedChat(FakeModel(), pacer).complete(REQUEST)
     assert clock.seconds == pytest.approx(7.0)
     fail(pacer, overload(429, wait_s=86_400.0))
-    PacedChat(FakeModel(), pacer).complete(REQUEST)
+    RateLimitedChat(FakeModel(), pacer).complete(REQUEST)
     assert clock.seconds == pytest.approx(7.0)
 
 
 def test_a_stream_holds_its_turn_until_it_ends_or_is_left():
-    pacer = Pacer(concurrency=2)
-    model = PacedChat(FakeModel(), pacer)
+    pacer = RateLimiter(concurrency=2)
+    model = RateLimitedChat(FakeModel(), pacer)
     left, read = model.stream(REQUEST), model.stream(REQUEST)
     assert pacer._running == 0
     assert [next(left), next(read)] == ["Ann.", "Ann."]
@@ -233,9 +234,9 @@ def test_a_stream_holds_its_turn_until_it_ends_or_is_left():
 
 def test_a_halt_wakes_all_who_wait():
     halt = Halt()
-    pacer = Pacer(concurrency=1, halt=halt)
+    pacer = RateLimiter(concurrency=1, halt=halt)
     policy = RetryPolicy(first_wait_s=60, sleep=halt.sleep)
-    queued = PacedChat(FakeModel(), pacer)
+    queued = RateLimitedChat(FakeModel(), pacer)
     resting = RetryingChat(FakeModel(lambda _: raise_(overload())), policy)
     with pacer.turn(1), ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(queued.complete, REQUEST) for _ in range(4)]
@@ -257,8 +258,8 @@ def test_one_who_gives_up_waiting_lets_the_next_go():
         def wait(self, condition, seconds):
             raise KeyboardInterrupt
 
-    pacer = Pacer(concurrency=4, requests_per_minute=1, clock=InterruptingClock())
-    model = PacedChat(FakeModel(), pacer)
+    pacer = RateLimiter(concurrency=4, requests_per_minute=1, clock=InterruptingClock())
+    model = RateLimitedChat(FakeModel(), pacer)
     model.complete(REQUEST)
     with pytest.raises(KeyboardInterrupt):
         model.complete(REQUEST)
@@ -274,9 +275,9 @@ def test_under_random_failures_every_call_ends_and_no_slot_is_lost():
         return REPLY
 
     clock = JumpingClock()
-    pacer = Pacer(concurrency=8, requests_per_minute=100_000, clock=clock)
+    pacer = RateLimiter(concurrency=8, requests_per_minute=100_000, clock=clock)
     policy = RetryPolicy(attempts=20, jitter=0.5, sleep=lambda _: None)
-    model = RetryingChat(PacedChat(FakeModel(sometimes), pacer), policy)
+    model = RetryingChat(RateLimitedChat(FakeModel(sometimes), pacer), policy)
     assert model.name == "fake:chat"
     with ThreadPoolExecutor(16) as pool:
         replies = list(pool.map(model.complete, [REQUEST] * 300))

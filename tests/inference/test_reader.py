@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from knotwork.errors import ModelError, UnknownName
-from knotwork.inference.base import Passage
-from knotwork.inference.local_models import catalogue, e5
-from knotwork.inference.local_models.catalogue import OnnxModel, load_onnx
-from knotwork.inference.local_models.reader import LONGEST_ANSWER, LocalReader, best_span
-from knotwork.inference.reading import READERS, open_reader
+from knotwork.inference.embedder import PassageText
+from knotwork.inference.local_models import e5, local_embedders
+from knotwork.inference.local_models.answer_reader import LONGEST_ANSWER, LocalReader, best_span
+from knotwork.inference.local_models.local_embedders import OnnxModel, load_onnx
+from knotwork.inference.model_registry import READERS, open_reader
 from knotwork.records import Span
 from knotwork.text.sentences import split_sentences
 
@@ -22,7 +22,7 @@ POLICY = "出差须提前五天申请。海外出差由部门主任审批。住�
 
 
 def passage(text, context=""):
-    return Passage(text, context, tuple(split_sentences(text)))
+    return PassageText(text, context, tuple(split_sentences(text)))
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_any_text_is_read(reader, text):
 
 
 def test_sentences_may_be_any_spans(reader):
-    one = Passage(BRIDGE, "", (Span(0, 0), Span(0, len(BRIDGE))))
+    one = PassageText(BRIDGE, "", (Span(0, 0), Span(0, len(BRIDGE))))
     (found,) = reader.read("Who designed the bridge?", [one])
     assert found.sentences[0] == float("-inf")
     assert np.isfinite(found.sentences[1])
@@ -177,6 +177,6 @@ def test_off_reads_nothing():
 @pytest.mark.parametrize("has_wheel", [True, False])
 def test_without_the_weights_there_is_no_reader(monkeypatch, has_wheel):
     bare = OnnxModel(e5.MODEL, lambda: None, e5.load_parts, "local")
-    monkeypatch.setitem(catalogue.ONNX_MODELS, e5.MODEL, bare)
+    monkeypatch.setitem(local_embedders.ONNX_MODELS, e5.MODEL, bare)
     monkeypatch.setattr(e5, "has_wheel", lambda: has_wheel)
     assert open_reader("auto") is None

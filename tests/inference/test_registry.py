@@ -6,7 +6,7 @@ import pytest
 from knotwork.config import EmbeddingSettings, SecretRef
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.inference import open_embedder
-from knotwork.inference.openai import OpenAIEmbedder
+from knotwork.inference.openai_embeddings import OpenAIEmbedder
 from knotwork.testing.embedders import HashingEmbedder
 
 

@@ -3,8 +3,8 @@ from tests.inference.chat_answers import refuse
 from tests.inference.model_server import reply, serve
 
 from knotwork.errors import ModelError, ModelUnavailable
-from knotwork.inference.chat_server import ChatServer
-from knotwork.inference.reranking import ServedReranker
+from knotwork.inference.cross_encoders import ServedReranker
+from knotwork.inference.model_servers import ChatServer
 from knotwork.inference.retries import RetryPolicy
 from knotwork.testing.model_server import ModelTestServer
 

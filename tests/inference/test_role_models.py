@@ -16,13 +16,13 @@ from knotwork.errors import (
     Unparsable,
 )
 from knotwork.inference import role_models
-from knotwork.inference.budget import Budget, Ceiling, parse_ceiling
+from knotwork.inference.call_budget import CallBudget, Ceiling, parse_ceiling
 from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_costs import UsageMeter
 from knotwork.inference.chat import ChatRequest, Message, TokenUsage
-from knotwork.inference.metered import UsageMeter
 from knotwork.inference.role_models import RoleModels, calls_path
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 REQUEST = ChatRequest((Message("user", "Who?"),), stage="answer")
 
@@ -56,7 +56,7 @@ def test_a_role_without_a_model_is_none_and_makes_no_file(path):
 
 def test_a_model_has_its_meter_and_its_budget(path):
     models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel("Ada."))
-    budget = Budget(parse_ceiling("10"), count_tokens=count_tokens)
+    budget = CallBudget(parse_ceiling("10"), count_tokens=count_tokens)
     meter = UsageMeter()
     with pytest.raises(BudgetExceeded):
         models.open("answer", budget=budget).complete(REQUEST)
@@ -95,7 +95,7 @@ def test_roles_share_cache_meter_and_budget(path, monkeypatch):
     inner = {name: EchoModel(name=f"fake:{name}") for name in ("extract", "answer")}
     monkeypatch.setattr(role_models.ChatModels, "open", lambda _self, role: inner.get(role))
     models = RoleModels(LlmSettings(), path=path)
-    budget, meter = Budget(Ceiling(Decimal(60), "tokens"), count_tokens=len), UsageMeter()
+    budget, meter = CallBudget(Ceiling(Decimal(60), "tokens"), count_tokens=len), UsageMeter()
     assert models.open("judge") is None
     extract = models.open("extract", budget=budget, meter=meter)
     answer = models.open("answer", budget=budget, meter=meter)

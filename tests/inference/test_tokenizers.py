@@ -9,8 +9,7 @@ from tests.inference.multilingual_texts import ODD_TEXTS, SENTENCES, TEXTS
 from tests.inference.sentencepiece_models import build_sentencepiece
 
 from knotwork.inference.local_models import e5, minilm
-from knotwork.inference.local_models.unigram import SPACE
-from knotwork.inference.local_models.wordpiece import WordPieceTokenizer
+from knotwork.inference.local_models.tokenization import SPACE, WordPieceTokenizer
 
 LONE_SURROGATES = ["\ud800", "half \udc00 a pair", "\udfff\ud800"]
 LONG_WORD = "bridgework" * 500

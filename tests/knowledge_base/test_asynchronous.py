@@ -11,7 +11,7 @@ import knotwork
 from knotwork.errors import StoreError, StoreNotFound, UnknownName
 from knotwork.indexing.report import EventKind
 from knotwork.knowledge_base.asynchronous import AHEAD_ITEMS
-from knotwork.synthesis.events import AskEventKind
+from knotwork.synthesis.ask_request import AskEventKind
 from knotwork.testing.chat_models import ScriptedChatModel
 
 QUESTION = "Who approves travel abroad?"

@@ -6,8 +6,8 @@ import pytest
 
 import knotwork
 from knotwork.errors import FilterError, UnknownName
-from knotwork.retrieval.registry import retriever_names
-from knotwork.synthesis.modes import ASK_MODES
+from knotwork.retrieval.retriever_registry import retriever_names
+from knotwork.synthesis.ask_request import ASK_MODES
 from knotwork.testing.embedders import HashingEmbedder
 
 PEOPLE = ["Ada Lovelace", "Grace Hopper", "Marta Ilves", "Olev Raud", "Wang Xiaoming"]

@@ -11,7 +11,7 @@ from tests.knowledge_base.test_filters import write_documents
 import knotwork
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError
 from knotwork.records import RETRIEVAL_QUERY
-from knotwork.synthesis.modes import ASK_MODES
+from knotwork.synthesis.ask_request import ASK_MODES
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 

@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork.agents.asking import ask_agent
+from knotwork.agents.ask import ask_agent
 from knotwork.errors import UnknownName
 from knotwork.inference.local_models import e5
 

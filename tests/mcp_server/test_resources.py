@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 import knotwork
 from knotwork.mcp_server import build_server
-from knotwork.mcp_server.describing import document_resource
+from knotwork.mcp_server.schemas import document_resource_uri
 from knotwork.records.documents import Span
 
 
@@ -46,7 +46,7 @@ def test_a_part_of_a_document_is_read_by_its_characters(sample_index):
     with knotwork.open(sample_index, read_only=True) as kb:
         chunk = kb.search("苍鹭浮标", k=1).hits[0].chunk
         document = kb.store.documents.documents([chunk.document_id])[chunk.document_id]
-    _, (content,) = read(sample_index, document_resource(document.uri, chunk.span))
+    _, (content,) = read(sample_index, document_resource_uri(document.uri, chunk.span))
     assert content.text == chunk.text
     assert content.mime_type == "text/plain"
 
@@ -95,7 +95,7 @@ def test_any_name_of_a_document_leads_to_its_text(names):
             )
             async with Client(build_server(kb)) as client:
                 for number, name in enumerate(names):
-                    uri = document_resource(name, Span(0, 6))
+                    uri = document_resource_uri(name, Span(0, 6))
                     (content,) = (await client.read_resource(uri)).contents
                     assert content.text == f"Text {number}"
 
@@ -103,5 +103,7 @@ def test_any_name_of_a_document_leads_to_its_text(names):
 
 
 def test_a_uri_is_ascii_and_without_doubt():
-    assert document_resource("docs/a b?c#d%.md") == "knotwork://documents/docs/a%20b%3Fc%23d%25.md"
-    assert document_resource("差旅.md").endswith(quote("差旅.md"))
+    assert (
+        document_resource_uri("docs/a b?c#d%.md") == "knotwork://documents/docs/a%20b%3Fc%23d%25.md"
+    )
+    assert document_resource_uri("差旅.md").endswith(quote("差旅.md"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.notebook.layout import place_nodes
+from knotwork.notebook.views import place_nodes
 
 GRAPHS = st.integers(0, 25).flatmap(
     lambda count: st.tuples(

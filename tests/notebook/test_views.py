@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import knotwork
 from knotwork.demo import open_sample
 from knotwork.indexing.report import Failure, IndexReport
-from knotwork.notebook.drawing import MOST_NODES, render_subgraph
-from knotwork.notebook.views import MOST_HITS, render
+from knotwork.notebook.views import MOST_HITS, MOST_NODES, render, render_subgraph
 from knotwork.records import (
     Answer,
     Chunk,

@@ -48,7 +48,7 @@ def test_only_the_settings_read_the_environment():
     found = {name for name, tree in TREES.items() if names_used(tree) & reading}
     assert {name for name in found if not name.startswith("config/")} <= {
         "cli/terminal.py",
-        "cli/commands/completion.py",
+        "cli/commands/setup.py",
         "inference/local_models/transformer.py",
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from knotwork.inference.base import Embedder, FloatMatrix, Passage, PassageVectors
+from knotwork.inference.embedder import Embedder, FloatMatrix, PassageText, PassageVectors
 from knotwork.testing.embedders import HashingEmbedder
 
 
@@ -27,7 +27,7 @@ class GivenEmbedder:
         """Return the same vector for each question or name."""
         return np.tile(np.array([1, 0, 0], dtype=np.float32), (len(texts), 1))
 
-    def embed_passages(self, passages: Sequence[Passage]) -> list[PassageVectors]:
+    def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
         """Return the vector of each passage, once for itself and once for each sentence."""
         rows = [self._row(passage.text) for passage in passages]
         return [
@@ -71,7 +71,7 @@ class SqueezedEmbedder:
         """Return the moved rows of the other embedder."""
         return self._squeeze(self._inner.embed(texts))
 
-    def embed_passages(self, passages: Sequence[Passage]) -> list[PassageVectors]:
+    def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
         """Return the moved vectors of the other embedder."""
         return [
             PassageVectors(self._squeeze(found.chunk[None])[0], self._squeeze(found.sentences))

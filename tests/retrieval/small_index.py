@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from knotwork.indexing.changes import Tiers
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.pipeline import Pipeline
+from knotwork.indexing.prepared import document_source
 from knotwork.indexing.splitters import make_splitter
-from knotwork.indexing.stages import Stages, document_source
-from knotwork.indexing.tiers import Tiers
+from knotwork.indexing.stages import IndexingStages
 from knotwork.records import Document
-from knotwork.transform.registry import make_extractor
+from knotwork.transform.extractor_registry import make_extractor
 
 PASSAGES = {
     "Silver Lantern": "Silver Lantern is a 1954 film directed by Marta Ilves. "
@@ -27,7 +28,7 @@ PASSAGES = {
 
 def build_index(store, embedder, passages=PASSAGES, *, documents=None, splitter="whole"):
     extractor = make_extractor()
-    stages = Stages(make_splitter(splitter), extractor, Embedding(embedder), Tiers("test"))
+    stages = IndexingStages(make_splitter(splitter), extractor, Embedding(embedder), Tiers("test"))
     if documents is None:
         documents = [Document(uri=f"{t}.txt", title=t, text=text) for t, text in passages.items()]
     for _ in Pipeline(store, stages).run([document_source(d) for d in documents]):

@@ -6,11 +6,11 @@ import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork.records import Document, Extraction, Query, Relation, entity_id
-from knotwork.retrieval.facts import stated_entities
-from knotwork.retrieval.graph import GraphRetriever
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.chunk_entities import stated_entities
+from knotwork.retrieval.graph_retriever import GraphRetriever
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 FILM = "The director of Silver Lantern is Marta Ilves. It was made on a small budget."

@@ -3,8 +3,8 @@
 import pytest
 
 from knotwork.records import Query
-from knotwork.retrieval.confidence import WITH_VECTORS
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.evidence_builder import WITH_VECTORS
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.testing.embedders import HashingEmbedder
 
 ANSWERABLE = [

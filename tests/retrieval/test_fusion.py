@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from knotwork.records import Chunk, Evidence, Hit, Query, Span
 from knotwork.retrieval.fusion import RANK_OFFSET, FusedRetriever, fuse_hits, keep_within
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 
 def chunk(name, start=0, end=10, text=""):

@@ -3,9 +3,9 @@
 from tests.retrieval.small_index import build_index
 
 from knotwork.records import entity_id
-from knotwork.retrieval.mentions import mentions_by_sentence
+from knotwork.retrieval.chunk_entities import mentions_by_sentence
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.text.names import normal_form
 
 

@@ -5,10 +5,11 @@ from tests.retrieval.small_index import build_index
 
 from knotwork.errors import RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.retrieval.registry import RETRIEVERS, build_retriever, retriever_names
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import RETRIEVERS, retriever_names
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
-from knotwork.text.characters import simplify
+from knotwork.text.chinese import simplify
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 NAMES = [*retriever_names()]

@@ -6,10 +6,11 @@ import pytest
 from tests.retrieval.given_vectors import DistinctEmbedder, SqueezedEmbedder
 from tests.retrieval.small_index import PASSAGES, build_index
 
-from knotwork.inference.similarity import baseline_cosine
+from knotwork.inference.embedder import baseline_cosine
 from knotwork.records import Query
-from knotwork.retrieval.registry import build_retriever, retriever_names
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import retriever_names
+from knotwork.stores.urls import open_store
 
 WIDE, NARROW = "local:all-MiniLM-L6-v2", "local:multilingual-e5-small"
 QUESTIONS = [

@@ -6,15 +6,16 @@ from hypothesis import strategies as st
 
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.retrieval.grammar import (
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import may_ask_model
+from knotwork.retrieval.specification_grammar import (
     DEEPEST,
-    Call,
-    Pipeline,
-    Sum,
+    RetrieverCall,
+    RetrieverPipeline,
+    RetrieverSum,
     parse_specification,
     show_specification,
 )
-from knotwork.retrieval.registry import build_retriever, may_ask_model
 from knotwork.testing.chat_models import ScriptedChatModel
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
@@ -24,7 +25,7 @@ def test_a_sum_binds_closer_than_a_step():
     tree = parse_specification("rewrite > bm25 + 2*dense > prune(share=0.5)")
     before, core, behind = tree.stages
     assert (before.name, behind.name, behind.options) == ("rewrite", "prune", {"share": 0.5})
-    assert isinstance(core, Sum)
+    assert isinstance(core, RetrieverSum)
     assert [(weight, part.name) for weight, part in core.parts] == [(1.0, "bm25"), (2.0, "dense")]
 
 
@@ -63,13 +64,13 @@ def test_any_text_is_read_or_refused(text):
         tree = parse_specification(text)
     except ConfigError:
         return
-    assert isinstance(tree, Pipeline)
+    assert isinstance(tree, RetrieverPipeline)
 
 
 names = st.sampled_from(["bm25", "dense", "graph", "top-down"])
 values = st.one_of(st.integers(-9, 9), st.booleans(), st.sampled_from(["rank", "x y"]))
 calls = st.builds(
-    Call,
+    RetrieverCall,
     names,
     st.dictionaries(st.sampled_from(["a", "b", "c"]), values, max_size=2),
 )
@@ -81,7 +82,7 @@ calls = st.builds(
         st.one_of(
             calls,
             st.lists(st.tuples(st.sampled_from([0.5, 2.0]), calls), min_size=2, max_size=3).map(
-                lambda parts: Sum(tuple(parts))
+                lambda parts: RetrieverSum(tuple(parts))
             ),
         ),
         min_size=1,
@@ -89,7 +90,7 @@ calls = st.builds(
     )
 )
 def test_what_is_written_is_read(stages):
-    written = show_specification(Pipeline(tuple(stages)))
+    written = show_specification(RetrieverPipeline(tuple(stages)))
     tree = parse_specification(written)
     assert show_specification(tree) == written
     assert [type(stage) for stage in tree.stages] == [type(stage) for stage in stages]

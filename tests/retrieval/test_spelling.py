@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from tests.retrieval.small_index import build_index
 
 from knotwork.records import Document, Query
-from knotwork.retrieval.registry import build_retriever, retriever_names
-from knotwork.retrieval.spelling import correct_spelling
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.question import correct_spelling
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import retriever_names
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 MANUAL = {

@@ -3,7 +3,7 @@
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
-from knotwork.indexing.communities.survey import bring_up_to_date
+from knotwork.indexing.communities.index_reports import bring_up_to_date
 from knotwork.records import (
     ChunkReading,
     Community,
@@ -16,15 +16,15 @@ from knotwork.records import (
     Relation,
     entity_id,
 )
-from knotwork.retrieval.basic import Bm25Retriever
-from knotwork.retrieval.entities import MOST_ENTITIES, read_surroundings
-from knotwork.retrieval.reports import (
+from knotwork.retrieval.basic_retrievers import Bm25Retriever
+from knotwork.retrieval.community_search import (
     StoredReports,
     find_communities,
     holds_written_reports,
     search_communities,
 )
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 from knotwork.text.names import normal_form
 
@@ -41,7 +41,7 @@ def store(request, tmp_path):
 
 def read(store, question=QUESTION):
     evidence = Bm25Retriever(store=store).retrieve(Query(question))
-    return read_surroundings(question, evidence, store=store)
+    return read_local_context(question, evidence, store=store)
 
 
 def chunk_about(store, title):
@@ -110,7 +110,7 @@ def test_a_store_that_holds_no_readings_has_relations_alone(store):
         documents, graph, texts = store.documents, store.graph, store.texts
 
     evidence = Bm25Retriever(store=store).retrieve(Query(QUESTION))
-    plain = read_surroundings(QUESTION, evidence, store=Plain())
+    plain = read_local_context(QUESTION, evidence, store=Plain())
     assert plain.entities == read(store).entities
 
 

@@ -13,9 +13,9 @@ from knotwork.records import (
     Relation,
     entity_id,
 )
-from knotwork.retrieval.basic import Bm25Retriever
-from knotwork.retrieval.entities import MOST_ENTITIES, read_surroundings
-from knotwork.retrieval.things import Things
+from knotwork.retrieval.basic_retrievers import Bm25Retriever
+from knotwork.retrieval.chunk_entities import MergedEntities
+from knotwork.retrieval.local_context import MOST_ENTITIES, read_local_context
 from knotwork.text.names import normal_form
 
 FULL = "World Health Organization"
@@ -41,7 +41,7 @@ def base(request, tmp_path):
 
 def read(base, question=QUESTION):
     evidence = Bm25Retriever(store=base.store).retrieve(Query(question))
-    return read_surroundings(question, evidence, store=base.store)
+    return read_local_context(question, evidence, store=base.store)
 
 
 def about(around):
@@ -72,7 +72,7 @@ def check_supports(base, facts):
 
 
 def test_things_know_their_entities():
-    things = Things({"a": "b", "b": "b", "c": "b"})
+    things = MergedEntities({"a": "b", "b": "b", "c": "b"})
     assert things.of("a") == things.of("b") == "b"
     assert things.of("z") == "z"
     assert things.members("b") == ("b", "a", "c")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.retrieval.filters.questions import find_stated
 from knotwork.retrieval.queries.comparisons import read_comparisons
+from knotwork.retrieval.question_filters import find_stated_filters
 from knotwork.text.dates import MONTHS, parse_date, read_date, read_day_range
 
 TODAY = date(2024, 3, 15)
@@ -15,7 +15,7 @@ TODAY = date(2024, 3, 15)
 
 def days_of_filter(question):
     """The first and the last day to which a question restricts the documents."""
-    stated = find_stated(question, today=TODAY)
+    stated = find_stated_filters(question, today=TODAY)
     assert stated is not None
     days = read_day_range(str(stated.filter).split("'")[1])
     return days.first, days.last
@@ -83,7 +83,7 @@ def test_a_day_that_does_not_exist_is_no_date_anywhere(written):
     assert read_date(written) == ""
     assert parse_date(written, day_first=True) == ""
     assert days_of_rows(f"orders on {written}") == ("", "")
-    assert find_stated(f"reports from {written}", today=TODAY) is None
+    assert find_stated_filters(f"reports from {written}", today=TODAY) is None
 
 
 @pytest.mark.parametrize(

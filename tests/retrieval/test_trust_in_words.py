@@ -8,10 +8,10 @@ from tests.retrieval.given_vectors import GivenEmbedder
 from tests.retrieval.small_index import build_index
 
 from knotwork.records import Query
-from knotwork.retrieval.features import text_weight
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.chunk_features import text_weight
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.text.terms import content_terms
 
 PASSAGES = {

@@ -5,8 +5,9 @@ from tests.indexing.pipeline_fakes import LatinEmbedder
 from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork.records import Query
-from knotwork.retrieval.registry import RETRIEVERS, build_retriever
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import RETRIEVERS
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 MIXED = PASSAGES | {

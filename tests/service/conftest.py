@@ -9,7 +9,7 @@ from tests.service.serving import copy_index, make_settings, open_client
 
 import knotwork
 from knotwork.demo import open_sample
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def sample_index(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def place(sample_index, tmp_path) -> Place:
+def place(sample_index, tmp_path) -> ServerConfig:
     return fill(sample_index, tmp_path)
 
 
@@ -35,7 +35,7 @@ def client(sample_index, tmp_path_factory):
         yield opened
 
 
-def fill(sample: Path, folder: Path) -> Place:
+def fill(sample: Path, folder: Path) -> ServerConfig:
     copy_index(sample, folder / "open.knot")
     copy_index(sample, folder / "hidden.knot")
-    return Place(folder, make_settings())
+    return ServerConfig(folder, make_settings())

@@ -15,8 +15,7 @@ from fastapi.testclient import TestClient
 from knotwork.config import Settings, load_settings
 from knotwork.service import make_app
 from knotwork.service.keys import KeyFile, KeyRole
-from knotwork.service.running import KnotworkServer
-from knotwork.service.serving import Place
+from knotwork.service.server import KnotworkServer, ServerConfig
 
 LOCAL = "http://127.0.0.1:8321"
 QUESTION = "Who approves trips abroad?"
@@ -31,14 +30,16 @@ def make_settings(**service: object) -> Settings:
 
 
 @contextmanager
-def open_client(place: Place, *, client: str = "127.0.0.1", base_url: str = LOCAL) -> Iterator[Any]:
+def open_client(
+    place: ServerConfig, *, client: str = "127.0.0.1", base_url: str = LOCAL
+) -> Iterator[Any]:
     """Yield a client of an application in this process."""
     app = make_app(place)
     with TestClient(app, base_url=base_url, client=(client, 5)) as opened:
         yield opened
 
 
-def add_key(place: Place, name: str, role: str, *workspaces: str) -> dict[str, str]:
+def add_key(place: ServerConfig, name: str, role: str, *workspaces: str) -> dict[str, str]:
     """Add a key, and return the headers that send it."""
     _, text = KeyFile(place.keys_path).add(name, role=KeyRole(role), workspaces=workspaces)
     return {"Authorization": f"Bearer {text}"}
@@ -73,7 +74,7 @@ def read_events(response: Any) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def run_server(place: Place) -> Iterator[str]:
+def run_server(place: ServerConfig) -> Iterator[str]:
     """Yield the address of a server in a thread."""
     server = KnotworkServer(make_app(place))
     addresses: list[str] = []

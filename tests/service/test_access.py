@@ -18,8 +18,8 @@ from tests.service.serving import (
 
 from knotwork.errors import ConfigError, TooManyRequests, UnknownName
 from knotwork.service.keys import KeyFile, KeyRole
-from knotwork.service.rates import RateLimiter
-from knotwork.service.serving import Place
+from knotwork.service.limits import RateLimiter
+from knotwork.service.server import ServerConfig
 
 SECRET = "hidden"
 """The workspace that the key of the tests must not reach."""
@@ -205,7 +205,7 @@ def test_pages_of_other_origins_may_ask_only_where_they_are_named(place):
 
 
 def test_listening_on_other_addresses_needs_a_key(place):
-    open_place = Place(place.path, make_settings(host="0.0.0.0"))
+    open_place = ServerConfig(place.path, make_settings(host="0.0.0.0"))
     with pytest.raises(ConfigError, match="needs a key"):
         open_place.check()
     add_key(open_place, "one", "read", "*")
@@ -242,7 +242,7 @@ def test_a_damaged_file_of_keys_lets_nobody_in(place):
 
 
 def test_requests_of_one_key_are_slowed_down_and_those_of_others_not(place):
-    slow = Place(place.path, make_settings(requests_per_minute=12))
+    slow = ServerConfig(place.path, make_settings(requests_per_minute=12))
     one, two = add_key(place, "one", "read", "*"), add_key(place, "two", "read", "*")
     with open_client(slow) as client:
         told = [client.get(f"{API}/retrievers", headers=one) for _ in range(4)]

@@ -10,8 +10,8 @@ from tests.service.conftest import fill
 from tests.service.serving import API, QUESTION, add_key, make_settings, open_client, read_events
 
 import knotwork
-from knotwork.agents.asking import ask_agent
-from knotwork.service.serving import Place
+from knotwork.agents.ask import ask_agent
+from knotwork.service.server import ServerConfig
 from knotwork.testing.model_server import ModelTestServer
 
 AGENT = f"{API}/workspaces/open/agent"
@@ -65,7 +65,7 @@ def test_a_model_plans_within_its_tokens_and_the_budget_of_the_server(sample_ind
     with ModelTestServer() as models:
         settings = make_settings(question_budget="2k")
         llm = replace(settings.llm, model="openai:test", base_url=models.url)
-        place = Place(fill(sample_index, tmp_path).path, replace(settings, llm=llm))
+        place = ServerConfig(fill(sample_index, tmp_path).path, replace(settings, llm=llm))
         reader = add_key(place, "r", "read", "open")
         with open_client(place) as client:
             body = {"question": BRIDGE, "tools": ["bm25"], "steps": 3}

@@ -22,7 +22,7 @@ from tests.service.serving import (
     upload,
 )
 
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 
 TIMEOUT_S = 30
 CALLS = {
@@ -173,7 +173,7 @@ def test_a_page_of_another_origin_gets_nothing_where_there_are_no_keys(sample_in
 
 def test_many_assistants_at_once_see_each_their_own_documents(tmp_path):
     """What belongs to a request is never mixed with what belongs to another under way."""
-    place = Place(tmp_path, make_settings(open_indexes=1, threads=4))
+    place = ServerConfig(tmp_path, make_settings(open_indexes=1, threads=4))
     with open_client(place) as client:
         for number, name in enumerate(NAMES):
             client.post(f"{API}/workspaces", json={"name": f"w{number}"})
@@ -207,7 +207,7 @@ def test_many_assistants_at_once_see_each_their_own_documents(tmp_path):
 
 def test_the_limits_of_the_server_hold_for_assistants(sample_index, tmp_path):
     place = fill(sample_index, tmp_path)
-    strict = Place(place.path, make_settings(question_chars=20))
+    strict = ServerConfig(place.path, make_settings(question_chars=20))
     with run_server(strict) as address:
 
         async def action(client):
@@ -233,7 +233,7 @@ def test_without_the_sdk_it_is_told_what_brings_it(sample_index, tmp_path, monke
 
 
 def test_a_key_that_may_write_adds_a_document_and_others_do_not_see_how(tmp_path):
-    place = Place(tmp_path, make_settings())
+    place = ServerConfig(tmp_path, make_settings())
     writer, reader = add_key(place, "w", "write", "notes"), add_key(place, "r", "read", "notes")
     admin = add_key(place, "a", "admin", "*")
     steps = []

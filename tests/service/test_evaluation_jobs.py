@@ -16,12 +16,12 @@ from tests.service.serving import (
     wait_until,
 )
 
-from knotwork.service.evaluations.records import Evaluations
-from knotwork.service.evaluations.running import run_evaluation
-from knotwork.service.jobs import runner as runner_module
-from knotwork.service.jobs import work as work_module
-from knotwork.service.jobs.progress import JobStopped, Progress
-from knotwork.service.serving import Place
+from knotwork.service import job_runner as runner_module
+from knotwork.service import job_runner as work_module
+from knotwork.service.evaluation_job import run_evaluation_job
+from knotwork.service.evaluation_store import EvaluationStore
+from knotwork.service.job_store import JobStopped, Progress
+from knotwork.service.server import ServerConfig
 from knotwork.service.workspaces import Workspaces
 from knotwork.testing.model_server import ModelTestServer
 
@@ -46,13 +46,13 @@ def test_one_that_is_under_way_is_cancelled_kept_and_gone_on_with(
                     wait_until(lambda: workspace.name in cancelled)
                 progress.count(stage, done, total, **more)
 
-        return run_evaluation(
+        return run_evaluation_job(
             workspace, arguments, Stopping(lambda *_: None, is_stopping=lambda: False)
         )
 
     cancelled: list[str] = []
     monkeypatch.setattr(runner_module, "WORK", {**work_module.WORK, "evaluate": watched})
-    with open_client(Place(tmp_path, make_settings())) as client:
+    with open_client(ServerConfig(tmp_path, make_settings())) as client:
         started = start(client, asked, retrievers="bm25").json()["data"]
         address = f"{EVALUATIONS}/{started['id']}"
         wait_until(lambda: 1 in seen)
@@ -72,7 +72,7 @@ def test_one_that_is_under_way_is_cancelled_kept_and_gone_on_with(
 
 def test_a_line_that_a_kill_broke_off_is_asked_again(sample_index, tmp_path, asked):
     copy_index(sample_index, tmp_path / "open.knot")
-    place = Place(tmp_path, make_settings())
+    place = ServerConfig(tmp_path, make_settings())
     with open_client(place) as client:
         identifier = finish(client, start(client, asked, retrievers="bm25"))
     folder = tmp_path / "open.files" / "evaluations"
@@ -85,9 +85,9 @@ def test_a_line_that_a_kill_broke_off_is_asked_again(sample_index, tmp_path, ask
     told: list[object] = []
     progress = Progress(lambda _kind, body: told.append(body["done"]), is_stopping=lambda: False)
     with workspaces.lease("open") as workspace:
-        (found,) = Evaluations(workspace).listed()
+        (found,) = EvaluationStore(workspace).listed()
         assert len(list(found.results())) == 2
-        run_evaluation(workspace, {"evaluation": identifier}, progress)
+        run_evaluation_job(workspace, {"evaluation": identifier}, progress)
         assert [r.position for r in found.results()] == [0, 1, 2]
     workspaces.close()
     assert told == [2, 3]
@@ -103,7 +103,7 @@ def test_a_budget_is_for_all_questions_and_what_it_paid_for_stays(sample_index, 
     with ModelTestServer() as server:
         settings = make_settings(question_budget="50k")
         llm = replace(settings.llm, model="openai:test", base_url=server.url)
-        place = Place(tmp_path, replace(settings, llm=llm))
+        place = ServerConfig(tmp_path, replace(settings, llm=llm))
         writer = add_key(place, "w", "write", "open")
         admin = add_key(place, "a", "admin", "open")
         fields = {"retrievers": "bm25", "answers": True, "use_llm": True}
@@ -132,7 +132,7 @@ def test_a_budget_is_for_all_questions_and_what_it_paid_for_stays(sample_index, 
 def test_a_job_that_was_stopped_between_questions_keeps_what_is_done(tmp_path, sample_index):
     """Every result is on disk before the next question is asked."""
     copy_index(sample_index, tmp_path / "open.knot")
-    with open_client(Place(tmp_path, make_settings())) as client:
+    with open_client(ServerConfig(tmp_path, make_settings())) as client:
         questions = [{"question": f"Who is number {n}?", "answers": ["x"]} for n in range(4)]
         identifier = finish(client, start(client, questions, retrievers="bm25"))
     folder = tmp_path / "open.files" / "evaluations" / identifier
@@ -145,7 +145,7 @@ def test_a_job_that_was_stopped_between_questions_keeps_what_is_done(tmp_path, s
         return len(steps) > 3
 
     with workspaces.lease("open") as workspace, pytest.raises(JobStopped):
-        run_evaluation(
+        run_evaluation_job(
             workspace,
             {"evaluation": identifier},
             Progress(lambda *_: None, is_stopping=stopping),

@@ -13,17 +13,16 @@ from tests.service.evaluating import (
 )
 from tests.service.serving import copy_index, make_settings, open_client
 
-from knotwork.evaluation.metrics import METRICS
-from knotwork.evaluation.significance import compare_paired
-from knotwork.service.serving import Place
-from knotwork.service.shapes.evaluations import PlanShape
+from knotwork.evaluation.metrics import METRICS, compare_paired
+from knotwork.service.evaluation_store import PlanShape
+from knotwork.service.server import ServerConfig
 
 
 @pytest.fixture(scope="module")
 def served(sample_index, tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluated")
     copy_index(sample_index, folder / "open.knot")
-    with open_client(Place(folder, make_settings())) as client:
+    with open_client(ServerConfig(folder, make_settings())) as client:
         yield client
 
 

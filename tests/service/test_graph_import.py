@@ -6,11 +6,11 @@ import pytest
 from tests.service.serving import API, await_job, make_settings, open_client
 
 import knotwork
-from knotwork.indexing.domain.telling import describe_graph_import
-from knotwork.service.jobs import runner as runner_module
-from knotwork.service.jobs import work as work_module
-from knotwork.service.jobs.records import JobRecords, JobState
-from knotwork.service.serving import Place
+from knotwork.indexing.graph_import.graph_importer import describe_graph_import
+from knotwork.service import job_runner as runner_module
+from knotwork.service import job_runner as work_module
+from knotwork.service.job_store import JobState, JobStore
+from knotwork.service.server import ServerConfig
 
 FILMS = (
     "Kismet\tdirected_by\tWilliam Dieterle\n"
@@ -24,7 +24,7 @@ GRAPHS = f"{API}/workspaces/one/graphs"
 
 @pytest.fixture
 def served(tmp_path):
-    with open_client(Place(tmp_path, make_settings())) as client:
+    with open_client(ServerConfig(tmp_path, make_settings())) as client:
         client.post(f"{API}/workspaces", json={"name": "one"})
         yield client
 
@@ -102,7 +102,7 @@ def test_a_graph_that_cannot_be_read_fails_its_job_without_telling_where_it_lies
 
 
 def test_files_wait_for_their_job_over_a_break_and_no_longer(tmp_path, monkeypatch):
-    place = Place(tmp_path, make_settings())
+    place = ServerConfig(tmp_path, make_settings())
     folder = tmp_path / "one.files" / "graphs"
 
     def stop(*_):
@@ -116,7 +116,7 @@ def test_files_wait_for_their_job_over_a_break_and_no_longer(tmp_path, monkeypat
         lost = send(client, {"films.tsv": FILMS}, name="lost").json()["data"]["job"]
         assert await_job(client, "one", lost)["state"] == "failed"
         assert len(list(folder.iterdir())) == 2
-    records = JobRecords.open(place.records_path)
+    records = JobStore.open(place.records_path)
     records.set_state(job["id"], JobState.RUNNING)
     records.close()
     monkeypatch.undo()

@@ -22,12 +22,11 @@ from tests.service.serving import (
 )
 
 from knotwork.errors import KnotworkError, StoreBusy
-from knotwork.service.jobs import runner as runner_module
-from knotwork.service.jobs import work as work_module
-from knotwork.service.jobs.progress import JobStopped, Progress
-from knotwork.service.jobs.records import JobRecords, JobState
-from knotwork.service.jobs.runner import JobRunner
-from knotwork.service.serving import Place
+from knotwork.service import job_runner as runner_module
+from knotwork.service import job_runner as work_module
+from knotwork.service.job_runner import JobRunner
+from knotwork.service.job_store import JobState, JobStopped, JobStore, Progress
+from knotwork.service.server import ServerConfig
 from knotwork.service.workspaces import Workspaces
 
 TEXT = "Lanterns are lit by Ivo Brandt at dusk. Number {n} hangs in Marrow Lane {n}."
@@ -35,7 +34,7 @@ TEXT = "Lanterns are lit by Ivo Brandt at dusk. Number {n} hangs in Marrow Lane 
 
 @pytest.fixture
 def served(tmp_path):
-    place = Place(tmp_path, make_settings())
+    place = ServerConfig(tmp_path, make_settings())
     with open_client(place) as client:
         for name in ("one", "two"):
             client.post(f"{API}/workspaces", json={"name": name})
@@ -165,7 +164,7 @@ def test_a_job_that_fails_says_why_and_the_next_one_runs(served, monkeypatch, er
 
 def test_a_job_pauses_when_the_server_ends_and_the_next_one_goes_on(tmp_path, held):
     gate, begun = held
-    place = Place(tmp_path, make_settings())
+    place = ServerConfig(tmp_path, make_settings())
     with open_client(place) as client:
         client.post(f"{API}/workspaces", json={"name": "one"})
         job = refresh(client, "one")
@@ -178,16 +177,16 @@ def test_a_job_pauses_when_the_server_ends_and_the_next_one_goes_on(tmp_path, he
 
 
 def test_two_servers_do_not_share_a_place(tmp_path):
-    records = JobRecords.open(tmp_path / "jobs.db")
+    records = JobStore.open(tmp_path / "jobs.db")
     with pytest.raises(StoreBusy, match="Another server"):
-        JobRecords.open(tmp_path / "jobs.db")
+        JobStore.open(tmp_path / "jobs.db")
     records.close()
-    JobRecords.open(tmp_path / "jobs.db").close()
+    JobStore.open(tmp_path / "jobs.db").close()
 
 
 def test_a_job_on_record_as_running_is_begun_again(tmp_path):
     """As after a kill, of which no server can make a note."""
-    records = JobRecords.open(tmp_path / ".jobs.db")
+    records = JobStore.open(tmp_path / ".jobs.db")
     workspaces = Workspaces(tmp_path, make_settings())
     workspaces.create("one")
     job = records.add("one", "communities", {"rebuild": False})
@@ -269,7 +268,7 @@ def test_a_step_that_does_not_end_holds_the_server_up_no_longer_than_it_may(tmp_
         return {}
 
     monkeypatch.setattr(runner_module, "WORK", {"communities": hang})
-    records = JobRecords.open(tmp_path / ".jobs.db")
+    records = JobStore.open(tmp_path / ".jobs.db")
     workspaces = Workspaces(tmp_path, make_settings())
     workspaces.create("one")
     runner = JobRunner(workspaces, records, most=1)
@@ -287,5 +286,5 @@ def test_what_a_broken_off_upload_left_is_gone_at_the_next_start(tmp_path):
     left = tmp_path / "one.files" / "incoming-x"
     left.parent.mkdir()
     left.write_text("half", encoding="utf-8")
-    with open_client(Place(tmp_path, make_settings())):
+    with open_client(ServerConfig(tmp_path, make_settings())):
         assert not left.exists()

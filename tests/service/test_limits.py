@@ -26,9 +26,9 @@ from tests.service.serving import (
 
 from knotwork.errors import KnotworkError, Overloaded, RequestTimeout
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.service.serving import Place
-from knotwork.service.streams import keep_alive
-from knotwork.service.threads import Threads
+from knotwork.service.limits import Threads
+from knotwork.service.responses import keep_alive
+from knotwork.service.server import ServerConfig
 
 OPEN = f"{API}/workspaces/open"
 
@@ -131,7 +131,7 @@ def test_whoever_stops_early_ends_the_work():
 
 
 def test_a_silent_stream_is_kept_alive(monkeypatch):
-    monkeypatch.setattr("knotwork.service.streams.PING_S", 0.01)
+    monkeypatch.setattr("knotwork.service.responses.PING_S", 0.01)
 
     async def slow():
         yield b"one"
@@ -148,7 +148,7 @@ def test_a_silent_stream_is_kept_alive(monkeypatch):
 
 def test_a_request_that_is_too_slow_is_told_so(place, monkeypatch, gate):
     monkeypatch.setattr(KnowledgeBase, "search", lambda *_, **__: gate.wait())
-    slow = Place(place.path, make_settings(timeout_s=0.2, threads=1, waiting=0))
+    slow = ServerConfig(place.path, make_settings(timeout_s=0.2, threads=1, waiting=0))
     with open_client(slow) as client:
         late = client.post(f"{OPEN}/search", json={"question": QUESTION})
         assert (late.status_code, late.json()["error"]["code"]) == (504, "request_timeout")
@@ -194,7 +194,7 @@ def test_an_error_within_a_stream_is_its_last_event(place, monkeypatch):
 
 
 def test_a_reader_may_not_raise_the_budget_that_the_server_sets(place):
-    frugal = Place(place.path, make_settings(question_budget="2k"))
+    frugal = ServerConfig(place.path, make_settings(question_budget="2k"))
     reader, admin = add_key(place, "r", "read", "*"), add_key(place, "a", "admin", "*")
     asked = {"question": QUESTION, "budget": "9k"}
     with open_client(frugal) as client:
@@ -210,7 +210,7 @@ def test_a_server_that_stops_ends_the_streams_of_jobs_that_go_on(place, monkeypa
             progress.enter("holding")
         return {}
 
-    monkeypatch.setattr("knotwork.service.jobs.runner.WORK", {"communities": hold})
+    monkeypatch.setattr("knotwork.service.job_runner.WORK", {"communities": hold})
     with run_server(place) as address:
         client = httpx.Client(base_url=address, timeout=30)
         job = client.post(f"{OPEN}/communities/refresh", json={}).json()["data"]

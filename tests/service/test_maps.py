@@ -8,9 +8,8 @@ from tests.service.conftest import fill
 from tests.service.serving import API, await_job, copy_index, make_settings, open_client
 
 import knotwork
-from knotwork.service.maps.drawing import draw_map, map_key
-from knotwork.service.maps.keeping import MAP_SUFFIX, MapKeeper, load_map, save_map
-from knotwork.service.serving import Place
+from knotwork.service.graph_map import MAP_SUFFIX, MapCache, build_map, load_map, map_key, save_map
+from knotwork.service.server import ServerConfig
 from knotwork.stores.memory import MemoryStore
 
 OPEN = f"{API}/workspaces/open"
@@ -180,7 +179,7 @@ def test_a_map_is_kept_beside_the_index_and_drawn_anew_when_it_changes(sample_in
 
 def test_a_server_that_only_reads_writes_no_map(sample_index, tmp_path):
     copy_index(sample_index, tmp_path / "open.knot")
-    with open_client(Place(tmp_path, make_settings(), read_only=True)) as client:
+    with open_client(ServerConfig(tmp_path, make_settings(), read_only=True)) as client:
         assert client.get(f"{OPEN}/graph").json()["data"]["entities"] > 50
     assert not list(tmp_path.glob(f"*{MAP_SUFFIX}"))
 
@@ -189,7 +188,7 @@ def test_a_map_that_cannot_be_read_is_drawn_anew(sample_index, tmp_path, caplog)
     path = tmp_path / "x.map"
     path.write_bytes(b"PK\x03\x04 what a kill left")
     with knotwork.open(sample_index, read_only=True) as base:
-        drawn = MapKeeper(path).of(base.store)
+        drawn = MapCache(path).of(base.store)
         assert "cannot be read" in caplog.text
         held = load_map(path)
         assert held is not None
@@ -200,7 +199,7 @@ def test_a_map_that_cannot_be_read_is_drawn_anew(sample_index, tmp_path, caplog)
 
 def test_an_index_without_communities_has_an_empty_map(tmp_path):
     store = MemoryStore()
-    drawn = draw_map(store, map_key(store))
+    drawn = build_map(store, map_key(store))
     save_map(drawn, tmp_path / "empty.map")
     held = load_map(tmp_path / "empty.map")
     assert held is not None
@@ -208,7 +207,7 @@ def test_an_index_without_communities_has_an_empty_map(tmp_path):
 
 
 def test_an_index_that_was_just_made_has_a_map_to_show(tmp_path):
-    with open_client(Place(tmp_path, make_settings())) as client:
+    with open_client(ServerConfig(tmp_path, make_settings())) as client:
         client.post(f"{API}/workspaces", json={"name": "new"})
         data = client.get(f"{API}/workspaces/new/graph").json()["data"]
         assert (data["levels"], data["communities"]["id"], data["total"]) == ([], [], 0)

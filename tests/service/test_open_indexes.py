@@ -15,7 +15,7 @@ from tests.service.serving import (
 )
 
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 from knotwork.service.workspaces import Workspaces
 
 NAMES = [f"w{n}" for n in range(6)]
@@ -50,7 +50,7 @@ def ask(client, name):
 
 
 def test_the_one_that_was_not_used_for_longest_is_closed_for_another(folder, closed):
-    with open_client(Place(folder, make_settings(open_indexes=3))) as client:
+    with open_client(ServerConfig(folder, make_settings(open_indexes=3))) as client:
         answers = {ask(client, name) for name in ("w0", "w1", "w2")}
         ask(client, "w0")
         assert closed == []
@@ -91,7 +91,7 @@ def test_work_that_nobody_waits_for_any_more_keeps_its_index(folder, closed, mon
 
     monkeypatch.setattr(KnowledgeBase, "search", slow)
     settings = make_settings(open_indexes=1, timeout_s=0.3)
-    with open_client(Place(folder, settings)) as client:
+    with open_client(ServerConfig(folder, settings)) as client:
         body = {"question": QUESTION, "retriever": "bm25"}
         late = client.post(f"{API}/workspaces/w0/search", json=body)
         assert late.status_code == 504

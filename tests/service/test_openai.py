@@ -12,7 +12,7 @@ import openai
 import pytest
 from tests.service.serving import QUESTION, add_key, copy_index, make_settings, run_server
 
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 from knotwork.testing.model_server import ModelTestServer
 
 ASKED = [
@@ -26,7 +26,7 @@ ASKED = [
 @pytest.fixture(scope="module")
 def served(sample_index, tmp_path_factory):
     """The address of a server with `open` and `hidden`, and a key for `open`."""
-    place = Place(tmp_path_factory.mktemp("openai"), make_settings())
+    place = ServerConfig(tmp_path_factory.mktemp("openai"), make_settings())
     copy_index(sample_index, place.path / "open.knot")
     copy_index(sample_index, place.path / "hidden.knot")
     key = add_key(place, "mine", "read", "open")["Authorization"].removeprefix("Bearer ")
@@ -199,7 +199,7 @@ def test_a_model_writes_word_by_word_and_its_tokens_are_counted(sample_index, tm
     with ModelTestServer() as model:
         settings = make_settings()
         llm = replace(settings.llm, model="openai:knotwork-test", base_url=model.url)
-        place = Place(tmp_path, replace(settings, llm=llm))
+        place = ServerConfig(tmp_path, replace(settings, llm=llm))
         with (
             run_server(place) as address,
             openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.service.serving import API, QUESTION, add_key, open_client
 
-from knotwork.evaluation.significance import compare_paired
-from knotwork.service.serving import Place
+from knotwork.evaluation.metrics import compare_paired
+from knotwork.service.server import ServerConfig
 
 PREFERENCES = f"{API}/workspaces/open/preferences"
 
@@ -55,6 +55,6 @@ def test_only_those_who_may_write_are_heard(place):
     with open_client(place) as client:
         assert prefer(client, ["a", "b"], "a", headers=reader).status_code == 403
         assert client.get(PREFERENCES, headers=reader).json()["data"]["total"] == 0
-    with open_client(Place(place.path, place.settings, read_only=True)) as client:
+    with open_client(ServerConfig(place.path, place.settings, read_only=True)) as client:
         refused = prefer(client, ["a", "b"], "a", headers=add_key(place, "w", "write", "*"))
         assert refused.status_code == 409

@@ -16,8 +16,8 @@ from tests.service.serving import (
 
 import knotwork
 from knotwork.records import content_id
-from knotwork.service.serving import Place
-from knotwork.service.shapes.answers import AnswerShape
+from knotwork.service.schemas.answers import AnswerShape
+from knotwork.service.server import ServerConfig
 
 OPEN = f"{API}/workspaces/open"
 
@@ -34,7 +34,7 @@ def test_the_workspaces_of_a_folder_are_listed_and_described(client):
 def test_one_index_is_the_workspace_default(sample_index, tmp_path):
     path = tmp_path / "one.knot"
     path.write_bytes(sample_index.read_bytes())
-    with open_client(Place(path, make_settings())) as client:
+    with open_client(ServerConfig(path, make_settings())) as client:
         assert [w["name"] for w in client.get(f"{API}/workspaces").json()["data"]] == ["default"]
         answer = client.post(f"{API}/workspaces/default/ask", json={"question": QUESTION})
         assert answer.json()["data"]["answered"]
@@ -278,7 +278,7 @@ def test_a_workspace_is_made_and_removed_with_all_its_files(client):
 
 def test_a_server_that_only_reads_changes_nothing(place):
     before = (place.path / "open.knot").read_bytes()
-    with open_client(Place(place.path, place.settings, read_only=True)) as client:
+    with open_client(ServerConfig(place.path, place.settings, read_only=True)) as client:
         listed = client.get(f"{API}/workspaces").json()["data"]
         assert {workspace["role"] for workspace in listed} == {"read"}
         assert client.get(OPEN).json()["data"]["role"] == "read"

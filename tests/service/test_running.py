@@ -4,9 +4,8 @@ import socket
 import threading
 
 from knotwork.errors import ModelError
-from knotwork.inference.hashing import HashingEmbedder
-from knotwork.service.running import _listen
-from knotwork.service.warming import ModelWarmer
+from knotwork.inference.embedder import HashingEmbedder
+from knotwork.service.server import ModelLoader, _listen
 
 
 def test_no_part_of_an_answer_waits_for_the_one_before_to_be_acknowledged():
@@ -32,7 +31,7 @@ def test_the_model_is_loaded_in_the_background_once():
             return super().embed(texts)
 
     embedder = SlowEmbedder(16)
-    warmer = ModelWarmer(lambda: embedder)
+    warmer = ModelLoader(lambda: embedder)
     assert warmer.state == "none"
     warmer.start()
     assert begun.wait(60)
@@ -47,7 +46,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_server():
     def fail():
         raise ModelError("The weights are damaged.")
 
-    warmer = ModelWarmer(fail)
+    warmer = ModelLoader(fail)
     warmer.start()
     warmer.wait(60)
     assert warmer.state == "failed"

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.service.serving import copy_index, make_settings, run_server
 
 from knotwork.service import make_app
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 
 CHECKS = [
     not_a_server_error,
@@ -26,7 +26,7 @@ CHECKS = [
     status_code_conformance,
 ]
 KEPT = ["open", "default"]
-schema = schemathesis.openapi.from_dict(make_app(Place(Path("nowhere"))).openapi())
+schema = schemathesis.openapi.from_dict(make_app(ServerConfig(Path("nowhere"))).openapi())
 schema.config.phases.coverage.enabled = False
 schema.config.phases.examples.enabled = False
 
@@ -35,12 +35,12 @@ schema.config.phases.examples.enabled = False
 def address(sample_index, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzzed")
     copy_index(sample_index, folder / "open.knot")
-    with run_server(Place(folder, make_settings(timeout_s=20.0))) as address:
+    with run_server(ServerConfig(folder, make_settings(timeout_s=20.0))) as address:
         yield address
 
 
 def test_the_document_is_one_of_openapi_3_1():
-    document = make_app(Place(Path("nowhere"))).openapi()
+    document = make_app(ServerConfig(Path("nowhere"))).openapi()
     assert document["openapi"].startswith("3.1")
     names = [o["operationId"] for path in document["paths"].values() for o in path.values()]
     assert len(names) == len(set(names)) > 30

@@ -9,16 +9,16 @@ from tests.cli.running import knotwork
 from tests.service.serving import add_key, copy_index, make_settings, run_server
 
 import knotwork as package
-from knotwork.cli.envelopes import describe_answer as describe_for_json
+from knotwork.cli.json_output import describe_answer as describe_for_json
 from knotwork.cli.terminal import Terminal
-from knotwork.inference import reading
-from knotwork.mcp_server.describing import describe_answer
-from knotwork.mcp_server.wording import word_reply
+from knotwork.inference import model_registry
+from knotwork.mcp_server.schemas import to_answer_result
+from knotwork.mcp_server.text_output import format_answer
 from knotwork.notebook.views import render
 from knotwork.records import AnswerSpan, Prediction, Span
-from knotwork.service.serving import Place
-from knotwork.service.shapes.answers import AnswerShape
-from knotwork.synthesis import short_answers
+from knotwork.service.schemas.answers import AnswerShape
+from knotwork.service.server import ServerConfig
+from knotwork.synthesis import extractive_answers
 
 QUESTION, WORDS = "Who approves trips abroad?", "Travel Office"
 
@@ -40,8 +40,8 @@ class Finder:
 
 @pytest.fixture(autouse=True)
 def sure_reader(monkeypatch):
-    monkeypatch.setattr(reading, "open_reader", lambda setting: Finder())
-    monkeypatch.setattr(short_answers, "LEAST_PROBABILITY", 0.0)
+    monkeypatch.setattr(model_registry, "open_reader", lambda setting: Finder())
+    monkeypatch.setattr(extractive_answers, "LEAST_PROBABILITY", 0.0)
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def answer(kb):
 def test_programs_get_it_by_itself(answer):
     assert describe_for_json(answer)["short"] == WORDS
     assert AnswerShape.of(answer).short == WORDS
-    reply = describe_answer(answer)
+    reply = to_answer_result(answer)
     assert reply.short == WORDS
-    assert word_reply(reply).startswith(f"{WORDS} — {answer.text}\n")
+    assert format_answer(reply).startswith(f"{WORDS} — {answer.text}\n")
     assert f"<b>{WORDS}</b> — " in render(answer)
 
 
@@ -106,7 +106,7 @@ def test_adapters_show_it_in_bold(kb, answer):
 @pytest.mark.parametrize("streams", [False, True])
 def test_marks_stand_where_annotations_say_behind_it(sample_index, tmp_path, streams):
     openai = pytest.importorskip("openai")
-    place = Place(tmp_path, make_settings())
+    place = ServerConfig(tmp_path, make_settings())
     copy_index(sample_index, place.path / "open.knot")
     key = add_key(place, "mine", "read", "open")["Authorization"].removeprefix("Bearer ")
     asked = {"model": "open:bm25", "messages": [{"role": "user", "content": QUESTION}]}

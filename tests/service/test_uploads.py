@@ -19,8 +19,8 @@ from tests.service.serving import (
 )
 
 from knotwork.errors import LoadError
-from knotwork.service.serving import Place
-from knotwork.service.uploads import read_name
+from knotwork.service.server import ServerConfig
+from knotwork.service.uploads import parse_upload_name
 
 NEW = f"{API}/workspaces/new"
 TEXT = "# Lanterns\n\nLanterns are lit by Ivo Brandt at dusk. Ivo Brandt lives in Marrow."
@@ -29,7 +29,7 @@ TEXT = "# Lanterns\n\nLanterns are lit by Ivo Brandt at dusk. Ivo Brandt lives i
 @pytest.fixture
 def new(tmp_path):
     """A client of a server with one empty workspace, `new`."""
-    with open_client(Place(tmp_path, make_settings())) as client:
+    with open_client(ServerConfig(tmp_path, make_settings())) as client:
         assert client.post(f"{API}/workspaces", json={"name": "new"}).status_code == 201
         yield client
 
@@ -39,7 +39,7 @@ def strict(tmp_path_factory):
     """A client and the folder of a server whose workspace `new` must stay without files."""
     folder = tmp_path_factory.mktemp("outside") / "strict"
     folder.mkdir()
-    with open_client(Place(folder, make_settings())) as client:
+    with open_client(ServerConfig(folder, make_settings())) as client:
         assert client.post(f"{API}/workspaces", json={"name": "new"}).status_code == 201
         yield client, folder
 
@@ -165,7 +165,7 @@ def test_a_name_that_could_lead_elsewhere_is_refused(strict, name):
 def test_no_name_leads_out_of_the_folder_of_uploads(name):
     place = None
     with suppress(LoadError):
-        place = read_name(name)
+        place = parse_upload_name(name)
     if place is not None:
         assert not place.is_absolute()
         assert place == PurePosixPath(*place.parts)
@@ -196,7 +196,7 @@ def test_a_file_that_cannot_be_read_after_all_is_listed_with_the_reason(new):
 
 
 def test_an_upload_that_is_too_large_is_refused_before_it_is_kept(tmp_path):
-    small = Place(tmp_path, make_settings(max_upload_mb=0.1))
+    small = ServerConfig(tmp_path, make_settings(max_upload_mb=0.1))
     with open_client(small) as client:
         client.post(f"{API}/workspaces", json={"name": "new"})
         refused = upload(client, "new", {"a.md": "x " * 200_000})

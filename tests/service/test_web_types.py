@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from knotwork.service import make_app
-from knotwork.service.serving import Place
+from knotwork.service.server import ServerConfig
 
 KEPT = Path(__file__).parents[2] / "web" / "openapi.json"
 
 
 def test_the_kept_description_of_the_server_is_current():
-    told = make_app(Place(Path("nowhere"))).openapi()
+    told = make_app(ServerConfig(Path("nowhere"))).openapi()
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     assert kept == json.loads(json.dumps(told)), "run: npm run schema, in web/"

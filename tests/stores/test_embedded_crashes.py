@@ -15,7 +15,7 @@ from tests.stores.crashing_writer import names_of
 from knotwork.errors import StoreError
 from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.integrity import find_faults
+from knotwork.stores.embedded.database import find_faults
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.store_contract import add_document, snapshot
 

@@ -20,7 +20,7 @@ from knotwork.errors import (
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.store_contract import add_document, snapshot
 
 LATER = Migration("0002-later", "CREATE TABLE later (x); INSERT INTO later VALUES (7);")

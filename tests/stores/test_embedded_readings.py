@@ -10,7 +10,7 @@ from tests.stores.earlier_files import undo_migrations
 from knotwork.errors import StoreReadOnly
 from knotwork.records import Description, ReadingStatus, content_id
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.testing.reading_contract import reading_snapshot, sample_reading, sample_summary
+from knotwork.testing.enrichment_contract import reading_snapshot, sample_reading, sample_summary
 from knotwork.testing.store_contract import add_document, snapshot
 
 FORMS = ["ada", "bob"]

@@ -9,18 +9,21 @@ import pytest
 
 from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.testing.community_contract import CommunityStoreContract
-from knotwork.testing.cypher_contract import CypherContract
+from knotwork.testing.cypher_contract import CypherContract, PropertyGraphContract
+from knotwork.testing.enrichment_contract import (
+    CommunityStoreContract,
+    QuestionStoreContract,
+    ReadingStoreContract,
+)
 from knotwork.testing.field_contract import FieldStoreContract
 from knotwork.testing.graph_contract import ExplorationContract, GraphStoreContract
-from knotwork.testing.homonym_contract import HomonymStoreContract
-from knotwork.testing.property_graph_contract import PropertyGraphContract
-from knotwork.testing.question_contract import QuestionStoreContract
-from knotwork.testing.reading_contract import ReadingStoreContract
-from knotwork.testing.resolution_contract import ResolutionStoreContract
+from knotwork.testing.resolution_contract import HomonymStoreContract, ResolutionStoreContract
+from knotwork.testing.search_contract import (
+    TextIndexContract,
+    VectorIndexContract,
+    VectorReplacementContract,
+)
 from knotwork.testing.store_contract import StoreContract
-from knotwork.testing.text_contract import TextIndexContract
-from knotwork.testing.vector_contract import VectorIndexContract, VectorReplacementContract
 
 
 @pytest.fixture

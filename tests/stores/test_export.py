@@ -33,7 +33,7 @@ from knotwork.records import (
 )
 from knotwork.stores.base import Store
 from knotwork.stores.export import FORMATS, export_graph
-from knotwork.stores.export.cypher import format_literal
+from knotwork.stores.export.formats import format_literal
 from knotwork.stores.memory import MemoryStore
 
 HOSTILE = (

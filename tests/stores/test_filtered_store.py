@@ -26,10 +26,9 @@ from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
 from knotwork.stores.filtered import FilteredStore
 from knotwork.stores.memory import MemoryStore
-from knotwork.testing.community_contract import sample_community, sample_report
+from knotwork.testing.enrichment_contract import sample_community, sample_reading, sample_report
 from knotwork.testing.field_contract import put_document, where
-from knotwork.testing.reading_contract import sample_reading
-from knotwork.testing.samples import sample_mention, sample_relation
+from knotwork.testing.store_contract import sample_mention, sample_relation
 
 NAMES = ["Ada", "Bob", "Cy", "Dee", "Hub", "北京"]
 VALUES = ["x", "X y", "2", "10", "2021", "2021-05-03", "3 May 2021", "x, 10", "北京"]

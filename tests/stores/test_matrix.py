@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.stores.embedded.matrix import Matrix
-from knotwork.stores.scoring import exact_scores
+from knotwork.stores.embedded.vector_index import VectorMatrix
+from knotwork.stores.vectors import exact_scores
 
 STORED = np.dtype("<f4")
 steps = st.lists(
@@ -22,7 +22,7 @@ def row(key: int, version: int) -> np.ndarray:
     return np.array([key % 7, version, (key * version) % 11, 1], dtype=np.float32)
 
 
-def all_of(matrix: Matrix, query: np.ndarray) -> list[tuple[int, float]]:
+def all_of(matrix: VectorMatrix, query: np.ndarray) -> list[tuple[int, float]]:
     return matrix.search(query, k=10_000, where=None)
 
 
@@ -36,7 +36,7 @@ def expected(held: dict[int, np.ndarray], query: np.ndarray) -> list[tuple[int, 
 def test_changes_and_removals(changes) -> None:
     query = np.array([1, 2, 3, 4], dtype=np.float32)
     held: dict[int, np.ndarray] = {}
-    matrix = Matrix.load([], items=0, dimension=4, stored=STORED, version=0)
+    matrix = VectorMatrix.load([], items=0, dimension=4, stored=STORED, version=0)
     history = []
     for version, (put, removed) in enumerate(changes, start=1):
         new = {key: row(key, version) for key in put}
@@ -60,7 +60,7 @@ def test_a_crowd_of_near_ties_is_ordered_exactly() -> None:
     query = rows[17]
     keys = generator.permutation(5_000)
     pairs = [(int(key), value.tobytes()) for key, value in zip(keys, rows, strict=True)]
-    matrix = Matrix.load(pairs, items=5_000, dimension=384, stored=STORED, version=1)
+    matrix = VectorMatrix.load(pairs, items=5_000, dimension=384, stored=STORED, version=1)
     scores = exact_scores(rows, query)
     ranked = sorted(zip(keys.tolist(), scores.tolist(), strict=True), key=lambda p: (-p[1], p[0]))
     assert matrix.search(query, k=10, where=None) == ranked[:10]

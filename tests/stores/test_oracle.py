@@ -23,18 +23,26 @@ from knotwork.records import (
     entity_id,
 )
 from knotwork.stores.base import Store
-from knotwork.stores.communities import StoresCommunities
 from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.queries import RunsCypher
-from knotwork.stores.questions import StoresQuestions
-from knotwork.stores.readings import StoresReadings
+from knotwork.stores.property_graphs import RunsCypher
 from knotwork.stores.resolutions import StoresResolutions
-from knotwork.testing.community_contract import sample_community, sample_report
-from knotwork.testing.reading_contract import reading_snapshot, sample_reading, sample_summary
+from knotwork.testing.enrichment_contract import (
+    reading_snapshot,
+    sample_community,
+    sample_reading,
+    sample_report,
+    sample_summary,
+)
 from knotwork.testing.resolution_contract import resolution_snapshot, sample_decision
-from knotwork.testing.samples import sample_document, sample_mention, sample_relation
-from knotwork.testing.store_contract import add_document, snapshot
+from knotwork.testing.store_contract import (
+    add_document,
+    sample_document,
+    sample_mention,
+    sample_relation,
+    snapshot,
+)
 
 Operation = Callable[[Store], object]
 

@@ -11,8 +11,7 @@ import pytest
 
 from knotwork.records import content_id
 from knotwork.stores.embedded import EmbeddedStore
-from knotwork.stores.embedded.bm25 import Weights
-from knotwork.stores.embedded.texts import EmbeddedTexts
+from knotwork.stores.embedded.text_index import EmbeddedTexts, QueryTermWeights
 from knotwork.stores.memory import MemoryStore
 
 _ITEMS = 1_500
@@ -82,7 +81,7 @@ def test_frequent_terms_are_mostly_left_out(stores, monkeypatch: pytest.MonkeyPa
 
 
 def test_few_postings_are_held(stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.stores.embedded.postings._MOST_HELD", 100)
+    monkeypatch.setattr("knotwork.stores.embedded.text_index._MAX_CACHED_POSTINGS", 100)
     memory, embedded = (store.texts("chunk") for store in stores)
     for question in questions():
         found, expected = embedded.search(question, k=10), memory.search(question, k=10)
@@ -128,7 +127,7 @@ def test_among_some_items(stores, among: int) -> None:
 
 def test_what_is_left_out_cannot_reach_the_best() -> None:
     frequencies = {"a": 400, "b": 2, "c": 50, "d": 900}
-    weights = Weights.of(frequencies, items=1_000, tokens=10_000)
+    weights = QueryTermWeights.of(frequencies, items=1_000, tokens=10_000)
     ordered = weights.rarest_first()
     assert ordered == ["b", "c", "a", "d"]
     assert [weights.to_begin_with(k) for k in (1, 53, 999)] == [2, 3, 4]
@@ -143,7 +142,7 @@ def test_what_is_left_out_cannot_reach_the_best() -> None:
 @pytest.mark.parametrize("length", [1, 5, 400])
 @pytest.mark.parametrize("times", [1, 3, 400])
 def test_no_score_exceeds_its_bound(length: int, times: int) -> None:
-    weights = Weights.of({"a": 3, "b": 300}, items=1_000, tokens=10_000)
+    weights = QueryTermWeights.of({"a": 3, "b": 300}, items=1_000, tokens=10_000)
     counts = np.array([[times, times], [0, times]], dtype=np.int32)
     both, second = weights.scores(counts, np.array([length, length]))
     assert both < weights.bound(["a", "b"])

@@ -4,8 +4,8 @@ import pytest
 from tests.retrieval.paths.films import FILMS, put_triples
 
 from knotwork.records import EdgeType, entity_id
-from knotwork.stores.registry import open_store
-from knotwork.stores.relations import LinksRelations, RelationLink
+from knotwork.stores.extensions import LinksRelations, RelationLink
+from knotwork.stores.urls import open_store
 from knotwork.text.names import normal_form
 
 

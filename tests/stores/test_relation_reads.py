@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from knotwork.records import Mention, Relation, Span, content_id, entity_id
 from knotwork.stores.base import Store
 from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.extensions import ReadsRelations
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.relations import ReadsRelations
 from knotwork.testing.store_contract import add_document
 
 CHUNKS = [content_id("chunk", number) for number in range(3)]

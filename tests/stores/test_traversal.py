@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork.records import Edge, entity_id
+from knotwork.stores.graph_view import AdjacentEdge, strongest_edges, walk_graph
 from knotwork.stores.memory import MemoryStore
-from knotwork.stores.traversal import Link, strongest, walk
 from knotwork.testing.graph_contract import add_edges
 
 NAMES = "abcdefg"
@@ -78,11 +78,11 @@ def test_only_as_many_nodes_are_asked_for_as_the_limit_needs() -> None:
         for node in nodes:
             asked.append(node)
             yield [
-                Link(-1.0, 1_000 * node + n, "RELATES", "", node, 1_000 * node + n)
+                AdjacentEdge(-1.0, 1_000 * node + n, "RELATES", "", node, 1_000 * node + n)
                 for n in range(1, 9)
             ]
 
-    reached = walk(adjacent, [1], depth=4, limit=20)
+    reached = walk_graph(adjacent, [1], depth=4, limit=20)
     assert len(reached.links) == 20
     assert len(asked) <= 4
 
@@ -90,9 +90,9 @@ def test_only_as_many_nodes_are_asked_for_as_the_limit_needs() -> None:
 @pytest.mark.parametrize(("fan", "expected"), [(None, [5, 5, 4, 4, 1]), (2, [5, 5, 4, 1]), (0, [])])
 def test_strongest_keeps_every_link_to_a_chosen_neighbour(fan, expected):
     links = [
-        Link(-float(weight), other, "RELATES", relation, 0, other)
+        AdjacentEdge(-float(weight), other, "RELATES", relation, 0, other)
         for weight, other, relation in [
             (1, 7, "weak"), (5, 7, "a"), (4, 8, "a"), (4, 9, "a"), (5, 7, "b"), (5, 7, "b"),
         ]
     ]  # fmt: skip
-    assert [link.weight for link in strongest(links, fan)] == expected
+    assert [link.weight for link in strongest_edges(links, fan)] == expected

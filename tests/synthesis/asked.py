@@ -9,7 +9,7 @@ from pathlib import Path
 import knotwork
 from knotwork.inference.chat import ChatRequest
 from knotwork.records import Document
-from knotwork.synthesis.events import AskEventKind
+from knotwork.synthesis.ask_request import AskEventKind
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 

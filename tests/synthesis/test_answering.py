@@ -5,11 +5,15 @@ from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork.config import AnswerSettings
 from knotwork.records import Chunk, Document, Evidence, Heading, Page, Query, Span
-from knotwork.retrieval.registry import build_retriever
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.citing import join_sentences, show_sentence
-from knotwork.synthesis.selection import Selected, rank_candidates, select_sentences
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.citations import join_sentences, show_sentence
+from knotwork.synthesis.extractive_answers import compose_answer
+from knotwork.synthesis.sentence_selection import (
+    SelectedSentence,
+    rank_candidates,
+    select_sentences,
+)
 from knotwork.testing.embedders import HashingEmbedder
 
 ALWAYS = AnswerSettings(abstain_below=0.0)
@@ -114,7 +118,8 @@ def test_sentences_and_marks_are_spaced_as_their_scripts_ask(sentences, joined):
     spans = tuple(Span(a, a + len(s)) for a, s in zip(starts, sentences, strict=True))
     chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, spans)
     chosen = [
-        Selected(chunk, span, told, 1.0, 0) for span, told in zip(spans, sentences, strict=True)
+        SelectedSentence(chunk, span, told, 1.0, 0)
+        for span, told in zip(spans, sentences, strict=True)
     ]
     assert join_sentences(chosen) == joined
 
@@ -138,7 +143,7 @@ def test_sentences_and_marks_are_spaced_as_their_scripts_ask(sentences, joined):
 def test_a_sentence_is_told_with_the_term_that_it_leaves_out(told, joined):
     span = Span(0, 1)
     chunk = Chunk("c", "d", "s", 0, span, "x", (span,))
-    chosen = [Selected(chunk, span, text, 1.0, 0, term) for term, text in told]
+    chosen = [SelectedSentence(chunk, span, text, 1.0, 0, term) for term, text in told]
     assert join_sentences(chosen) == joined
 
 

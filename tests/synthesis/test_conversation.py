@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from tests.synthesis.asked import SampleIndex, by_rules
 
 from knotwork.errors import ModelUnavailable
-from knotwork.synthesis.conversation import (
+from knotwork.synthesis.questions.follow_ups import (
     SpokenName,
     capital_names,
     index_names,
     read_turns,
-    understand,
+    rewrite_follow_up,
 )
 from knotwork.testing.chat_models import ScriptedChatModel
 
@@ -23,7 +23,7 @@ FILM_ZH = [("《银灯》是谁导演的？", "《银灯》由一位导演于195
 
 def ask_after(turns, question, model=None):
     read = read_turns(turns, capital_names)
-    return understand(question, read, capital_names, model=model)
+    return rewrite_follow_up(question, read, capital_names, model=model)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from tests.synthesis.asked import check_citations
 import knotwork
 from knotwork.config import AnswerSettings
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
-from knotwork.synthesis.events import AskEventKind
-from knotwork.synthesis.parts.answering import AnsweredPart, join_answers, join_evidence
-from knotwork.synthesis.parts.division import Part
+from knotwork.synthesis.ask_request import AskEventKind
+from knotwork.synthesis.compound_answers import AnsweredPart, join_answers, join_evidence
+from knotwork.synthesis.questions.scopes import SubQuestion
 from knotwork.testing.chat_models import ScriptedChatModel
 
 HARBOUR = """# The harbour
@@ -163,7 +163,7 @@ def make_part(asked, *spans, confidence, answered=True):
     text = " ".join(f"S{c.span.start}. [{c.number}]" for c in citations)
     evidence = Evidence(Query(asked), "auto")
     answer = Answer(asked, text, answered, citations, confidence=confidence)
-    return AnsweredPart(Part(asked, asked), evidence, answer)
+    return AnsweredPart(SubQuestion(asked, asked), evidence, answer)
 
 
 def test_an_answer_is_right_if_all_parts_are():

@@ -17,14 +17,10 @@ from tests.synthesis.asked import (
 
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
 from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id
-from knotwork.retrieval.reports import StoredReports
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.asking import Asker
-from knotwork.synthesis.events import AskEventKind
-from knotwork.synthesis.global_answers import NO_REPORTS_NOTE
-from knotwork.synthesis.inquiry import Sources
-from knotwork.synthesis.messages import no_answer
-from knotwork.synthesis.modes import (
+from knotwork.retrieval.community_search import StoredReports
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT
+from knotwork.synthesis.ask_request import (
     DRIFT_TOKENS,
     FIRST_GLOBAL_TOKENS,
     FIRST_REPORTS_TOKENS,
@@ -32,9 +28,13 @@ from knotwork.synthesis.modes import (
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
     MAP_REDUCE_TOKENS,
+    AskEventKind,
     AskMode,
 )
-from knotwork.synthesis.writing import NOT_ASKED, SOURCES_SILENT
+from knotwork.synthesis.engine import AnswerEngine
+from knotwork.synthesis.global_answers import NO_REPORTS_NOTE
+from knotwork.synthesis.inquiry import AnswerSources
+from knotwork.synthesis.messages import no_answer
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.names import normal_form
 
@@ -392,8 +392,10 @@ def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, qu
     base = sample.open(None)
     source = RecordingReports(base.store)
     model = ScriptedChatModel(with_replies())
-    sources = Sources(base.store, base.search, lambda: source, lambda model: source, lambda: None)
-    asker = Asker(base.store, base.settings, model=model)
+    sources = AnswerSources(
+        base.store, base.search, lambda: source, lambda model: source, lambda: None
+    )
+    asker = AnswerEngine(base.store, base.settings, model=model)
     *_, last = asker.answer(question, sources, {"mode": mode})
     asker.close()
     assert last.answer.answered

@@ -9,11 +9,14 @@ from tests.retrieval.small_index import build_index
 
 from knotwork.config import AnswerSettings
 from knotwork.records import Chunk, Evidence, Hit, Query, Span, Step
-from knotwork.retrieval.registry import build_retriever
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.ordering import order_sentences
-from knotwork.synthesis.selection import Selected, rank_candidates, select_sentences
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.extractive_answers import compose_answer, order_sentences
+from knotwork.synthesis.sentence_selection import (
+    SelectedSentence,
+    rank_candidates,
+    select_sentences,
+)
 from knotwork.testing.embedders import HashingEmbedder
 
 
@@ -34,11 +37,11 @@ def order(*hits):
     """Return the order of sentences behind the first one, which is of another document."""
     evidence = Evidence(Query("question"), "auto", hits)
     chosen = [
-        Selected(hit.chunk, hit.chunk.span, hit.chunk.text, 1.0, rank)
+        SelectedSentence(hit.chunk, hit.chunk.span, hit.chunk.text, 1.0, rank)
         for rank, hit in enumerate(hits)
     ]
     first = make_hit("0").chunk
-    answer = Selected(first, first.span, first.text, 1.0, len(hits))
+    answer = SelectedSentence(first, first.span, first.text, 1.0, len(hits))
     orders = {
         tuple(item.chunk.id for item in order_sentences([answer, *mixed], evidence)[1:])
         for mixed in permutations(chosen)
@@ -49,7 +52,9 @@ def order(*hits):
 
 def test_what_answers_best_stands_first():
     hits = [make_hit("s"), make_hit("t", path="s")]
-    chosen = [Selected(h.chunk, h.chunk.span, h.chunk.text, 1.0, n) for n, h in enumerate(hits)]
+    chosen = [
+        SelectedSentence(h.chunk, h.chunk.span, h.chunk.text, 1.0, n) for n, h in enumerate(hits)
+    ]
     ordered = order_sentences(chosen[::-1], Evidence(Query("question"), "auto", tuple(hits)))
     assert [item.chunk.id for item in ordered] == ["t", "s"]
 

@@ -4,9 +4,9 @@ from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support
 
 from knotwork.records import Finding, Query
-from knotwork.synthesis.answering import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork.synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
+from knotwork.synthesis.global_answers import Theme, compose_themes, covered_share, report_evidence
 from knotwork.synthesis.messages import no_match, not_clear
-from knotwork.synthesis.overview import Theme, compose_overview, covered_share, report_evidence
 
 
 def overview(question, reports, *, confidence=0.0):
@@ -15,7 +15,7 @@ def overview(question, reports, *, confidence=0.0):
     found = replace(EVIDENCE, query=Query(question), hits=(), confidence=confidence)
     themes = [Theme(report, passages) for passages, report in enumerate(reports, start=1)]
     evidence = report_evidence(question, themes, store=STORE, found=found, retriever="global")
-    return compose_overview(evidence, themes, store=STORE), evidence
+    return compose_themes(evidence, themes, store=STORE), evidence
 
 
 TEAM = make_report(

@@ -5,7 +5,7 @@ from tests.synthesis.asked import check_citations
 
 import knotwork
 from knotwork.records import Document
-from knotwork.synthesis.asking import needs_reports
+from knotwork.synthesis.engine import needs_reports
 
 GUIDE = """# Station guide
 

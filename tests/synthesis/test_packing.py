@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
 from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
-from knotwork.retrieval.queries.citing import ROWS_SCORE
-from knotwork.synthesis.packing import make_harmless, pack_evidence
-from knotwork.synthesis.prompts import fill_prompt
-from knotwork.synthesis.writing import make_request
-from knotwork.testing.brains.marks import read_assignment
-from knotwork.text.tokens import count_tokens
+from knotwork.retrieval.queries.query_rows import ROWS_SCORE
+from knotwork.synthesis.answer_writer import make_answer_request
+from knotwork.synthesis.prompt_context import fill_prompt, make_harmless, pack_evidence
+from knotwork.testing.brains.prompts import read_assignment
+from knotwork.text.token_counts import count_tokens
 
 
 def test_passages_are_numbered_by_hit_and_read_in_order():
@@ -110,7 +109,7 @@ def test_the_prompt_is_in_the_language_of_the_question():
         ("谁审批海外出差？", "zh"),
         ("Wer genehmigt die Reisen in das Ausland?", "en"),
     ):
-        request = make_request(question, passages)
+        request = make_answer_request(question, passages)
         assignment = read_assignment(request.messages)
         assert assignment.task == "answer"
         assert assignment.question == question

@@ -5,9 +5,9 @@ from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
 import knotwork
 from knotwork.records import Document, Query
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.stores.memory import MemoryStore
-from knotwork.synthesis.answering import LOW_CONFIDENCE, compose_answer
+from knotwork.synthesis.extractive_answers import LOW_CONFIDENCE, compose_answer
 
 
 @pytest.fixture(params=["memory:", "index.knot"])

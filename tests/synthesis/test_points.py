@@ -10,10 +10,16 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 from knotwork.errors import Unparsable
 from knotwork.inference.chat import ChatReply
 from knotwork.records import Evidence, Hit, Query
-from knotwork.synthesis.drift import parse_questions
-from knotwork.synthesis.keywords import add_found, parse_keywords
-from knotwork.synthesis.points import MOST_POINTS, Point, pack_points, parse_points, parse_ratings
-from knotwork.text.tokens import count_tokens
+from knotwork.synthesis.drift_answers import parse_questions
+from knotwork.synthesis.map_reduce_answers import (
+    MOST_POINTS,
+    ReportPoint,
+    pack_points,
+    parse_points,
+    parse_ratings,
+)
+from knotwork.synthesis.questions.keywords import add_found, parse_keywords
+from knotwork.text.token_counts import count_tokens
 
 LINES = (
     "90 | The mine was closed after the flood. [1][7]",
@@ -30,10 +36,10 @@ def points_of(text, finish="stop"):
 
 def test_points_have_a_score_a_text_and_their_numbers():
     assert points_of("\n".join(LINES)).points == (
-        Point(90, "The mine was closed after the flood.", (1, 7)),
-        Point(75, "The weir was built by the Keld family.", (2,)),
-        Point(40, "海外出差由主任审批。", (3,)),
-        Point(5, "Shackles came from Tarnby, and later from Corvane.", (4, 5)),
+        ReportPoint(90, "The mine was closed after the flood.", (1, 7)),
+        ReportPoint(75, "The weir was built by the Keld family.", (2,)),
+        ReportPoint(40, "海外出差由主任审批。", (3,)),
+        ReportPoint(5, "Shackles came from Tarnby, and later from Corvane.", (4, 5)),
     )
 
 
@@ -124,7 +130,7 @@ def test_any_reply_is_read_or_refused(text):
 
 @given(st.lists(st.integers(1, 100), max_size=12), st.integers(0, 200))
 def test_points_are_packed_best_first_under_a_budget(scores, budget):
-    points = [Point(s, f"Point number {i} of many.", (i + 1,)) for i, s in enumerate(scores)]
+    points = [ReportPoint(s, f"Point number {i} of many.", (i + 1,)) for i, s in enumerate(scores)]
     kept = pack_points(points, budget_tokens=budget)
     assert sum(count_tokens(point.line) for point in kept) <= budget
     assert [p.score for p in kept] == sorted((p.score for p in kept), reverse=True)

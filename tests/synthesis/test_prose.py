@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.retrieval.small_index import build_index
 
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.answering import compose_answer
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.extractive_answers import compose_answer
 from knotwork.synthesis.prose import LEAST_WEIGHT, weigh_prose
-from knotwork.synthesis.selection import rank_candidates, select_sentences
+from knotwork.synthesis.sentence_selection import rank_candidates, select_sentences
 from knotwork.text.sentences import split_sentences
 
 SENTENCES = (

@@ -6,11 +6,10 @@ import pytest
 from tests.synthesis.written import make_evidence, write
 
 from knotwork.records import QueryResult
-from knotwork.retrieval.queries.citing import ROWS_SCORE
-from knotwork.retrieval.queries.showing import show_value
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.packing import pack_evidence
-from knotwork.synthesis.writing import ROWS_UNCITED
+from knotwork.retrieval.queries.query_rows import ROWS_SCORE, show_value
+from knotwork.synthesis.answer_writer import ROWS_UNCITED
+from knotwork.synthesis.extractive_answers import compose_answer
+from knotwork.synthesis.prompt_context import pack_evidence
 
 STATEMENT = "MATCH (p:Person) RETURN p.name"
 LEADER = ("Ada Lovelace",)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork.records import Chunk, Evidence, Hit, Prediction, Query, Span
-from knotwork.synthesis.reading import MOST_READ, read_hits
-from knotwork.synthesis.selection import PREDICTION_GAIN, rank_candidates
+from knotwork.synthesis.extractive_answers import MOST_READ, read_hits
+from knotwork.synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
 from knotwork.text.sentences import split_sentences
 
 EMBEDDER = "local:some-model"

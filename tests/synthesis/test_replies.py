@@ -9,11 +9,9 @@ from tests.synthesis.written import QUESTION, make_evidence
 
 from knotwork.errors import Unparsable
 from knotwork.inference.chat import ChatReply
-from knotwork.synthesis.checking import find_misquotes
-from knotwork.synthesis.marks import ReplyReader
 from knotwork.synthesis.messages import no_answer
-from knotwork.synthesis.packing import pack_evidence
-from knotwork.synthesis.replies import CUT_OFF, parse_reply
+from knotwork.synthesis.prompt_context import pack_evidence
+from knotwork.synthesis.reply_reader import CUT_OFF, ReplyReader, find_misquotes, parse_answer_reply
 
 PASSAGES = pack_evidence(make_evidence()[0], budget_tokens=1_000)
 BY_NUMBER = {passage.number: passage for passage in PASSAGES}
@@ -21,7 +19,7 @@ BY_NUMBER = {passage.number: passage for passage in PASSAGES}
 
 def parse(text, finish_reason="stop"):
     reply = ChatReply(text, finish_reason)
-    return parse_reply(reply, PASSAGES, question=QUESTION, unknown=no_answer("en"))
+    return parse_answer_reply(reply, PASSAGES, question=QUESTION, unknown=no_answer("en"))
 
 
 def read(text):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.retrieval.focus import find_focus
-from knotwork.synthesis.routing import choose_mode
+from knotwork.retrieval.community_search import find_topic
+from knotwork.synthesis.questions.classification import choose_mode
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_questions_about_a_named_thing_are_local(question):
 @given(st.text(max_size=200))
 def test_any_text_has_a_mode_and_a_focus(text):
     assert choose_mode(text) in {"global", "local", "basic"}
-    assert isinstance(find_focus(text), str)
+    assert isinstance(find_topic(text), str)
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_any_text_has_a_mode_and_a_focus(text):
 def test_the_focus_is_what_is_asked_beside_the_whole(question, focus):
     from knotwork.text.terms import content_terms
 
-    found = find_focus(question)
+    found = find_topic(question)
     assert set(content_terms(found)) == set(content_terms(focus))

@@ -4,10 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.synthesis.modes import AskMode
-from knotwork.synthesis.overviews.reading import needs_communities, read_scope, strip_text_nouns
-from knotwork.synthesis.overviews.scopes import Scope, ScopeKind
-from knotwork.synthesis.routing import choose_mode
+from knotwork.synthesis.ask_request import AskMode
+from knotwork.synthesis.questions.classification import (
+    choose_mode,
+    needs_communities,
+    read_scope,
+    strip_text_nouns,
+)
+from knotwork.synthesis.questions.scopes import QuestionScope, ScopeKind
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ from knotwork.synthesis.routing import choose_mode
     ],
 )
 def test_questions_about_everything(question):
-    assert read_scope(question) == Scope(ScopeKind.WHOLE)
+    assert read_scope(question) == QuestionScope(ScopeKind.WHOLE)
     assert needs_communities(question)
 
 
@@ -92,7 +96,7 @@ def test_questions_about_a_topic(question, subject, named):
     ],
 )
 def test_questions_about_a_thing(question, subject):
-    assert read_scope(question) == Scope(ScopeKind.THING, subject)
+    assert read_scope(question) == QuestionScope(ScopeKind.THING, subject)
     assert choose_mode(question) is not AskMode.GLOBAL  # a model is given the graph around it
 
 
@@ -126,7 +130,7 @@ def test_questions_about_a_thing(question, subject):
     ],
 )
 def test_questions_for_steps(question, subject):
-    assert read_scope(question) == Scope(ScopeKind.STEPS, subject)
+    assert read_scope(question) == QuestionScope(ScopeKind.STEPS, subject)
     assert not needs_communities(question)
 
 
@@ -161,7 +165,7 @@ def test_questions_that_mention_steps_are_not_for_steps(question):
     ],
 )
 def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name):
-    assert read_scope(question) == Scope(ScopeKind.PART, name, name, is_sure=False)
+    assert read_scope(question) == QuestionScope(ScopeKind.PART, name, name, is_sure=False)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_questions_for_the_entities_of_a_type(question, noun, limit, by_importan
     ],
 )
 def test_questions_for_how_often_something_is_mentioned(question, subject):
-    assert read_scope(question) == Scope(ScopeKind.MENTIONS, subject)
+    assert read_scope(question) == QuestionScope(ScopeKind.MENTIONS, subject)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +239,7 @@ def test_other_questions_have_no_scope(question):
 @given(st.text(max_size=300))
 def test_any_text_may_be_asked(text):
     scope = read_scope(text)
-    assert scope is None or isinstance(scope, Scope)
+    assert scope is None or isinstance(scope, QuestionScope)
 
 
 @pytest.mark.parametrize(

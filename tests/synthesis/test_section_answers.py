@@ -7,7 +7,7 @@ from tests.synthesis.asked import check_citations
 
 import knotwork
 from knotwork.records import Document
-from knotwork.synthesis.parts.division import divide
+from knotwork.synthesis.questions.classification import divide_question
 
 LOG = """# Log {n}
 
@@ -189,7 +189,7 @@ def test_steps_of_what_no_section_is_about_are_answered_as_other_questions_are(m
 
 def test_steps_of_two_things_without_a_section_are_answered_part_by_part(manuals):
     question = "How is the wind measured, and how is the soup cooked, step by step?"
-    assert divide(question) is not None
+    assert divide_question(question) is not None
     assert ask(manuals, question).text == manuals.ask(question, mode="basic").text
 
 

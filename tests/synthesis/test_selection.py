@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork.records import Chunk, Evidence, Frame, FrameKind, Hit, Prediction, Query, Span
-from knotwork.synthesis.citing import introduce_sentence, join_sentences
-from knotwork.synthesis.confidence import MODELS, estimate_confidence
-from knotwork.synthesis.selection import (
+from knotwork.synthesis.citations import introduce_sentence, join_sentences
+from knotwork.synthesis.extractive_answers import MODELS, estimate_confidence
+from knotwork.synthesis.sentence_selection import (
     name_cells,
     rank_candidates,
     select_sentences,

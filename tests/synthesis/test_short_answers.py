@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork.records import AnswerSpan, Chunk, Span
-from knotwork.synthesis.selection import Selected
-from knotwork.synthesis.short_answers import LONGEST, choose_short_answer, complete_words
+from knotwork.synthesis.extractive_answers import (
+    LONGEST_SHORT_ANSWER,
+    choose_short_answer,
+    complete_words,
+)
+from knotwork.synthesis.sentence_selection import SelectedSentence
 
 
 def complete(sentence, words):
@@ -62,7 +66,7 @@ def selected(words="ten minutes", *, probability=0.95):
     chunk = Chunk("c", "d", "s", 0, Span(100, 100 + len(PASSAGE)), PASSAGE, ())
     at = 100 + PASSAGE.index(SENTENCE)
     answer = AnswerSpan(Span(start, start + len(words)), probability)
-    return Selected(chunk, Span(at, at + len(SENTENCE)), SENTENCE, 1.0, 0, answer=answer)
+    return SelectedSentence(chunk, Span(at, at + len(SENTENCE)), SENTENCE, 1.0, 0, answer=answer)
 
 
 def test_sure_words_are_the_short_answer():
@@ -83,7 +87,9 @@ def test_words_of_the_question_or_of_another_sentence_are_no_answer(words):
 def test_who_asks_for_a_name_gets_no_number(question):
     text = "A value of 0 means no limit."
     chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())
-    item = Selected(chunk, Span(0, len(text)), text, 1.0, 0, answer=AnswerSpan(Span(11, 12), 1.0))
+    item = SelectedSentence(
+        chunk, Span(0, len(text)), text, 1.0, 0, answer=AnswerSpan(Span(11, 12), 1.0)
+    )
     assert choose_short_answer(item, question, confidence=0.99) == ""
     assert choose_short_answer(item, "Which value is it?", confidence=0.99) == "0"
 
@@ -97,7 +103,7 @@ def test_a_sentence_that_announces_others_has_no_short_answer():
     text = "The values of the timeout are as follows."
     chunk = Chunk("c", "d", "s", 0, Span(0, len(text)), text, ())
     answer = AnswerSpan(Span(4, 10), 1.0)
-    item = Selected(chunk, Span(0, len(text)), text, 1.0, 0, answer=answer)
+    item = SelectedSentence(chunk, Span(0, len(text)), text, 1.0, 0, answer=answer)
     assert choose_short_answer(item, "Which are allowed?", confidence=0.99) == ""
 
 
@@ -107,8 +113,8 @@ def test_what_was_not_read_has_no_short_answer():
 
 
 def test_a_long_clause_is_no_short_answer():
-    long = "one of " + "many different " * (LONGEST // 14) + "values"
+    long = "one of " + "many different " * (LONGEST_SHORT_ANSWER // 14) + "values"
     chunk = Chunk("c", "d", "s", 0, Span(0, len(long)), long, ())
     answer = AnswerSpan(Span(0, len(long)), 1.0)
-    item = Selected(chunk, Span(0, len(long)), long, 1.0, 0, answer=answer)
+    item = SelectedSentence(chunk, Span(0, len(long)), long, 1.0, 0, answer=answer)
     assert choose_short_answer(item, QUESTION, confidence=0.99) == ""

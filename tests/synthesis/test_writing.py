@@ -12,15 +12,15 @@ from knotwork.errors import (
     Unparsable,
 )
 from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_costs import PriceTable
 from knotwork.inference.chat import ChatReply
-from knotwork.inference.prices import PriceTable
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.events import AskEventKind
+from knotwork.synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT, make_answer_request
+from knotwork.synthesis.ask_request import AskEventKind
+from knotwork.synthesis.extractive_answers import compose_answer
 from knotwork.synthesis.messages import no_answer
-from knotwork.synthesis.writing import NOT_ASKED, SOURCES_SILENT, make_request
 from knotwork.testing.brains import RuleBrain
-from knotwork.testing.chat_models import Broken, ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.testing.chat_models import BrokenStream, ScriptedChatModel
+from knotwork.text.token_counts import count_tokens
 
 GOOD = "The Travel Office approves trips abroad [1]. Its head was born in London [2]."
 
@@ -135,13 +135,13 @@ def test_a_reply_that_cites_nothing_is_kept_apart_and_sentences_are_quoted(reply
         ModelUnavailable("The server does not answer."),
         ModelError("The server refuses the key.", status=401),
         BudgetExceeded("The budget is reached."),
-        Broken("The Travel Office appro", ModelUnavailable("The stream broke off.")),
+        BrokenStream("The Travel Office appro", ModelUnavailable("The stream broke off.")),
     ],
 )
 def test_a_failing_model_costs_no_answer(failure, quoted):
     answer, events, _ = write([failure])
     assert (answer.text, answer.citations) == (quoted.text, quoted.citations)
-    error = failure.error if isinstance(failure, Broken) else failure
+    error = failure.error if isinstance(failure, BrokenStream) else failure
     assert error.message in answer.notes[0]
     assert answer.model == ""
     assert shown_text(events) == ""
@@ -208,4 +208,4 @@ def test_equal_evidence_makes_equal_requests():
     answer, _, model = write(GOOD)
     assert answer.answered
     assert write(GOOD)[2].requests == model.requests
-    assert make_request(QUESTION, []).stage == "answer"
+    assert make_answer_request(QUESTION, []).stage == "answer"

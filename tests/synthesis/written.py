@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from knotwork.config import AnswerSettings
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.events import AskEventKind
-from knotwork.synthesis.writing import AnswerWriter
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.answer_writer import AnswerWriter
+from knotwork.synthesis.ask_request import AskEventKind
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.sentences import split_sentences
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from knotwork.inference.chat import ChatReply, Message
 from knotwork.testing.brains import RuleBrain, UnknownTask, read_assignment
-from knotwork.testing.brains.lines import LineForm
-from knotwork.testing.brains.rules import TASKS
-from knotwork.transform.model.drafts import Draft, RelationDraft
-from knotwork.transform.model.reflection import read_check
+from knotwork.testing.brains.prompts import LineForm
+from knotwork.testing.brains.rule_brain import TASKS
+from knotwork.transform.model.extraction_methods import read_check
+from knotwork.transform.model.reply_records import Draft, RelationDraft
 
 CURIE = (
     "Marie Curie was born in Warsaw. She moved to Paris, where Marie Curie married Pierre Curie. "

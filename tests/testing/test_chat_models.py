@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from knotwork.errors import BudgetExceeded, KnotworkError, ModelError, ModelUnavailable
 from knotwork.inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 from knotwork.testing.chat_contract import ChatModelContract, ask, explain, read_stream
-from knotwork.testing.chat_models import Broken, ScriptedChatModel, ScriptMismatch
-from knotwork.text.tokens import count_tokens
+from knotwork.testing.chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
+from knotwork.text.token_counts import count_tokens
 
 
 class TestScripted(ChatModelContract):
@@ -87,7 +87,7 @@ def collect(stream, seen):
 
 
 def test_a_broken_stream_yields_what_came_before():
-    model = ScriptedChatModel(lambda _: Broken("half of it", ModelUnavailable("Cut.")))
+    model = ScriptedChatModel(lambda _: BrokenStream("half of it", ModelUnavailable("Cut.")))
     seen = []
     with pytest.raises(ModelUnavailable, match="Cut"):
         collect(model.stream(ask("a")), seen)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.inference import Passage
+from knotwork.inference import PassageText
 from knotwork.records import Span
 from knotwork.testing.embedder_contract import EmbedderContract
 from knotwork.testing.embedders import HashingEmbedder
@@ -39,7 +39,7 @@ def test_texts_that_share_words_are_near():
 def test_passages_are_embedded_with_context_and_counted():
     embedder = HashingEmbedder()
     text = "It is old. It is stone."
-    (vectors,) = embedder.embed_passages([Passage(text, "Bridge", (Span(0, 10), Span(11, 23)))])
+    (vectors,) = embedder.embed_passages([PassageText(text, "Bridge", (Span(0, 10), Span(11, 23)))])
     assert vectors.sentences.shape == (2, 256)
     assert np.array_equal(vectors.sentences[0], embedder.embed(["It is old."])[0])
     assert vectors.chunk @ embedder.embed(["Bridge"])[0] > 0.2

@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from knotwork.inference.hashing import HashingEmbedder
+from knotwork.inference.embedder import HashingEmbedder
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer, Traffic
 from knotwork.testing.model_server.__main__ import build_server
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 TEXT = "The mayor opened the stone bridge of Tartu in 1784. It is old. 市长主持了开通。"
 

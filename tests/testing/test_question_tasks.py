@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from knotwork.inference.chat import ChatReply, Message
-from knotwork.synthesis.drift import parse_questions
-from knotwork.synthesis.points import parse_points, parse_ratings
-from knotwork.synthesis.prompts import fill_prompt
+from knotwork.synthesis.drift_answers import parse_questions
+from knotwork.synthesis.map_reduce_answers import parse_points, parse_ratings
+from knotwork.synthesis.prompt_context import fill_prompt
 from knotwork.testing.brains import RuleBrain
 
 REPORTS = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.text.characters import simplify
+from knotwork.text.chinese import simplify
 from knotwork.text.names import name_candidates, normal_form
 
 WORDS = st.text(alphabet="abcdeABCDEéÉøß09", min_size=1, max_size=6)

@@ -7,7 +7,7 @@ from tests.transform.documents import cut, extract, mentions
 
 from knotwork.records import Extraction
 from knotwork.transform.rules import RuleExtractor, RuleSettings
-from knotwork.transform.rules.titles import read_title
+from knotwork.transform.rules.aboutness import read_title
 
 SETTINGS = RuleSettings()
 SHORT = round(SETTINGS.subject_about * SETTINGS.short_subject_about, 4)

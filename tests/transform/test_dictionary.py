@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from tests.transform.documents import extract, mentions, relations
 
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.transform.registry import make_extractor
+from knotwork.transform.extractor_registry import make_extractor
 from knotwork.transform.rules import Dictionary, RuleExtractor, RuleSettings
-from knotwork.transform.rules.dictionary import Entry
-from knotwork.transform.rules.matching import Term, TermMatcher
-from knotwork.transform.rules.tokens import tokenize
+from knotwork.transform.rules.dictionary import DictionaryEntry, Term, TermMatcher
+from knotwork.transform.rules.lexicon import tokenize
 
 TOML = """
 [[term]]
@@ -26,8 +25,8 @@ type = "document"
 aliases = ["差旅单"]
 """
 ENTRIES = (
-    Entry("purchase order", "DOCUMENT", ("PO", "order form")),
-    Entry("出差申请", "DOCUMENT", ("差旅单",)),
+    DictionaryEntry("purchase order", "DOCUMENT", ("PO", "order form")),
+    DictionaryEntry("出差申请", "DOCUMENT", ("差旅单",)),
 )
 
 

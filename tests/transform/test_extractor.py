@@ -9,7 +9,7 @@ from tests.transform.documents import cut, extract
 from tests.work import count_calls
 
 from knotwork.records import Document
-from knotwork.transform.base import Extractor
+from knotwork.transform.extractor import Extractor
 from knotwork.transform.rules import RuleExtractor
 
 PARTS = [

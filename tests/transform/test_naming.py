@@ -7,7 +7,7 @@ from tests.transform.documents import cut, extract, mentions
 
 from knotwork.records import KEYWORD, Frame, FrameKind, Span
 from knotwork.transform.rules import RuleExtractor
-from knotwork.transform.rules.technical import is_command, technical_type
+from knotwork.transform.rules.name_types import is_command, technical_type
 
 
 def entities(*texts: str, title: str = "") -> dict[str, str]:

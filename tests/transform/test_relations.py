@@ -9,9 +9,9 @@ from tests.transform.documents import extract, mentions, relations
 
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, entity_id
 from knotwork.transform.rules import RuleExtractor, RuleSettings
-from knotwork.transform.rules.aliases import is_short_for
-from knotwork.transform.rules.occurrences import Occurrence
-from knotwork.transform.rules.rows import read_row
+from knotwork.transform.rules.entity_names import is_short_for
+from knotwork.transform.rules.lexicon import Occurrence
+from knotwork.transform.rules.sentence_relations import read_row
 
 
 def test_words_between_two_names_are_their_relation() -> None:

@@ -17,7 +17,7 @@ import torch
 from model import MARKED, STATE, ReaderModel
 from torch import Tensor, nn
 
-from knotwork.inference.local_models.reader import GRAPH
+from knotwork.inference.local_models.answer_reader import READER_GRAPH
 
 OPSET = 18
 LARGEST_ERROR = 1e-3
@@ -49,7 +49,7 @@ class OnePair(nn.Module):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--output", type=Path, default=GRAPH)
+    parser.add_argument("--output", type=Path, default=READER_GRAPH)
     options = parser.parse_args()
     model = ReaderModel()
     state = torch.load(options.model, map_location="cpu")

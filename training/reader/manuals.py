@@ -22,14 +22,14 @@ from typing import Any
 from prepare import sequence_of, squeeze, tokens_of, write_data
 
 import knotwork
-from knotwork.inference.base import Passage
+from knotwork.inference.embedder import PassageText
 from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.catalogue import load_onnx
-from knotwork.inference.local_models.reader import MOST_QUESTION_TOKENS, tokenise_passage
+from knotwork.inference.local_models.answer_reader import MOST_QUESTION_TOKENS, tokenise_passage
+from knotwork.inference.local_models.local_embedders import load_onnx
+from knotwork.inference.local_models.tokenization import sentence_ranges
 from knotwork.inference.local_models.transformer import TransformerEncoder
-from knotwork.inference.local_models.windows import sentence_ranges
 from knotwork.records import Chunk, Span
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 HELD = ("bind9", "debian_edu_zh", "docker", "gimp_zh", "httpd")
 FOUND = 10
@@ -170,7 +170,7 @@ def _number(
 ) -> int | None:
     """Return the number of the passage of a chunk, which is added if new; None if too long."""
     if chunk.id not in passages:
-        passage = Passage.of(chunk)
+        passage = PassageText.of(chunk)
         tokens, lead = tokenise_passage(encoder, passage)
         if len(tokens) > MOST_TOKENS:
             return None

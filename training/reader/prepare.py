@@ -29,13 +29,13 @@ from zlib import crc32
 
 import numpy as np
 
-from knotwork.inference.base import Passage
+from knotwork.inference.embedder import PassageText
 from knotwork.inference.local_models import e5
-from knotwork.inference.local_models.catalogue import load_onnx
-from knotwork.inference.local_models.reader import tokenise_passage
+from knotwork.inference.local_models.answer_reader import tokenise_passage
+from knotwork.inference.local_models.local_embedders import load_onnx
+from knotwork.inference.local_models.tokenization import Tokens
 from knotwork.inference.local_models.transformer import TransformerEncoder
-from knotwork.inference.local_models.windows import Tokens
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.text.sentences import split_sentences
 
 SHARES = {"qamr": 0.25, "nqg_sentences": 0.25, "fairytaleqa": 0.5, "molweni_test": 0.5}
@@ -91,7 +91,7 @@ def prepare_row(
         return None
     key = (title, text)
     if key not in passages:
-        tokens, lead = tokenise_passage(encoder, Passage(text, title))
+        tokens, lead = tokenise_passage(encoder, PassageText(text, title))
         if len(tokens) > MOST_TOKENS:
             return None
         passages[key] = {

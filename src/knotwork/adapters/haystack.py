@@ -1,10 +1,10 @@
-"""For Haystack: a component that finds passages. Needs the extra `haystack`."""
+"""Haystack adapter: a retriever component. Needs the extra `haystack`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from knotwork.adapters.passages import describe_rows, place_hits
+from knotwork.adapters.metadata import hits_with_metadata, to_rows_metadata
 from knotwork.errors import FilterError, MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.knowledge_base import open as open_knowledge_base
@@ -85,9 +85,9 @@ class KnotworkRetriever:
             Document(
                 id=hit.chunk.id, content=hit.chunk.text, meta=dict(place), score=place["score"]
             )
-            for hit, place in place_hits(found, self._opened)
+            for hit, place in hits_with_metadata(found, self._opened)
         ]
-        results = [dict(describe_rows(result)) for result in found.results]
+        results = [dict(to_rows_metadata(result)) for result in found.results]
         return {"documents": documents, "confidence": found.confidence, "results": results}
 
     def to_dict(self) -> dict[str, Any]:

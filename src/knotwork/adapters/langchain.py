@@ -1,4 +1,4 @@
-"""For LangChain: a retriever, and two tools for agents. Needs the extra `langchain`."""
+"""LangChain adapter: a retriever, and two tools for agents. Needs the extra `langchain`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
-from knotwork.adapters.passages import place_hits, rows_over_hits
+from knotwork.adapters.metadata import hits_with_metadata, rows_over_hits
 from knotwork.errors import MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, PropertyValue
-from knotwork.retrieval.filters import FilterSpec
-from knotwork.synthesis.asking import AskOptions
+from knotwork.retrieval.filter_parser import FilterSpec
+from knotwork.synthesis.engine import AskOptions
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -23,7 +23,7 @@ try:
 except ImportError as error:
     raise MissingExtra("The adapter for LangChain", "langchain") from error
 
-Question = Annotated[str, "A question, in any language"]
+QuestionText = Annotated[str, "A question, in any language"]
 
 _PASSAGE = PromptTemplate.from_template("[{document}, {section}]\n{page_content}")
 
@@ -68,7 +68,7 @@ class KnotworkRetriever(BaseRetriever):
         )
         passages = [
             Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=dict(place))
-            for hit, place in place_hits(evidence, self.knowledge_base)
+            for hit, place in hits_with_metadata(evidence, self.knowledge_base)
         ]
         rows = [
             Document(page_content=text, metadata=dict(rows))
@@ -122,7 +122,7 @@ def build_ask_tool(
     in `KnowledgeBase.ask`.
     """
 
-    def ask(question: Question) -> tuple[str, Answer]:
+    def ask(question: QuestionText) -> tuple[str, Answer]:
         answer = knowledge_base.ask(
             question,
             retriever=retriever,

@@ -1,4 +1,4 @@
-"""For LlamaIndex: a retriever and a query engine. Needs the extra `llama-index`."""
+"""LlamaIndex adapter: a retriever and a query engine. Needs the extra `llama-index`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from knotwork.adapters.passages import (
-    Place,
-    describe_rows,
-    place_citation,
-    place_hits,
+from knotwork.adapters.metadata import (
+    PassageMetadata,
+    citation_metadata,
+    hits_with_metadata,
     rows_over_hits,
+    to_rows_metadata,
 )
 from knotwork.errors import FilterError, MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, PropertyValue
-from knotwork.retrieval.filters import FilterSpec
+from knotwork.retrieval.filter_parser import FilterSpec
 
 try:
     from llama_index.core.base.response.schema import Response
@@ -78,7 +78,7 @@ class KnotworkRetriever(BaseRetriever):
         )
         passages = [
             _node(hit.chunk.id, hit.chunk.text, place)
-            for hit, place in place_hits(found, self.knowledge_base)
+            for hit, place in hits_with_metadata(found, self.knowledge_base)
         ]
         last = passages[-1].score if passages else 0.0
         rows = [
@@ -185,7 +185,7 @@ def _respond(answer: Answer) -> Response:
     return Response(
         response=answer.lead + answer.text,
         source_nodes=[
-            _node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, place_citation(c))
+            _node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, citation_metadata(c))
             for c in answer.citations
         ],
         metadata={
@@ -197,19 +197,19 @@ def _respond(answer: Answer) -> Response:
             "mode": answer.mode,
             "model": answer.model,
             "notes": list(answer.notes),
-            "results": [dict(describe_rows(result)) for result in answer.results],
+            "results": [dict(to_rows_metadata(result)) for result in answer.results],
         },
     )
 
 
-def _node(key: str, text: str, place: Place) -> NodeWithScore:
+def _node(key: str, text: str, place: PassageMetadata) -> NodeWithScore:
     node = TextNode(
         id_=key,
         text=text,
         metadata=dict(place),
         start_char_idx=place["start"],
         end_char_idx=place["end"],
-        excluded_embed_metadata_keys=list(Place.__annotations__),
+        excluded_embed_metadata_keys=list(PassageMetadata.__annotations__),
         excluded_llm_metadata_keys=_NOT_FOR_MODELS,
     )
     return NodeWithScore(node=node, score=place["score"])

@@ -1,1 +1,1 @@
-"""Agents: they choose among retrievers step by step, judge what was found, and show every step."""
+"""Agents that choose among retrievers step by step, and conversations that remember facts."""

@@ -1,4 +1,6 @@
-"""`knotwork eval` on a file of questions: answers over the index, measured and side by side."""
+"""Evaluate answers to a file of questions, and print the figures side by side (`knotwork eval
+FILE`).
+"""
 
 from __future__ import annotations
 
@@ -7,31 +9,32 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knotwork.cli.answers import shorten
-from knotwork.cli.evidence import note_emptiness
+from knotwork.cli.answers import note_empty_index
 from knotwork.cli.progress import choose_counter
 from knotwork.cli.session import Session
-from knotwork.cli.terminal import Terminal, count_of, join_lines
+from knotwork.cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
 from knotwork.errors import ConfigError
 from knotwork.evaluation.answer_figures import (
     FIGURES,
-    Measured,
+    AnswerFigures,
+    AnswerRun,
     compare_answers,
+    describe_answer_runs,
     measure_answers,
 )
 from knotwork.evaluation.answer_questions import AnswerQuestion, read_answer_questions
-from knotwork.evaluation.answer_report import AnswerRun, as_json
 from knotwork.evaluation.answer_runs import JudgedAnswer, ask_questions, missing_documents
-from knotwork.evaluation.retrievers import read_retrievers
+from knotwork.evaluation.retriever_runs import read_retrievers
 
 if TYPE_CHECKING:
     from knotwork.config import Settings
     from knotwork.knowledge_base import KnowledgeBase
 
-AS_SET = "as set"
+
+CURRENT_SETTINGS = "as set"
 """The name of the settings in force."""
 
-_UNUSED = ("index", "extraction", "service")
+_UNRELATED_SECTIONS = ("index", "extraction", "service")
 """Sections of settings that do not change how an index is asked."""
 
 _SHOWN_NAMES = 3
@@ -54,7 +57,10 @@ def evaluate_file(
     Before anything is asked, raises ConfigError for a wrong file or setting, UnknownName for an
     unknown retriever, StoreNotFound for a missing index; then as `KnowledgeBase.ask`.
     """
-    sides = [(AS_SET, session.settings), *((text, _settings(session, text)) for text in compared)]
+    sides = [
+        (CURRENT_SETTINGS, session.settings),
+        *((text, _settings(session, text)) for text in compared),
+    ]
     if len(dict(sides)) < len(sides):
         raise ConfigError("The same settings are compared twice.", fix="Name each choice once.")
     if shown == "changed" and not compared:
@@ -71,7 +77,7 @@ def evaluate_file(
         base.filtered_store(filters)  # a wrong filter is an error before anything is asked
     runs = [_run(session, questions, name, base, budget, filters) for name, base in opened]
     if session.common.json:
-        session.terminal.emit(as_json(questions, runs, file=str(path)))
+        session.terminal.emit(describe_answer_runs(questions, runs, file=str(path)))
     else:
         print_runs(session.terminal, path, questions, runs, shown=shown)
 
@@ -81,7 +87,7 @@ def _settings(session: Session, text: str) -> Settings:
     assignments = [part.strip() for part in text.split(";") if part.strip()]
     for assignment in assignments:
         section = assignment.partition(".")[0]
-        if section in _UNUSED:
+        if section in _UNRELATED_SECTIONS:
             raise ConfigError(
                 f"`--compare {assignment}` would change nothing: settings of [{section}] do not "
                 "change how an index is asked.",
@@ -106,7 +112,7 @@ def _run(
         closing(opened),
         choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
     ):
-        note_emptiness(session.terminal, opened)
+        note_empty_index(session.terminal, opened)
         missing = missing_documents(opened, questions)
         _note_missing(session.terminal, missing, store)
         for item in ask_questions(opened, questions, filters=filters, budget=budget):
@@ -190,7 +196,7 @@ def _print_case(
         terminal.say(f"{name}{verdict}", style="green" if item.is_correct else "yellow", indent=2)
         terminal.say(item.answer.text, lead=item.answer.short, indent=4)
         for citation in item.answer.citations:
-            quote = "" if item.judgement.answered else f" “{shorten(citation.quote)}”"
+            quote = "" if item.judgement.answered else f" “{shorten_excerpt(citation.quote)}”"
             terminal.say(
                 f"[{citation.number}] {join_lines(citation.document)}{quote}",
                 style="cyan",
@@ -213,7 +219,7 @@ def _verdict(item: JudgedAnswer) -> str:
     return ", ".join([*parts, f"answer {there} the passages found"])
 
 
-def _summarize(measured: Measured) -> list[tuple[str, str]]:
+def _summarize(measured: AnswerFigures) -> list[tuple[str, str]]:
     """Return the label and the value of every figure."""
     rows = []
     for figure in FIGURES:

@@ -1,11 +1,22 @@
-"""How answers and passages look on a terminal."""
+"""Print answers, passages and query results, and stream an answer while a model writes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
 
-from knotwork.cli.envelopes import Titles
-from knotwork.cli.terminal import Terminal, count_of, join_lines
+from knotwork.cli.json_output import DocumentsById
+from knotwork.cli.terminal import (
+    EXCERPT_LENGTH,
+    Terminal,
+    count_of,
+    join_lines,
+    make_printable,
+    shorten_excerpt,
+)
+from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -15,15 +26,15 @@ from knotwork.records import (
     PropertyValue,
     QueryResult,
 )
-from knotwork.retrieval.queries.showing import (
+from knotwork.retrieval.queries.query_rows import (
     is_node,
     is_relationship,
     node_name,
     show_parameters,
     show_value,
 )
+from knotwork.synthesis.ask_request import AskEvent, AskEventKind
 
-_EXCERPT_LENGTH = 320
 _MOST_PATHS = 5
 _MOST_ROWS = 20
 
@@ -36,7 +47,7 @@ def print_answer(
     ``needed`` is the confidence below which no answer is given. ``is_shown`` says that the text is
     there, and the sources are not.
     """
-    from knotwork.synthesis.answering import LOW_CONFIDENCE
+    from knotwork.synthesis.extractive_answers import LOW_CONFIDENCE
     from knotwork.synthesis.messages import low_confidence
     from knotwork.text.languages import detect_language
 
@@ -72,19 +83,19 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
         place.append(f"page {citation.page}")
     place.append(f"characters {citation.span.start}-{citation.span.end}")
     terminal.say(f"[{citation.number}] {join_lines(', '.join(place))}", style="cyan")
-    terminal.say(f"“{shorten(citation.quote)}”", indent=4)
+    terminal.say(f"“{shorten_excerpt(citation.quote)}”", indent=4)
 
 
-def print_usage(terminal: Terminal, answer: Answer) -> None:
+def print_answer_usage(terminal: Terminal, answer: Answer) -> None:
     """Note on standard error what the answer cost."""
-    parts = [describe_way(answer)]
+    parts = [describe_retrieval(answer)]
     if answer.confidence is not None:
         parts.append(f"confidence {answer.confidence:.2f} ({answer.strength})")
     parts += [f"{answer.usage.seconds * 1000:.0f} ms", describe_cost(answer)]
     terminal.note(", ".join(parts), style="dim")
 
 
-def describe_way(answer: Answer) -> str:
+def describe_retrieval(answer: Answer) -> str:
     """Return how passages were found, and the mode of the answer if that is not the plain one."""
     if answer.mode in ("basic", answer.retriever):
         return answer.retriever
@@ -113,7 +124,7 @@ def describe_cost(answer: Answer) -> str:
 
 
 def print_evidence(
-    terminal: Terminal, evidence: Evidence, documents: Titles, *, explain: bool
+    terminal: Terminal, evidence: Evidence, documents: DocumentsById, *, explain: bool
 ) -> None:
     """Print what statements gave back, paths, and the hits; ``explain`` also tells why each is
     here, and what the retriever did.
@@ -130,7 +141,7 @@ def print_evidence(
         place = [document.uri if document else hit.chunk.document_title]
         place += [heading for heading in hit.chunk.headings[-1:] if heading not in place]
         terminal.say(f"{rank}. {join_lines(', '.join(place))}  {hit.score:.3f}", style="cyan")
-        terminal.say(shorten(choose_excerpt(hit)), indent=4)
+        terminal.say(shorten_excerpt(choose_excerpt(hit)), indent=4)
         if explain:
             print_reasons(terminal, hit)
     for step in evidence.trace if explain else ():
@@ -191,7 +202,7 @@ def print_reasons(terminal: Terminal, hit: Hit) -> None:
     if hit.seeds:
         terminal.say(f"from the question: {join_lines(', '.join(hit.seeds))}", indent=4)
     for step in hit.path:
-        sentence = shorten(step.sentence_text)
+        sentence = shorten_excerpt(step.sentence_text)
         terminal.say(f"over “{join_lines(step.entity_name)}” in: {sentence}", indent=4)
     if hit.scores:
         parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.scores.items())
@@ -204,17 +215,110 @@ def choose_excerpt(hit: Hit) -> str:
         return hit.chunk.text
     (start, _), _ = hit.sentences[0]
     offset = max(start - hit.chunk.span.start, 0)
-    if len(hit.chunk.text) <= _EXCERPT_LENGTH or offset >= len(hit.chunk.text):
+    if len(hit.chunk.text) <= EXCERPT_LENGTH or offset >= len(hit.chunk.text):
         return hit.chunk.text
     return ("… " if offset else "") + hit.chunk.text[offset:]
 
 
-def shorten(text: str) -> str:
-    """Return a text as one printable line of bounded length, cut between words."""
-    line = join_lines(text)
-    if len(line) <= _EXCERPT_LENGTH:
-        return line
-    cut = line[:_EXCERPT_LENGTH]
-    word_end = cut.rfind(" ")
-    # Chinese has no spaces to cut at; a space far back would throw away too much.
-    return (cut[:word_end] if word_end > _EXCERPT_LENGTH * 0.8 else cut) + " …"
+class StreamedText:
+    """Writes a text that grows to standard output, in the lines that it would have when whole."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._out = terminal.out
+        self._text = ""
+        self._written = ""
+
+    def add(self, piece: str) -> None:
+        """Write what of the text so far will stay where it is: its last word may yet grow."""
+        from knotwork.cli.terminal import settled_length
+
+        self._text += piece
+        shown = make_printable(self._text).expandtabs()
+        self._write(shown[: settled_length(shown)])
+
+    def end(self) -> None:
+        """Write the rest, and end the line; does nothing to a text that never began."""
+        if self._text:
+            self._write(make_printable(self._text).expandtabs())
+            self._out.file.write("\n")
+            self._out.file.flush()
+            self._text = self._written = ""
+
+    def _write(self, text: str) -> None:
+        from knotwork.cli.terminal import wrap_text
+
+        wrapped = "\n".join(wrap_text(text, self._out.width))
+        self._out.file.write(wrapped[len(self._written) :])
+        self._out.file.flush()
+        self._written = wrapped
+
+
+class AnswerView:
+    """Shows the events of one question while it is open.
+
+    The name of the model stands on standard error while somebody watches that; the words go to
+    standard output if that is a terminal, else they are left to whoever prints the answer.
+    ``has_shown_answer`` says that all of the answer's text is there.
+    """
+
+    def __init__(self, terminal: Terminal, *, hidden: bool) -> None:
+        self._terminal = terminal
+        self._has_status = terminal.is_interactive and not hidden and not terminal.quiet
+        self._streams = not terminal.json and terminal.out.is_terminal
+        self._status = ExitStack()
+        self._text = StreamedText(terminal)
+        self.has_shown_answer = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._status.close()
+        self._text.end()
+
+    def _show_status(self, label: str) -> None:
+        if self._has_status:
+            self._status.close()
+            self._status.enter_context(self._terminal.err.status(label))
+
+    def show(self, event: AskEvent) -> None:
+        """Show the next step."""
+        if event.kind is AskEventKind.ASKED:
+            self._show_status(f"Asking {join_lines(event.text)}")
+        elif event.kind is AskEventKind.STEP:
+            self._show_status(f"{describe_step(event)} …")
+        elif event.kind is AskEventKind.TEXT and self._streams:
+            self._status.close()
+            self._text.add(event.text)
+            self.has_shown_answer = True
+        elif event.kind is AskEventKind.WITHDRAWN:
+            self._status.close()
+            self._text.end()
+            if self.has_shown_answer:
+                self._terminal.say(
+                    "(This text is withdrawn; the answer follows.)\n", style="yellow"
+                )
+            self.has_shown_answer = False
+
+
+def describe_step(event: AskEvent) -> str:
+    """Return a step before the answer in words, with how far it is."""
+    name = join_lines(event.text).capitalize()
+    return f"{name}, {event.done} of {event.total}" if event.total > 1 else name
+
+
+def find_documents(knowledge_base: KnowledgeBase, evidence: Evidence) -> DocumentsById:
+    """Return the documents of the hits by id."""
+    ids = {hit.chunk.document_id for hit in evidence.hits}
+    return knowledge_base.store.documents.documents(ids)
+
+
+def note_empty_index(terminal: Terminal, knowledge_base: KnowledgeBase) -> None:
+    """Say on standard error why nothing can be found in an index without documents."""
+    if not knowledge_base.store.documents.document_count():
+        terminal.note("The index is empty. Add documents with: knotwork index FOLDER")

@@ -1,7 +1,7 @@
-"""Output: the result on standard output, everything else on standard error.
+"""Terminal output: results on standard output, everything else on standard error.
 
-What is printed comes from other people's documents, so that control characters are taken out of it:
-a document must not be able to move the cursor, rename the window or colour the screen.
+Control characters are removed from printed text: a document must not be able to move the cursor,
+rename the window or colour the screen. Paragraphs are wrapped in scripts with and without spaces.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
+from knotwork.text.chinese import HAN_AND_KANA
+
 if TYPE_CHECKING:
     from rich.console import Console
+
 
 _WIDEST = 100
 _UNLIMITED = 1_000_000
@@ -145,8 +148,6 @@ class Terminal:
             return
         from rich.text import Text
 
-        from knotwork.cli.wrapping import wrap_text
-
         for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
             shown_line = Text.assemble(margin if line else "", (line, style))
             if bold > 0:
@@ -186,3 +187,72 @@ def _fit(cell: str, width: int, to_right: bool) -> str:
     head = set_cell_size(cell, width // 2)
     tail = set_cell_size(cell[::-1], width - 1 - width // 2)[::-1]
     return f"{head}…{tail}"
+
+
+_OPENING_MARKS = "“‘（《〈「『【〔［｛"
+_CLOSING_MARKS = "”’）》〉」』】〕］｝。，、；：！？…·,.;:!?)"
+# A piece is a word or one wide character, with the marks that may not be parted from it, among them
+# those of citations.
+_PIECE = re.compile(
+    rf"\s*[{_OPENING_MARKS}]*(?:[{HAN_AND_KANA}]|[^\s{HAN_AND_KANA}{_OPENING_MARKS}]+|[{_OPENING_MARKS}]+)"
+    rf"[{re.escape(_CLOSING_MARKS)}]*(?: ?\[\d+\])*"
+)
+_BEGUN_MARK = re.compile(r" ?\[\d*$")
+
+
+def wrap_text(text: str, width: int) -> list[str]:
+    """Return the lines of a text, none wider than ``width`` cells and none with a space at its end.
+
+    Lines break at white space and beside Chinese and Japanese characters, but not before closing
+    punctuation or the mark of a citation, nor after opening punctuation. What is wider than a line
+    is cut.
+    """
+    return [line for paragraph in text.split("\n") for line in _wrap_line(paragraph, width)]
+
+
+def settled_length(text: str) -> int:
+    """Return how much of a text that still grows is wrapped for good: all but its last word.
+
+    A mark that has only begun belongs to the word before it.
+    """
+    begun = _BEGUN_MARK.search(text)
+    end = begun.start() if begun else len(text)
+    start = text.rfind("\n", 0, end) + 1
+    for match in _PIECE.finditer(text, start, end):
+        start = match.start()
+    return start
+
+
+def _wrap_line(text: str, width: int) -> Iterator[str]:
+    from rich.cells import cell_len
+
+    line = ""
+    for match in _PIECE.finditer(text.rstrip()):
+        piece = match[0]
+        if cell_len(line + piece) <= width:
+            line += piece
+            continue
+        if line.strip():
+            yield line
+            piece = piece.lstrip()
+        line = ""
+        for character in piece:
+            if cell_len(line + character) > width and line:
+                yield line.rstrip()
+                line = ""
+            line += character
+    yield line.rstrip()
+
+
+EXCERPT_LENGTH = 320
+
+
+def shorten_excerpt(text: str) -> str:
+    """Return a text as one printable line of bounded length, cut between words."""
+    line = join_lines(text)
+    if len(line) <= EXCERPT_LENGTH:
+        return line
+    cut = line[:EXCERPT_LENGTH]
+    word_end = cut.rfind(" ")
+    # Chinese has no spaces to cut at; a space far back would throw away too much.
+    return (cut[:word_end] if word_end > EXCERPT_LENGTH * 0.8 else cut) + " …"

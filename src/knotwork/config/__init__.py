@@ -1,8 +1,6 @@
 """Settings: one `knotwork.toml`, one frozen tree, and the only place that reads the environment."""
 
-from knotwork.config.fingerprint import fingerprint
 from knotwork.config.loading import CONFIG_FILE, Loaded, load_settings
-from knotwork.config.secrets import SecretRef
 from knotwork.config.settings import (
     AnswerSettings,
     CommunitySettings,
@@ -12,11 +10,13 @@ from knotwork.config.settings import (
     LlmSettings,
     RerankSettings,
     RetrievalSettings,
+    SecretRef,
     ServiceSettings,
     Settings,
     StoreSettings,
+    fingerprint,
 )
-from knotwork.config.writing import render_config, write_default_config
+from knotwork.config.toml_writer import render_config, write_default_config
 
 __all__ = [
     "CONFIG_FILE",

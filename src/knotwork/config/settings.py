@@ -1,16 +1,24 @@
-"""The settings tree: every setting, its default, its bounds and its explanation, written once."""
+"""Settings tree: every setting with its default, bounds and explanation, and the index fingerprint.
+
+Each section is a frozen dataclass. `fingerprint` covers the settings that change the result of
+indexing a file; the ledger compares it. Settings never hold a secret, only the name of the
+environment variable that does (`SecretRef`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from hashlib import blake2b
 from typing import Any, get_type_hints
 
-from knotwork.config.secrets import SecretRef
+from knotwork.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SettingRule:
     """What is known of a setting beside its type and default.
 
     ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks what changes the result of
@@ -26,7 +34,7 @@ class Rule:
 
 
 def _setting(default: object, explanation: str, **options: Any) -> Any:  # noqa: ANN401
-    return field(default=default, metadata={"rule": Rule(explanation, **options)})
+    return field(default=default, metadata={"rule": SettingRule(explanation, **options)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +388,7 @@ class SettingField:
     key: str
     kind: object
     default: object
-    rule: Rule
+    rule: SettingRule
 
     @property
     def name(self) -> str:
@@ -404,5 +412,46 @@ def setting_fields() -> Iterator[SettingField]:
         hints = get_type_hints(kind)
         entries: tuple[Field[Any], ...] = fields(kind)
         for entry in entries:
-            rule: Rule = entry.metadata["rule"]
+            rule: SettingRule = entry.metadata["rule"]
             yield SettingField(section, entry.name, hints[entry.name], entry.default, rule)
+
+
+_RESULT_VERSION = 4
+"""Raise it when equal settings give another result than before, so that files are read again."""
+
+
+def fingerprint(index: IndexSettings, embedder_identity: str, extractor_name: str) -> str:
+    """Return 16 hexadecimal digits that change when indexing a file would give another result.
+
+    What only selects files (globs, sizes) is left out. The names stand for all that shapes their
+    results, the extractor's dictionary among it; ``embedder_identity`` is empty without embedder.
+    """
+    shaping = {
+        entry.key: getattr(index, entry.key)
+        for entry in setting_fields()
+        if entry.section == "index" and entry.rule.shapes_index
+    }
+    parts = [_RESULT_VERSION, shaping, embedder_identity, extractor_name]
+    data = json.dumps(parts, sort_keys=True).encode()
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """The name of the environment variable that holds a secret; written `{ env = "NAME" }`."""
+
+    env: str
+
+    def reveal(self, environ: Mapping[str, str] | None = None) -> str:
+        """Return the secret, read now. Raises ConfigError when the variable is unset or empty."""
+        value = (os.environ if environ is None else environ).get(self.env, "").strip()
+        if not value:
+            raise ConfigError(
+                f"The environment variable `{self.env}`, named as a secret, is not set.",
+                fix=f"Set it before the run: export {self.env}=…",
+            )
+        return value
+
+    def is_set(self, environ: Mapping[str, str] | None = None) -> bool:
+        """Tell whether the variable holds anything."""
+        return bool((os.environ if environ is None else environ).get(self.env, "").strip())

@@ -4,9 +4,9 @@
 opens a file or a connection; a store hands it a `PropertyGraph`.
 """
 
-from knotwork.cypher.graph import PropertyGraph
+from knotwork.cypher.engine import check_statement, run_statement
 from knotwork.cypher.limits import Limits
-from knotwork.cypher.running import check_statement, run_statement
+from knotwork.cypher.property_graph import PropertyGraph
 
 __all__ = [
     "Limits",

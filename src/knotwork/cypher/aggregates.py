@@ -1,4 +1,4 @@
-"""What counts over rows: each takes values one by one and gives a result."""
+"""Aggregate functions: count, sum, avg, min, max, collect, standard deviations, percentiles."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 
-from knotwork.cypher.functions.signature import number
-from knotwork.cypher.graph import Value
-from knotwork.cypher.operators import whole
-from knotwork.cypher.runtime import Runtime
+from knotwork.cypher.property_graph import Value
+from knotwork.cypher.runtime import Runtime, number, whole
 from knotwork.cypher.values import Temporal, group_key, is_number, kind_of, order_key, value_error
 
 
@@ -70,7 +68,7 @@ class Average(Sum):
         return self.runtime.operators.divide(self.total, float(self.count)) if self.count else None
 
 
-class Least(Aggregate):
+class Minimum(Aggregate):
     """The first value in order."""
 
     descending = False
@@ -86,7 +84,7 @@ class Least(Aggregate):
         return self.best
 
 
-class Greatest(Least):
+class Maximum(Minimum):
     """The last value in order."""
 
     descending = True
@@ -109,7 +107,7 @@ class Collect(Aggregate):
         return self.values
 
 
-class Deviation(Collect):
+class SampleDeviation(Collect):
     """The standard deviation of a sample."""
 
     least, apart = 2, 1
@@ -126,7 +124,7 @@ class Deviation(Collect):
         return math.sqrt(squares / (count - self.apart))
 
 
-class WholeDeviation(Deviation):
+class PopulationDeviation(SampleDeviation):
     """The standard deviation of everything there is."""
 
     least, apart = 1, 0
@@ -197,11 +195,11 @@ AGGREGATES: dict[str, Callable[[Runtime], Aggregate]] = {
     "avg": Average,
     "collect": Collect,
     "count": Count,
-    "max": Greatest,
-    "min": Least,
+    "max": Maximum,
+    "min": Minimum,
     "percentilecont": ContinuousPercentile,
     "percentiledisc": DiscretePercentile,
-    "stdev": Deviation,
-    "stdevp": WholeDeviation,
+    "stdev": SampleDeviation,
+    "stdevp": PopulationDeviation,
     "sum": Sum,
 }

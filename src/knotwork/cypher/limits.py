@@ -1,4 +1,4 @@
-"""What a statement may use: time, rows, and the size of what it makes; counted while it runs."""
+"""Limits of a statement, and the budget of time, rows and memory that remains while it runs."""
 
 from __future__ import annotations
 

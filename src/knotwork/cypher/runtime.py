@@ -1,14 +1,23 @@
-"""What every part of a running statement has at hand."""
+"""The runtime of a statement: its parameters and budget, operators, and function signatures.
+
+Operators and functions take and return values; null yields null.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from knotwork.cypher.graph import PropertyGraph, Value
+import regex
+
 from knotwork.cypher.limits import Budget
-from knotwork.cypher.operators import Operators
+from knotwork.cypher.property_graph import PropertyGraph, Value
+from knotwork.cypher.temporal import add_temporal, scale_duration, subtract_temporal
+from knotwork.cypher.values import Temporal, is_number, kind_of, value_error
+from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout
 
 
 @dataclass(slots=True)
@@ -23,3 +32,266 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self.operators = Operators(self.budget)
+
+
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
+_LONGEST_PATTERN = 1_000
+_MOST_REPEATS = 10_000
+_COUNTS = regex.compile(r"\{\s*(\d*)\s*,?\s*(\d*)")
+
+Operator = Callable[[Value, Value], Value]
+
+
+def whole(number: int) -> int:
+    """Return a whole number of 64 bits. Raises QuerySyntaxError for a larger one."""
+    if _SMALLEST <= number <= _LARGEST:
+        return number
+    raise value_error("A whole number is too large: they have 64 bits.")
+
+
+class Operators:
+    """The binary operators, each a function of two values; null makes null."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._patterns: dict[str, regex.Pattern[str]] = {}
+        self.by_sign: dict[str, Operator] = {
+            "+": self.add,
+            "-": self.subtract,
+            "*": self.multiply,
+            "/": self.divide,
+            "%": self.modulo,
+            "^": self.power,
+            "STARTS WITH": _of_strings(str.startswith),
+            "ENDS WITH": _of_strings(str.endswith),
+            "CONTAINS": _of_strings(str.__contains__),
+            "=~": self.matches,
+        }
+
+    def add(self, left: Value, right: Value) -> Value:
+        """Add numbers, join strings or lists, add a duration."""
+        if isinstance(left, list) or isinstance(right, list):
+            return self._join_lists(left, right)
+        if left is None or right is None:
+            return None
+        if is_number(left) and is_number(right):
+            return _number(left + right)
+        if isinstance(left, str) or isinstance(right, str):
+            return self._join_strings(left, right)
+        if isinstance(left, Temporal) and isinstance(right, Temporal):
+            return add_temporal(left, right)
+        raise _cannot("+", left, right)
+
+    def _join_lists(self, left: Value, right: Value) -> Value:
+        if (left is None and isinstance(right, list)) or (right is None and isinstance(left, list)):
+            return None
+        one = left if isinstance(left, list) else [left]
+        other = right if isinstance(right, list) else [right]
+        self._budget.items(len(one) + len(other))
+        return one + other
+
+    def _join_strings(self, left: Value, right: Value) -> str:
+        for value in (left, right):
+            if not (isinstance(value, str | Temporal) or is_number(value)):
+                raise _cannot("+", left, right)
+        one, other = text_of(left), text_of(right)
+        self._budget.characters(len(one) + len(other))
+        return one + other
+
+    def subtract(self, left: Value, right: Value) -> Value:
+        """Subtract numbers, or a duration."""
+        if left is None or right is None:
+            return None
+        if isinstance(left, Temporal) and isinstance(right, Temporal):
+            return subtract_temporal(left, right)
+        return _number(_numeric("-", left, right)(lambda a, b: a - b))
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        """Multiply numbers, or a duration by one."""
+        if left is None or right is None:
+            return None
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Temporal) and is_number(other):
+                return scale_duration(one, other)
+        return _number(_numeric("*", left, right)(lambda a, b: a * b))
+
+    def divide(self, left: Value, right: Value) -> Value:
+        """Divide; whole numbers give a whole number, rounded towards nought."""
+        if left is None or right is None:
+            return None
+        if isinstance(left, Temporal) and is_number(right) and right != 0:
+            return scale_duration(left, 1 / right)
+        return _number(_numeric("/", left, right)(_divide))
+
+    def modulo(self, left: Value, right: Value) -> Value:
+        """Return what a division leaves, with the sign of the dividend."""
+        if left is None or right is None:
+            return None
+        return _number(_numeric("%", left, right)(_modulo))
+
+    def power(self, left: Value, right: Value) -> Value:
+        """Raise to a power; always a number with a fraction."""
+        if left is None or right is None:
+            return None
+        return _numeric("^", left, right)(_power)
+
+    def matches(self, text: Value, pattern: Value) -> Value:
+        """Tell whether all of a text matches a regular expression, in the time that is left."""
+        if not isinstance(text, str) or not isinstance(pattern, str):
+            return None
+        compiled = self._patterns.get(pattern)
+        if compiled is None:
+            compiled = self._patterns[pattern] = compile_pattern(pattern)
+        try:
+            self._budget.step()
+            found = compiled.fullmatch(text, timeout=self._budget.remaining_s())
+        except TimeoutError:
+            raise QueryTimeout(
+                "A regular expression took too long.", fix="Make it simpler."
+            ) from None
+        return found is not None
+
+
+def compile_pattern(pattern: str) -> regex.Pattern[str]:
+    """Compile a regular expression. Raises QuerySyntaxError for one that is none."""
+    if len(pattern) > _LONGEST_PATTERN:
+        raise QueryRefused(f"A regular expression has at most {_LONGEST_PATTERN} letters.")
+    repeats = 1
+    for counts in _COUNTS.findall(pattern):
+        repeats *= max(1, *(int(count) for count in counts if count))
+        if repeats > _MOST_REPEATS:
+            raise QueryRefused("A regular expression repeats too often.")
+    try:
+        return regex.compile(pattern, regex.VERSION0)
+    except (regex.error, RecursionError, OverflowError) as error:
+        raise QuerySyntaxError(f"`{pattern}` is not a regular expression: {error}.") from None
+
+
+def text_of(value: Value) -> str:
+    """Return a plain value as a string."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _float_text(value)
+    return str(value)
+
+
+def _float_text(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    text = repr(value)
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        point = mantissa if "." in mantissa else f"{mantissa}.0"
+        return f"{point}E{int(exponent)}"
+    return text
+
+
+def _of_strings(test: Callable[[str, str], bool]) -> Operator:
+    def holds(left: Value, right: Value) -> Value:
+        if isinstance(left, str) and isinstance(right, str):
+            return test(left, right)
+        return None
+
+    return holds
+
+
+def _number(value: Value) -> Value:
+    return whole(value) if isinstance(value, int) else value
+
+
+def _cannot(sign: str, left: Value, right: Value) -> QuerySyntaxError:
+    return value_error(f"`{sign}` cannot work on {kind_of(left)} and {kind_of(right)}.")
+
+
+def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value]:
+    if not (is_number(left) and is_number(right)):
+        raise _cannot(sign, left, right)
+
+    def work(operator: Operator) -> Value:
+        try:
+            return operator(left, right)
+        except OverflowError:
+            return math.inf
+
+    return work
+
+
+def _divide(left: Value, right: Value) -> Value:
+    if isinstance(left, int) and isinstance(right, int):
+        if right == 0:
+            raise value_error("A whole number cannot be divided by nought.")
+        quotient = abs(left) // abs(right)
+        return quotient if (left < 0) == (right < 0) else -quotient
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+    return left / right
+
+
+def _modulo(left: Value, right: Value) -> Value:
+    if right == 0:
+        if isinstance(left, int) and isinstance(right, int):
+            raise value_error("A whole number cannot be divided by nought.")
+        return math.nan
+    if isinstance(left, int) and isinstance(right, int):
+        return int(math.copysign(1, left)) * (abs(left) % abs(right))
+    return math.fmod(left, right)
+
+
+def _power(left: Value, right: Value) -> float:
+    try:
+        return math.pow(left, right)
+    except ValueError:
+        return math.nan
+
+
+class Function(NamedTuple):
+    """``call`` takes the runtime, then ``least`` to ``most`` values.
+
+    Null makes null, unless ``takes_null``.
+    """
+
+    call: Callable[..., Value]
+    least: int = 1
+    most: int = 1
+    takes_null: bool = False
+
+
+def plain(call: Callable[..., Value], least: int = 1, most: int | None = None) -> Function:
+    """Return a function that needs nothing of the runtime."""
+    return Function(lambda _, *values: call(*values), least, most or least)
+
+
+def wrong(name: str, value: Value, wanted: str) -> QuerySyntaxError:
+    """Return the error of a function that got a value of another type."""
+    return value_error(f"{name}() takes {wanted}, not {kind_of(value)}.")
+
+
+def number(name: str, value: Value) -> float:
+    """Return a number. Raises QuerySyntaxError for any other value."""
+    if not is_number(value):
+        raise wrong(name, value, "a number")
+    return value  # type: ignore[no-any-return]
+
+
+def whole_number(name: str, value: Value) -> int:
+    """Return a whole number. Raises QuerySyntaxError for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong(name, value, "a whole number")
+    return value
+
+
+def string(name: str, value: Value) -> str:
+    """Return a string. Raises QuerySyntaxError for any other value."""
+    if not isinstance(value, str):
+        raise wrong(name, value, "a string")
+    return value
+
+
+def items(name: str, value: Value) -> list[Value]:
+    """Return a list. Raises QuerySyntaxError for any other value."""
+    if not isinstance(value, list):
+        raise wrong(name, value, "a list")
+    return value

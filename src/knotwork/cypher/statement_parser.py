@@ -1,4 +1,4 @@
-"""Reading whole statements, clause by clause: what is not on the list of clauses is refused."""
+"""Parse statements clause by clause; refuse clauses that write or that are unknown."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import fields, is_dataclass
 
 from knotwork.cypher.expression_parser import ExpressionParser
 from knotwork.cypher.limits import Limits
-from knotwork.cypher.syntax import (
+from knotwork.cypher.syntax_tree import (
     CallSubquery,
     Clause,
     Match,
     ProjectedItem,
     Projection,
-    Query,
     SingleQuery,
     SortItem,
+    UnionQuery,
     Unwind,
     Variable,
 )
@@ -78,7 +78,7 @@ _ADMINISTRATIVE = frozenset(
 _HEIGHT = 150
 
 
-def parse_statement(statement: str, limits: Limits | None = None) -> Query:
+def parse_statement(statement: str, limits: Limits | None = None) -> UnionQuery:
     """Parse one reading statement.
 
     Raises QuerySyntaxError for what is not in the grammar, QueryRefused for clauses that could do
@@ -93,7 +93,7 @@ def parse_statement(statement: str, limits: Limits | None = None) -> Query:
     return query
 
 
-def _require_low(query: Query) -> None:
+def _require_low(query: UnionQuery) -> None:
     """Refuse a statement whose parts stand in each other too deeply to be worked out."""
     level: list[object] = [query]
     for _ in range(_HEIGHT):
@@ -114,7 +114,7 @@ def _parts(node: object) -> Iterator[object]:
 class StatementParser(ExpressionParser):
     """The grammar of statements."""
 
-    def statement(self) -> Query:
+    def statement(self) -> UnionQuery:
         """Read the one statement that there may be."""
         query = self.query()
         self.accept(";")
@@ -125,7 +125,7 @@ class StatementParser(ExpressionParser):
             self.fail("A clause, or the end of the statement, is expected")
         return query
 
-    def query(self, *, must_return: bool = True) -> Query:
+    def query(self, *, must_return: bool = True) -> UnionQuery:
         """Read single queries joined by UNION."""
         parts = [self._single(must_return=must_return)]
         kinds: set[bool] = set()
@@ -135,14 +135,14 @@ class StatementParser(ExpressionParser):
             parts.append(self._single(must_return=must_return))
         if len(kinds) > 1:
             self.fail("UNION and UNION ALL cannot be mixed")
-        return Query(tuple(parts), distinct=False not in kinds)
+        return UnionQuery(tuple(parts), distinct=False not in kinds)
 
-    def subquery(self) -> Query:
+    def subquery(self) -> UnionQuery:
         """Read the query, or bare pattern, in the braces of EXISTS, COUNT or COLLECT."""
         if self.at_any("(") or (self.token.kind == "name" and self.ahead().text == "="):
             patterns = self.patterns()
             condition = self.expression() if self.accept("WHERE") else None
-            return Query((SingleQuery((Match(patterns, condition),)),))
+            return UnionQuery((SingleQuery((Match(patterns, condition),)),))
         return self.query(must_return=False)
 
     def _single(self, *, must_return: bool) -> SingleQuery:

@@ -1,7 +1,7 @@
-"""What values are to each other: equal, before or after, the same for grouping; null is unknown.
+"""Compare, order, group and access values; null means unknown.
 
-Functions that go into lists and maps take ``step``, which they call for every part: values may
-share their parts, and then be far larger than the memory they take.
+Functions that descend into lists and maps call ``step`` for every part: values may share parts,
+so that traversing them takes longer than their memory suggests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import zip_longest
 from math import isnan
 from typing import Any, cast
 
-from knotwork.cypher.graph import Element, GraphNode, GraphRelationship, Path, Value
+from knotwork.cypher.property_graph import Element, GraphNode, GraphPath, GraphRelationship, Value
 from knotwork.errors import QuerySyntaxError
 
 Step = Callable[[], None]
@@ -58,7 +58,7 @@ _KINDS: tuple[tuple[str, Any], ...] = (
     ("a node", GraphNode),
     ("a relationship", GraphRelationship),
     ("a list", list),
-    ("a path", Path),
+    ("a path", GraphPath),
 )
 
 
@@ -220,7 +220,7 @@ def _composite_order(value: Value, step: Step) -> OrderKey:
         return (20 if isinstance(value, GraphNode) else 25, value.index)
     if isinstance(value, list):
         return (30, tuple(order_key(item, step) for item in value))
-    if isinstance(value, Path):
+    if isinstance(value, GraphPath):
         nodes = tuple(node.index for node in value.nodes)
         return (35, nodes, tuple(edge.index for edge in value.relationships))
     return (40, value.kind, value.sort_key())
@@ -231,3 +231,43 @@ def truth(value: Value, what: str) -> bool | None:
     if value is None or value is True or value is False:
         return value
     raise value_error(f"{what} takes truth values, not {kind_of(value)}.")
+
+
+def read_property(value: Value, key: str) -> Value:
+    """Return a property of an element, map or time; null has only nulls."""
+    if value is None:
+        return None
+    if isinstance(value, Element):
+        return value.properties.get(key)
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, Temporal):
+        return value.component(key)
+    raise value_error(f"{kind_of(value)} has no property `{key}`.".capitalize())
+
+
+def read_item(value: Value, index: Value) -> Value:
+    """Return an item of a list by its position, or a property by its name."""
+    if value is None or index is None:
+        return None
+    if isinstance(value, list):
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise value_error(f"A list is asked for its items by number, not by {kind_of(index)}.")
+        return value[index] if -len(value) <= index < len(value) else None
+    if isinstance(value, dict | Element | Temporal):
+        if not isinstance(index, str):
+            raise value_error(f"A property is asked for by name, not by {kind_of(index)}.")
+        return read_property(value, index)
+    raise value_error(f"Only lists, maps and elements have items, not {kind_of(value)}.")
+
+
+def read_slice(value: Value, start: Value, end: Value) -> Value:
+    """Return a part of a list (or string), from ``start`` up to before ``end``."""
+    if value is None:
+        return None
+    if not isinstance(value, list | str):
+        raise value_error(f"Only a list has parts, not {kind_of(value)}.")
+    for place in (start, end):
+        if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
+            raise value_error(f"A part of a list is given by numbers, not by {kind_of(place)}.")
+    return value[start:end]

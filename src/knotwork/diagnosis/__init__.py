@@ -1,5 +1,40 @@
-"""What can be wrong with an installation, its settings, its index and its models."""
+"""Diagnosis of an installation, its settings, its index and its models (`knotwork doctor`)."""
 
-from knotwork.diagnosis.checks import Check, diagnose
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from knotwork.config import Loaded
+from knotwork.diagnosis.index import check_index
+from knotwork.diagnosis.installation import (
+    Check,
+    check_components,
+    check_disk,
+    check_extras,
+    check_libraries,
+    check_python,
+    check_secrets,
+    check_settings,
+)
+from knotwork.diagnosis.models import check_chat_models, check_embedder, check_reader
 
 __all__ = ["Check", "diagnose"]
+
+
+def diagnose(loaded: Loaded) -> Iterator[Check]:
+    """Yield the result of each check as it is done; nothing is changed, and nothing raised that a
+    check is there to find. Loads the embedder, or asks its server for one vector; asks each
+    language model that is set for one short reply.
+    """
+    yield check_python()
+    yield check_libraries()
+    yield check_extras()
+    yield check_settings(loaded)
+    yield check_components(loaded.settings)
+    yield from check_secrets(loaded)
+    yield check_disk(loaded.settings.store)
+    found = check_index(loaded.settings.store)
+    yield from found.checks
+    yield check_embedder(loaded.settings.embedding, index=found)
+    yield check_reader(loaded.settings, index=found)
+    yield from check_chat_models(loaded.settings.llm)

@@ -1,19 +1,37 @@
-"""Checks of the models on this machine: that the embedder fits the index, and a reader it."""
+"""Checks of the embedder, the answer reader and the language models."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from difflib import get_close_matches
 
-from knotwork.config import EmbeddingSettings, Settings
+from knotwork.config import EmbeddingSettings, LlmSettings, Settings
 from knotwork.diagnosis.index import IndexFindings
-from knotwork.diagnosis.results import Check, failed
-from knotwork.errors import KnotworkError
+from knotwork.diagnosis.installation import Check, failed_check
+from knotwork.errors import KnotworkError, ModelError
 from knotwork.indexing.embedding import REEMBED_COMMAND
-from knotwork.inference import Passage, open_embedder
-from knotwork.inference.reading import OFF, open_reader
-from knotwork.inference.registry import explain_choice, follows_index
+from knotwork.inference import (
+    ChatModels,
+    ChatRequest,
+    Message,
+    ModelRole,
+    PassageText,
+    open_embedder,
+)
+from knotwork.inference.model_registry import (
+    MODEL_ROLES,
+    NO_CHAT_MODEL,
+    NO_READER,
+    chat_model_spec,
+    explain_choice,
+    follows_index,
+    open_reader,
+)
+from knotwork.inference.model_servers import ChatServer
+from knotwork.inference.retries import RetryPolicy
 
-_PROBE = "A short text."
+_PROBE_TEXT = "A short text."
 
 
 def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Check:
@@ -25,10 +43,10 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
     try:
         embedder = open_embedder(settings.model, settings, stored=index.embedder)
         if embedder is None:
-            return _without_embedder(index)
-        dimension = int(embedder.embed([_PROBE]).shape[1])
+            return _report_missing_embedder(index)
+        dimension = int(embedder.embed([_PROBE_TEXT]).shape[1])
     except KnotworkError as error:
-        return failed("Embedder", error)
+        return failed_check("Embedder", error)
     seconds = time.perf_counter() - started
     reason = explain_choice(settings.model, index.embedder)
     detail = (
@@ -54,7 +72,7 @@ def check_reader(settings: Settings, *, index: IndexFindings) -> Check:
     try:
         reader = open_reader(settings.answer.reader)
         if reader is None:
-            off = settings.answer.reader == OFF
+            off = settings.answer.reader == NO_READER
             why = "answer.reader is off" if off else "multilingual-e5-small is not installed"
             return Check("Reader", ok=True, detail=f"none: {why}")
         embedder = index.embedder
@@ -64,9 +82,9 @@ def check_reader(settings: Settings, *, index: IndexFindings) -> Check:
         if embedder != reader.embedder:
             with_embedder = f"the index is embedded with {embedder}" if embedder else "no vectors"
             return Check("Reader", ok=True, detail=f"not used: {with_embedder}")
-        list(reader.read(_PROBE, [Passage(_PROBE)]))
+        list(reader.read(_PROBE_TEXT, [PassageText(_PROBE_TEXT)]))
     except KnotworkError as error:
-        return failed("Reader", error)
+        return failed_check("Reader", error)
     seconds = time.perf_counter() - started
     detail = f"on {reader.embedder}, first passage after {seconds:.1f} s"
     return Check("Reader", ok=True, detail=detail)
@@ -80,7 +98,7 @@ def _fitting_model(embedder: str) -> str:
     return f"the folder of {name}" if at else f'"{embedder}"'
 
 
-def _without_embedder(index: IndexFindings) -> Check:
+def _report_missing_embedder(index: IndexFindings) -> Check:
     if index.embedder:
         return Check(
             "Embedder",
@@ -89,3 +107,65 @@ def _without_embedder(index: IndexFindings) -> Check:
             fix=f"Set embedding.model to {_fitting_model(index.embedder)}.",
         )
     return Check("Embedder", ok=True, detail="none: full text and graph only")
+
+
+_LANGUAGE_MODEL = "Language model"
+_PROBE_REQUEST = ChatRequest((Message("user", "Reply with the word yes."),), max_output_tokens=16)
+_SHOWN_MODELS = 5
+
+
+def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
+    """Check that each model that some role has gives a reply; one short call to each, no more.
+
+    A reply that is cut off is one: models that think have no room for more in so few tokens.
+    """
+    roles: dict[str, list[ModelRole]] = {}
+    for role in MODEL_ROLES:
+        roles.setdefault(chat_model_spec(settings, role), []).append(role)
+    unused = roles.pop(NO_CHAT_MODEL, [])
+    if not roles:
+        detail = "none: rules alone, and no tokens are spent"
+        yield Check(_LANGUAGE_MODEL, ok=True, detail=detail)
+        return
+    models = ChatModels(settings, retries=RetryPolicy(attempts=1))
+    for spec, its_roles in roles.items():
+        shared = len(its_roles) == len(MODEL_ROLES)
+        yield _check_model(models, settings, spec, () if shared else its_roles)
+    if unused:
+        yield Check(_LANGUAGE_MODEL, ok=True, detail=f"none for {', '.join(unused)}")
+
+
+def _check_model(
+    models: ChatModels, settings: LlmSettings, spec: str, roles: list[ModelRole] | tuple[()]
+) -> Check:
+    started = time.perf_counter()
+    use = f" for {', '.join(roles)}" if roles else ""
+    try:
+        model = models.open(roles[0] if roles else None)
+        assert model is not None
+        reply = model.complete(_PROBE_REQUEST)
+    except KnotworkError as error:
+        if isinstance(error, ModelError) and error.status == 404:
+            return _report_missing_model(error, settings, spec)
+        return failed_check(_LANGUAGE_MODEL, error)
+    seconds = time.perf_counter() - started
+    tokens = reply.usage.input_tokens + reply.usage.output_tokens
+    detail = f"{model.name}{use}, first reply after {seconds:.1f} s, {tokens} tokens"
+    return Check(_LANGUAGE_MODEL, ok=True, detail=detail)
+
+
+def _report_missing_model(error: ModelError, settings: LlmSettings, spec: str) -> Check:
+    """Return the failed check; where the server tells its models, with the nearest of them."""
+    server = ChatServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    try:
+        listed = server.get("/models").get("data")
+    except ModelError:
+        return failed_check(_LANGUAGE_MODEL, error)
+    names = [str(item["id"]) for item in listed or [] if isinstance(item, dict) and "id" in item]
+    wanted = spec.partition(":")[2]
+    if not names or wanted in names:
+        return failed_check(_LANGUAGE_MODEL, error)
+    near = get_close_matches(wanted, names, n=_SHOWN_MODELS, cutoff=0.3) or sorted(names)
+    shown = ", ".join(f"openai:{name}" for name in near[:_SHOWN_MODELS])
+    fix = f"Name a model that the server has, such as {shown}."
+    return Check(_LANGUAGE_MODEL, ok=False, detail=error.message, fix=fix)

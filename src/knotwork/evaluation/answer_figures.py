@@ -1,18 +1,24 @@
-"""The figures of judged answers: how often they are right, short and honest, and at what cost."""
+"""Figures of judged answers: correctness, length, refusals, confidence and cost, also as JSON."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean, median
+from typing import Any
 
-from knotwork.evaluation.abstention import separation
+from knotwork.evaluation.answer_questions import AnswerQuestion
 from knotwork.evaluation.answer_runs import JudgedAnswer
-from knotwork.evaluation.report import Difference
-from knotwork.evaluation.significance import Estimate, compare_paired, estimate_mean
+from knotwork.evaluation.metrics import (
+    MeanEstimate,
+    MetricDifference,
+    compare_paired,
+    estimate_mean,
+    separation,
+)
 
-BINS = 10
+CALIBRATION_BINS = 10
 """Of confidences, for their calibration error."""
 
 
@@ -94,7 +100,7 @@ FIGURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupFigures:
     """The figures of some questions, by name; one that concerns none of them is missing."""
 
     questions: int
@@ -102,7 +108,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class AnswerFigures:
     """The figures of a run.
 
     ``right`` has the share of right answers with its 95 % interval, None if no question has one.
@@ -112,9 +118,9 @@ class Measured:
     ``median_cpu_ms`` are of a question, ``tokens`` of a language model the mean of a question.
     """
 
-    overall: Group
-    by_type: dict[str, Group]
-    right: Estimate | None
+    overall: GroupFigures
+    by_type: dict[str, GroupFigures]
+    right: MeanEstimate | None
     auroc: float | None
     ece: float | None
     median_ms: float
@@ -122,7 +128,7 @@ class Measured:
     tokens: float
 
 
-def measure_answers(answers: Sequence[JudgedAnswer]) -> Measured:
+def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
     """Return the figures of all answers, and by type of question where types are given.
 
     Raises ValueError for no answers.
@@ -142,9 +148,9 @@ def measure_answers(answers: Sequence[JudgedAnswer]) -> Measured:
     ]
     good = [confidence for confidence, right in estimated if right]
     others = [confidence for confidence, right in estimated if not right]
-    return Measured(
-        overall=_group(answers),
-        by_type={name: _group(items) for name, items in of_type.items()},
+    return AnswerFigures(
+        overall=_measure_group(answers),
+        by_type={name: _measure_group(items) for name, items in of_type.items()},
         right=estimate_mean([v for item in answers for v in FIGURES[0].values(item)]),
         auroc=separation(good, others) if good and others else None,
         ece=calibration_error(
@@ -159,7 +165,7 @@ def measure_answers(answers: Sequence[JudgedAnswer]) -> Measured:
 
 
 def calibration_error(
-    confidences: Sequence[float], rights: Sequence[bool], *, bins: int = BINS
+    confidences: Sequence[float], rights: Sequence[bool], *, bins: int = CALIBRATION_BINS
 ) -> float:
     """Return the expected calibration error: how far confidence is from the share of right answers.
 
@@ -177,7 +183,7 @@ def calibration_error(
 
 def compare_answers(
     first: Sequence[JudgedAnswer], second: Sequence[JudgedAnswer], *, names: tuple[str, str]
-) -> list[Difference]:
+) -> list[MetricDifference]:
     """Compare two runs over the same questions, in equal order, figure by figure.
 
     A figure is compared on the questions that it concerns in both runs: words and noise on those
@@ -197,17 +203,113 @@ def compare_answers(
         if both:
             found = compare_paired([a for a, _ in both], [b for _, b in both])
             compared.append(
-                Difference(
+                MetricDifference(
                     *names, figure.name, found.difference, found.wins, found.losses, found.p_value
                 )
             )
     return compared
 
 
-def _group(answers: Sequence[JudgedAnswer]) -> Group:
+def _measure_group(answers: Sequence[JudgedAnswer]) -> GroupFigures:
     figures = {}
     for figure in FIGURES:
         values = [value for item in answers for value in figure.values(item)]
         if values:
             figures[figure.name] = fmean(values)
-    return Group(len(answers), figures)
+    return GroupFigures(len(answers), figures)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRun:
+    """The answers under one choice of settings, and their figures; ``missing`` are gold documents
+    that are not in the index.
+    """
+
+    name: str
+    store: str
+    answers: tuple[JudgedAnswer, ...]
+    measured: AnswerFigures
+    missing: tuple[str, ...]
+
+
+def describe_answer_runs(
+    questions: Sequence[AnswerQuestion], runs: Sequence[AnswerRun], *, file: str = ""
+) -> dict[str, Any]:
+    """Return runs over the same questions as one JSON object; shares are from 0 to 1."""
+    first, *others = runs
+    return {
+        "file": file,
+        "questions": len(questions),
+        "unanswerable": sum(not question.is_answerable for question in questions),
+        "settings": {run.name: _describe_run(run) for run in runs},
+        "comparisons": [
+            asdict(item)
+            for other in others
+            for item in compare_answers(
+                first.answers, other.answers, names=(first.name, other.name)
+            )
+        ],
+        "cases": [
+            {
+                "id": question.id,
+                "line": question.line,
+                "question": question.text,
+                "type": question.type,
+                "expected": [list(alternatives) for alternatives in question.answers],
+                "results": {run.name: _describe_answer(run.answers[number]) for run in runs},
+            }
+            for number, question in enumerate(questions)
+        ],
+    }
+
+
+def _describe_run(run: AnswerRun) -> dict[str, Any]:
+    measured = run.measured
+    return {
+        "store": run.store,
+        **_describe_group(measured.overall),
+        "right_interval": (
+            [_rounded(measured.right.low), _rounded(measured.right.high)]
+            if measured.right
+            else None
+        ),
+        "auroc": _rounded(measured.auroc),
+        "ece": _rounded(measured.ece),
+        "median_ms": round(measured.median_ms, 3),
+        "median_cpu_ms": round(measured.median_cpu_ms, 3),
+        "tokens": round(measured.tokens, 1),
+        "missing_documents": list(run.missing),
+        "by_type": {name: _describe_group(group) for name, group in measured.by_type.items()},
+    }
+
+
+def _describe_group(group: GroupFigures) -> dict[str, Any]:
+    figures = {figure.name: _rounded(group.figures.get(figure.name)) for figure in FIGURES}
+    return {"questions": group.questions, **figures}
+
+
+def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
+    judgement = item.judgement
+    return {
+        "correct": item.is_correct,
+        "right": judgement.right,
+        "right_first": judgement.right_first,
+        "found": judgement.found,
+        "cited": judgement.cites_gold,
+        "answered": judgement.answered,
+        "answer": item.answer.text,
+        "short": item.answer.short,
+        "short_right": judgement.short_right,
+        "documents": [citation.document for citation in item.answer.citations],
+        "noise": list(judgement.noise),
+        "words": judgement.words,
+        "confidence": _rounded(item.answer.confidence),
+        "ms": round(1000 * item.seconds, 3),
+        "cpu_ms": round(1000 * item.cpu_s, 3),
+        "tokens": item.tokens,
+        "notes": list(item.answer.notes),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

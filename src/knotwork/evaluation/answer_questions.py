@@ -1,14 +1,17 @@
-"""Questions with the answers that are expected, as a person writes them down.
+"""Questions with expected answers, and matching of expected strings in printed answers.
 
-A file of JSON lines or a CSV table; `docs/evaluation.md` describes both. The expected answer is a
-list of parts that must all be stated, each with the strings any one of which states it. A question
-without parts is one that the documents do not answer.
+A person writes them into a file of JSON lines or a table; see docs/evaluation.md. An expected
+string counts as whole words: "9" is not in "90", but "9个月" is in "为期9个月。", as Chinese and
+Japanese do not separate words. Letter case, widths, white space and citation marks do not count.
+Unlike in `metrics.contains_answer`, punctuation counts: "1/32" is not "132".
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +19,46 @@ from typing import Any
 
 from knotwork.errors import ConfigError
 from knotwork.evaluation.datasets import place_of, read_objects
-from knotwork.evaluation.matching import normalize_as_printed
+from knotwork.text.chinese import HAN_AND_KANA
 
-Parts = tuple[tuple[str, ...], ...]
+CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
+"""The mark of a citation."""
+_UNSPACED = re.compile(f"[{HAN_AND_KANA}]")
+_INSIDE_WORD = rf"[^\W_{HAN_AND_KANA}]"
+"""A letter or digit of a script that separates words."""
 
-TABLES = {".csv": ",;\t", ".tsv": "\t"}
+
+def states_all(text: str, parts: Iterable[Sequence[str]]) -> bool:
+    """Return whether a text states every part, by one of its alternatives."""
+    return all(states(text, alternatives) for alternatives in parts)
+
+
+def states(text: str, alternatives: Sequence[str]) -> bool:
+    """Return whether a text contains one of the alternatives as whole words."""
+    spaced = normalize_as_printed(text)
+    unspaced = spaced.replace(" ", "")
+    for wanted in filter(None, map(normalize_as_printed, alternatives)):
+        if _UNSPACED.search(wanted):
+            if wanted.replace(" ", "") in unspaced:
+                return True
+            continue
+        # Only a letter or digit needs a boundary: "3 %" may follow and precede anything.
+        left = rf"(?<!{_INSIDE_WORD})" if wanted[0].isalnum() else ""
+        right = rf"(?!{_INSIDE_WORD})" if wanted[-1].isalnum() else ""
+        if re.search(left + re.escape(wanted) + right, spaced):
+            return True
+    return False
+
+
+def normalize_as_printed(text: str) -> str:
+    """Return a text in the form that is compared: one case and width, single spaces, no marks."""
+    bare = CITATION_MARK.sub(" ", text)
+    return " ".join(unicodedata.normalize("NFKC", bare).casefold().split())
+
+
+AnswerParts = tuple[tuple[str, ...], ...]
+
+TABLE_SEPARATORS = {".csv": ",;\t", ".tsv": "\t"}
 """The separators that a table may have, by the ending of its name."""
 
 _JSON_EXAMPLE = (
@@ -43,7 +81,7 @@ class AnswerQuestion:
     """
 
     text: str
-    answers: Parts = ()
+    answers: AnswerParts = ()
     documents: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
     type: str = ""
@@ -69,7 +107,7 @@ def read_answer_questions(path: str | Path) -> tuple[AnswerQuestion, ...]:
         raise ConfigError(f"`{source}` does not exist.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"`{source}` is not UTF-8.", fix="Save it as UTF-8.") from error
-    separators = TABLES.get(source.suffix.lower())
+    separators = TABLE_SEPARATORS.get(source.suffix.lower())
     if separators is None:
         questions = tuple(_from_json(text.split("\n"), str(source)))
     else:
@@ -106,7 +144,7 @@ def _question(record: dict[str, Any], where: str, line: int) -> AnswerQuestion:
     )
 
 
-def _parts(record: dict[str, Any], where: str) -> Parts:
+def _parts(record: dict[str, Any], where: str) -> AnswerParts:
     """Return the parts of an answer: a string, alternatives, or a list of alternatives a part."""
     if "answers" not in record:
         raise ConfigError(f"{where} has no `answers`.", fix=_JSON_EXAMPLE)

@@ -3,28 +3,30 @@
 A folder holds ``corpus.jsonl`` with one ``{"pid", "title", "text"}`` a line and ``questions.jsonl``
 with ``{"qid", "question", "gold_pids"}``, and optionally ``type``, ``answers`` and ``gold_groups``
 (lists of passages any one of which gives a fact). ``questions_null.jsonl`` may hold questions that
-the corpus does not answer. A passage is one document of one chunk.
+the corpus does not answer. A passage is one document of one chunk. A `QuestionSet` is about an
+existing index: its gold passages are documents of that index.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from knotwork.errors import ConfigError
+from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Document, content_id
 
-CORPUS = "corpus.jsonl"
-QUESTIONS = "questions.jsonl"
-UNANSWERABLE = "questions_null.jsonl"
+CORPUS_FILE = "corpus.jsonl"
+QUESTIONS_FILE = "questions.jsonl"
+UNANSWERABLE_FILE = "questions_null.jsonl"
 _ONE_A_LINE = 'Write one object a line, as {"question": "Who …?", "gold_pids": ["DOCUMENT"]}'
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class EvaluationCase:
     """A question. ``gold`` holds, for each fact needed, the passages (uris) that give it."""
 
     id: str
@@ -46,8 +48,8 @@ class Dataset:
 
     name: str
     documents: tuple[Document, ...]
-    cases: tuple[Case, ...]
-    unanswerable: tuple[Case, ...] = ()
+    cases: tuple[EvaluationCase, ...]
+    unanswerable: tuple[EvaluationCase, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -61,19 +63,21 @@ def load_dataset(folder: Path, *, hide_titles: bool = False, limit: int | None =
 
     Raises ConfigError that names the file and line when a record does not fit the format.
     """
-    corpus = _records(folder / CORPUS)
+    corpus = _records(folder / CORPUS_FILE)
     documents = tuple(_document(record, where, hide_titles) for where, record in corpus)
     if not documents:
-        raise ConfigError(f"`{folder / CORPUS}` holds no passage.")
-    cases = tuple(_case(record, where) for where, record in _records(folder / QUESTIONS))
-    nulls: tuple[Case, ...] = ()
-    if (folder / UNANSWERABLE).exists():
-        nulls = tuple(_case(record, where) for where, record in _records(folder / UNANSWERABLE))
+        raise ConfigError(f"`{folder / CORPUS_FILE}` holds no passage.")
+    cases = tuple(_case(record, where) for where, record in _records(folder / QUESTIONS_FILE))
+    nulls: tuple[EvaluationCase, ...] = ()
+    if (folder / UNANSWERABLE_FILE).exists():
+        nulls = tuple(
+            _case(record, where) for where, record in _records(folder / UNANSWERABLE_FILE)
+        )
     name = f"{folder.resolve().name}{' (titles hidden)' if hide_titles else ''}"
     return Dataset(name, documents, cases[:limit], nulls[:limit])
 
 
-def read_cases(lines: Iterable[str], *, name: str) -> list[Case]:
+def read_cases(lines: Iterable[str], *, name: str) -> list[EvaluationCase]:
     """Read questions from lines as those of ``questions.jsonl``; one without ``qid`` has an id of
     its text.
 
@@ -91,7 +95,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if not path.is_file():
         raise ConfigError(
             f"`{path}` does not exist.",
-            fix=f"A data set is a folder with `{CORPUS}` and `{QUESTIONS}`.",
+            fix=f"A data set is a folder with `{CORPUS_FILE}` and `{QUESTIONS_FILE}`.",
         )
     with path.open(encoding="utf-8") as lines:
         for number, record in read_objects(lines, name=str(path), fix=_ONE_A_LINE):
@@ -130,10 +134,10 @@ def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document
     return Document(uri=_field(record, "pid", where), text=text, title=title)
 
 
-def _case(record: dict[str, Any], where: str) -> Case:
+def _case(record: dict[str, Any], where: str) -> EvaluationCase:
     named = [[pid] for pid in _listed(record, "gold_pids", where)]
     groups = [_names(group, where) for group in _listed(record, "gold_groups", where) or named]
-    return Case(
+    return EvaluationCase(
         id=str(record.get("qid", where)),
         question=_field(record, "question", where),
         gold=tuple(map(frozenset, groups)),
@@ -174,3 +178,104 @@ def _field(record: dict[str, Any], name: str, where: str) -> str:
     if not isinstance(value, str) or (name == "pid" and not value):
         raise ConfigError(f"{where} has no text under `{name}`.")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions with known documents or answers, and others that the index does not answer."""
+
+    cases: tuple[EvaluationCase, ...]
+    unanswerable: tuple[EvaluationCase, ...] = ()
+
+    @property
+    def all(self) -> tuple[EvaluationCase, ...]:
+        """All questions, those without an answer last."""
+        return self.cases + self.unanswerable
+
+
+def read_question_set(
+    questions: Iterable[str],
+    unanswerable: Iterable[str] = (),
+    *,
+    documents: Collection[str],
+    names: tuple[str, str] = (QUESTIONS_FILE, UNANSWERABLE_FILE),
+) -> QuestionSet:
+    """Read the lines of two files of questions about an index of these documents (uris).
+
+    A gold passage is named by the uri of its document, or by the end of it from a slash on where
+    only one document has that. ``names`` are those of the files in messages. Raises ConfigError
+    that names the line for what does not fit the format, UnknownName for a document that is not in
+    the index, and ConfigError for a question with neither, or two of one id.
+    """
+    ends = _by_ending(documents)
+    cases = [_find_gold(case, documents, ends) for case in read_cases(questions, name=names[0])]
+    nulls = [replace(case, gold=()) for case in read_cases(unanswerable, name=names[1])]
+    if not cases and not nulls:
+        raise ConfigError(
+            f"`{names[0]}` holds no question.",
+            fix='Write one a line: {"question": "Who …?", "gold_pids": ["DOCUMENT"]}',
+        )
+    for case in cases:
+        if not case.gold and not case.answers:
+            raise ConfigError(
+                f"The question `{case.question[:200]}` has neither gold passages nor answers.",
+                fix="Name the documents that answer it under `gold_pids`, or answers under "
+                "`answers`; one that has no answer belongs into the file of those.",
+            )
+    _refuse_repeated_ids([*cases, *nulls])
+    return QuestionSet(tuple(cases), tuple(nulls))
+
+
+def case_as_record(case: EvaluationCase) -> dict[str, object]:
+    """Return a question as a line of a file of questions holds it."""
+    return {
+        "qid": case.id,
+        "question": case.question,
+        "gold_groups": [sorted(group) for group in case.gold],
+        "answers": list(case.answers),
+        "type": case.type,
+    }
+
+
+def _by_ending(documents: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Return documents by the ends of their uris."""
+    ends: defaultdict[str, list[str]] = defaultdict(list)
+    for uri in documents:
+        parts = PurePosixPath(uri).parts
+        for start in range(len(parts)):
+            ends["/".join(parts[start:])].append(uri)
+    return ends
+
+
+def _find_gold(
+    case: EvaluationCase, documents: Collection[str], ends: Mapping[str, Sequence[str]]
+) -> EvaluationCase:
+    """Return a question whose gold passages are named by their uris."""
+
+    def find(name: str) -> str:
+        if name in documents:
+            return name
+        found = ends.get(name, ())
+        if len(found) == 1:
+            return found[0]
+        place = f" of the question `{case.question[:200]}`"
+        raise UnknownName("document", name, nearest=found or _nearest(name, documents), place=place)
+
+    gold = tuple(frozenset(map(find, sorted(group))) for group in case.gold)
+    return replace(case, gold=gold)
+
+
+def _nearest(name: str, documents: Collection[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(name, documents, n=3, cutoff=0.4)
+
+
+def _refuse_repeated_ids(cases: Iterable[EvaluationCase]) -> None:
+    known = set()
+    for case in cases:
+        if case.id in known:
+            raise ConfigError(
+                f"Two questions have the id `{case.id}`.", fix="Give each a `qid` of its own."
+            )
+        known.add(case.id)

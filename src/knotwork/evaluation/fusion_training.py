@@ -1,4 +1,4 @@
-"""Learning how much each retriever of a fusion counts, from questions with known documents."""
+"""Train the weights of a fusion of retrievers on questions with known documents."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation.datasets import Case
-from knotwork.evaluation.metrics import recall
-from knotwork.evaluation.significance import Comparison, compare_paired
+from knotwork.evaluation.datasets import EvaluationCase
+from knotwork.evaluation.metrics import PairedComparison, compare_paired, recall
 from knotwork.records import Document, Evidence
-from knotwork.retrieval.grammar import Sum, parse_specification, show_specification
+from knotwork.retrieval.specification_grammar import (
+    RetrieverSum,
+    parse_specification,
+    show_specification,
+)
 
-K = 5
+RECALL_DEPTH = 5
 """Places in which recall is measured."""
 FOLDS = 5
-LEAST_WEIGHT = 0.01
+MIN_PART_WEIGHT = 0.01
 """A share below which a retriever is left out."""
 _RIDGE = 1e-3
 _STEEPEST = 50.0
 _START = 5.0
 
-Weights = NDArray[np.float64]
+PartWeights = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,11 @@ class FusionExample:
     documents: tuple[str, ...]
     gold: tuple[frozenset[str], ...]
 
-    def recall(self, weights: Weights) -> float:
+    def recall(self, weights: PartWeights) -> float:
         """Return recall among the first `K` documents of the fusion with these weights."""
         order = np.argsort(-(self.scores @ weights), kind="stable")
         ranked = list(dict.fromkeys(self.documents[row] for row in order))
-        return recall(ranked, self.gold, k=K)
+        return recall(ranked, self.gold, k=RECALL_DEPTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,8 @@ class FusionReport:
     equal: float
     single: float
     best: str
-    over_equal: Comparison
-    over_best: Comparison
+    over_equal: PairedComparison
+    over_best: PairedComparison
 
 
 def read_parts(specification: str) -> list[str]:
@@ -74,7 +77,7 @@ def read_parts(specification: str) -> list[str]:
     Raises ConfigError for what is no sum of at least two.
     """
     whole, *later = parse_specification(specification).stages
-    if later or not isinstance(whole, Sum):
+    if later or not isinstance(whole, RetrieverSum):
         raise ConfigError(
             f"`{specification}` joins no retrievers.", fix="Write for example `graph + bm25`."
         )
@@ -82,7 +85,7 @@ def read_parts(specification: str) -> list[str]:
 
 
 def collect_fusion_examples(
-    parts: Sequence[str], cases: Sequence[Case], search: Callable[[str, str], Evidence]
+    parts: Sequence[str], cases: Sequence[EvaluationCase], search: Callable[[str, str], Evidence]
 ) -> Iterator[FusionExample | None]:
     """Yield what was found for each question; None where no retriever found a gold document.
 
@@ -103,7 +106,7 @@ def collect_fusion_examples(
 
 
 def _example(
-    case: Case, rows: Mapping[str, list[float]], documents: Mapping[str, str]
+    case: EvaluationCase, rows: Mapping[str, list[float]], documents: Mapping[str, str]
 ) -> FusionExample | None:
     gold = tuple(frozenset(Document(uri, "").id for uri in group) for group in case.gold)
     ids = sorted(rows)
@@ -115,7 +118,7 @@ def _example(
     return FusionExample(np.array([rows[i] for i in ids]), found, places, gold)
 
 
-def fit_weights(examples: Sequence[FusionExample]) -> Weights:
+def fit_weights(examples: Sequence[FusionExample]) -> PartWeights:
     """Return the weights, none negative, their sum 1, under which gold is most likely on top.
 
     Likelihood is the softmax of fused scores over the chunks of a question, one factor a fact
@@ -124,7 +127,7 @@ def fit_weights(examples: Sequence[FusionExample]) -> Weights:
     from scipy.optimize import minimize
 
     count = examples[0].scores.shape[1]
-    objective: Callable[[Weights], tuple[float, Weights]] = lambda w: _loss(w, examples)  # noqa: E731
+    objective: Callable[[PartWeights], tuple[float, PartWeights]] = lambda w: _loss(w, examples)  # noqa: E731
     fitted = minimize(
         objective,
         np.full(count, _START),
@@ -136,7 +139,7 @@ def fit_weights(examples: Sequence[FusionExample]) -> Weights:
     return fitted.x / total if total > 0 else np.full(count, 1 / count)
 
 
-def _loss(weights: Weights, examples: Sequence[FusionExample]) -> tuple[float, Weights]:
+def _loss(weights: PartWeights, examples: Sequence[FusionExample]) -> tuple[float, PartWeights]:
     value, slope = _RIDGE * float(weights @ weights), 2 * _RIDGE * weights
     for example in examples:
         fused = example.scores @ weights
@@ -197,7 +200,7 @@ def _held_back(examples: Sequence[FusionExample]) -> list[float]:
 
 def write_specification(weights: Mapping[str, float]) -> str:
     """Return the sum of the parts that count, with their weights rounded to hundredths."""
-    kept = {part: weight for part, weight in weights.items() if weight >= LEAST_WEIGHT}
+    kept = {part: weight for part, weight in weights.items() if weight >= MIN_PART_WEIGHT}
     if len(kept) == 1:
         return next(iter(kept))
     tree = parse_specification(" + ".join(f"{w:.2f}*{_joined(part)}" for part, w in kept.items()))

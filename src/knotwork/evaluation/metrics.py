@@ -1,8 +1,22 @@
-"""Measures of ranked passages against gold, per question, from 0 to 1."""
+"""Metrics of ranked passages, found answers and confidence, and the significance of differences."""
 
 from __future__ import annotations
 
+import math
+import re
+import string
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.text.chinese import HAN_AND_KANA
+from knotwork.text.sentences import split_sentences
+from knotwork.text.terms import content_terms
+from knotwork.text.token_counts import token_starts
 
 Gold = Sequence[Collection[str]]
 """For each fact needed, the passages any one of which gives it."""
@@ -44,3 +58,221 @@ METRICS: Mapping[str, Callable[[Sequence[str], Gold], float]] = {
     "mrr": reciprocal_rank,
 }
 """The metrics of `knotwork eval`, by name."""
+
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_WIDE = re.compile(f"([{HAN_AND_KANA}])")
+_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_VERDICTS = frozenset({"yes", "no"})
+
+
+def normalize_as_squad(text: str) -> tuple[str, ...]:
+    """Return the words of an answer in the form that is compared.
+
+    As the evaluation script of SQuAD does it (Rajpurkar et al., EMNLP 2016): lower case, without
+    punctuation and articles. Each Chinese character is a word of its own, as in the script of CMRC
+    2018, and widths are made equal. Punctuation beyond ASCII parts words: Chinese needs no spaces.
+    """
+    folded = unicodedata.normalize("NFKC", text).lower().translate(_ASCII_PUNCTUATION)
+    kept = "".join(" " if unicodedata.category(c).startswith("P") else c for c in folded)
+    return tuple(word for word in _WIDE.sub(r" \1 ", kept).split() if word not in _ARTICLES)
+
+
+def contains_answer(text: str, answers: Sequence[str]) -> bool:
+    """Tell whether the words of some answer stand in ``text``, together and in order."""
+    words = f" {' '.join(normalize_as_squad(text))} "
+    wanted = [normalize_as_squad(answer) for answer in answers]
+    return any(f" {' '.join(answer)} " in words for answer in wanted if answer)
+
+
+def is_verdict(answers: Sequence[str]) -> bool:
+    """Tell whether the answer is yes or no, which no sentence of a source says."""
+    return any(" ".join(normalize_as_squad(answer)) in _VERDICTS for answer in answers)
+
+
+_IGNORED_MARKS = re.compile(r"[\s*#]+")
+
+
+def strip_marks(text: str) -> str:
+    """Leave out white space, ``*`` and ``#``, which loaders and splitters may change."""
+    return _IGNORED_MARKS.sub("", text)
+
+
+def first_characters(texts: Sequence[str], budget: int) -> str:
+    """Join the texts, stripped of marks, best first, and return the first ``budget`` characters."""
+    return "".join(map(strip_marks, texts))[:budget]
+
+
+def first_tokens(texts: Sequence[str], budget: int) -> str:
+    """Join the texts, best first, and return what holds the first ``budget`` tokens."""
+    joined = "\n".join(texts)
+    starts = token_starts(joined)
+    return joined if len(starts) <= budget else joined[: starts[budget]]
+
+
+def share_found(passages: Sequence[str], text: str) -> float:
+    """Return the share of passages that stand whole in ``text``, which is stripped of marks."""
+    if not passages:
+        return 0.0
+    return sum(strip_marks(passage) in text for passage in passages) / len(passages)
+
+
+def share_of_sentences_found(passages: Sequence[str], text: str) -> float:
+    """Return the same of the sentences of the passages, each weighed by its length."""
+    found = total = 0
+    for passage in passages:
+        for span in split_sentences(passage):
+            sentence = strip_marks(passage[span.start : span.end])
+            total += len(sentence)
+            found += len(sentence) if sentence in text else 0
+    return found / total if total else 0.0
+
+
+def share_of_words_found(reference: Sequence[str], text: str) -> float:
+    """Return the share of the distinct content words of ``reference`` that ``text`` holds."""
+    wanted = set(content_terms("\n".join(reference)))
+    return len(wanted & set(content_terms(text))) / len(wanted) if wanted else 0.0
+
+
+THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(21))
+
+
+@dataclass(frozen=True, slots=True)
+class AbstentionPoint:
+    """Shares abstained on: of questions without an answer (right), of others (wrong)."""
+
+    threshold: float
+    unanswerable: float
+    answerable: float
+
+
+def share_below(confidences: Sequence[float], threshold: float) -> float:
+    """Return the share of confidences below a threshold; 0 of none."""
+    return sum(value < threshold for value in confidences) / max(len(confidences), 1)
+
+
+def abstention_curve(
+    answerable: Sequence[float],
+    unanswerable: Sequence[float],
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+) -> list[AbstentionPoint]:
+    """Return one point for each threshold, given the confidences of both kinds of questions."""
+    return [
+        AbstentionPoint(
+            threshold, share_below(unanswerable, threshold), share_below(answerable, threshold)
+        )
+        for threshold in thresholds
+    ]
+
+
+def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
+    """Return how often an answerable question gets more confidence than another, ties half.
+
+    This is the area under the curve (Mann-Whitney U over the number of pairs); 0.5 is chance. NaN
+    when either side is empty.
+    """
+    if not answerable or not unanswerable:
+        return float("nan")
+    gaps = np.subtract.outer(np.asarray(answerable, float), np.asarray(unanswerable, float))
+    return float(((gaps > 0) + 0.5 * (gaps == 0)).mean())
+
+
+DRAWS = 10_000
+_MOST_SIGNS = 16_000_000
+_BLOCK_SIGNS = 4_000_000
+"""Signs that are drawn at a time, at most: all, or those of a block."""
+_Z_95 = 1.959964
+"""The standard normal deviate that leaves 2.5 % on either side."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """A paired comparison: mean difference (first minus second), wins, losses, two-sided p."""
+
+    difference: float
+    wins: int
+    losses: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEstimate:
+    """A mean with the bounds between which it lies with 95 % confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def estimate_mean(values: Sequence[float]) -> MeanEstimate | None:
+    """Return the mean of values from 0 to 1 with its 95 % interval; None of no values.
+
+    The score interval of a share (Wilson, JASA 1927). For values between 0 and 1 that are not only
+    those two it is wider than need be, as none have a greater variance with the same mean; unlike
+    the bootstrap it does not shrink to nothing where all of a few questions came out alike.
+    """
+    if not values:
+        return None
+    number, mean = len(values), fmean(values)
+    spread = _Z_95**2 / number
+    middle = (mean + spread / 2) / (1 + spread)
+    margin = math.sqrt(spread * (mean * (1 - mean) + spread / 4)) / (1 + spread)
+    return MeanEstimate(
+        mean, max(0.0, min(mean, middle - margin)), min(1.0, max(mean, middle + margin))
+    )
+
+
+def compare_paired(
+    first: Sequence[float], second: Sequence[float], *, seed: int = 0
+) -> PairedComparison:
+    """Compare two retrievers question by question with a sign-flip permutation test.
+
+    Under the null hypothesis the sign of each difference is a coin toss (Fisher's randomization
+    test; Smucker et al., CIKM 2007). The p-value counts the observed split among the draws.
+    Raises ValueError when the lengths differ.
+    """
+    if len(first) != len(second):
+        raise ValueError("Paired values must have equal lengths.")
+    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    moved = differences[differences != 0]
+    mean = float(differences.mean()) if len(differences) else 0.0
+    if not len(moved):
+        return PairedComparison(mean, wins, losses, 1.0)
+    drawn = np.abs(_draw_sums(moved, np.random.default_rng(seed)))
+    extreme = int((drawn >= abs(moved.sum()) - 1e-12).sum())
+    return PairedComparison(mean, wins, losses, (extreme + 1) / (DRAWS + 1))
+
+
+def _draw_sums(moved: NDArray[np.float64], chance: np.random.Generator) -> NDArray[np.float64]:
+    """Return the sums of differences under coin tosses, one for each draw."""
+    number = len(moved)
+    if DRAWS * number <= _MOST_SIGNS:
+        signs = chance.choice((-1.0, 1.0), size=(DRAWS, number))
+        return np.asarray(signs @ moved, dtype=np.float64)
+    # A sum with signs is twice that of the heads less that of all; coins are bits, a block of draws
+    # at a time, so that thousands of questions take neither long nor much memory.
+    sums = np.empty(DRAWS)
+    rows, width = max(1, _BLOCK_SIGNS // number), -(-number // 8)
+    for begin in range(0, DRAWS, rows):
+        end = min(begin + rows, DRAWS)
+        coins = np.frombuffer(chance.bytes((end - begin) * width), np.uint8)
+        heads = np.unpackbits(coins.reshape(-1, width), axis=1, count=number)
+        sums[begin:end] = 2.0 * (heads.astype(np.float64) @ moved) - moved.sum()
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDifference:
+    """One retriever against another on one metric over the same questions: ``difference`` is the
+    mean of the first less that of the second.
+    """
+
+    first: str
+    second: str
+    metric: str
+    difference: float
+    wins: int
+    losses: int
+    p_value: float

@@ -1,17 +1,281 @@
-"""The ways to find communities by name. A new one is one function and one entry here."""
+"""Community detection: Leiden, Louvain and label propagation over sparse adjacency matrices.
+
+A partition of the nodes is an array with one label per node. A new algorithm is one function and
+one entry in `COMMUNITY_ALGORITHMS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from knotwork.errors import UnknownName
-from knotwork.graph.leiden import leiden
-from knotwork.graph.louvain import louvain
-from knotwork.graph.partition import Labels, split_disconnected
-from knotwork.graph.propagation import propagate_labels
+
+Labels = NDArray[np.int64]
+Weights = NDArray[np.float64]
+
+
+def undirected_adjacency(
+    sources: Sequence[int] | Labels,
+    targets: Sequence[int] | Labels,
+    weights: Sequence[float] | Weights,
+    *,
+    nodes: int,
+) -> sparse.csr_array:
+    """Return the symmetric (nodes, nodes) matrix of edges given once each, in any order.
+
+    Parallel edges add up, in either direction; loops are dropped. Edges are summed in the order of
+    their ends and weights, so that the same edges make the same matrix to the last bit.
+    """
+    ends = np.sort(np.array([sources, targets], dtype=np.int64).reshape(2, -1), axis=0)
+    values = np.asarray(weights, dtype=np.float64)
+    kept = ends[0] != ends[1]
+    low, high, values = ends[0][kept], ends[1][kept], values[kept]
+    order = np.lexsort((values, high, low))
+    low, high, values = low[order], high[order], values[order]
+    upper = sparse.coo_array((values, (low, high)), shape=(nodes, nodes)).tocsr()
+    upper.sum_duplicates()
+    adjacency = (upper + upper.T).tocsr()
+    adjacency.sort_indices()
+    return adjacency
+
+
+def numbered(labels: Labels) -> Labels:
+    """Number the communities from 0 in the order of their first nodes."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    renumbered: Labels = rank[inverse.reshape(-1)]
+    return renumbered
+
+
+def split_disconnected(adjacency: sparse.csr_array, labels: Labels) -> Labels:
+    """Make each connected part of a community one of its own."""
+    edges = adjacency.tocoo()
+    inside = labels[edges.row] == labels[edges.col]
+    kept = (edges.data[inside], (edges.row[inside], edges.col[inside]))
+    _, parts = csgraph.connected_components(
+        sparse.coo_array(kept, shape=adjacency.shape), directed=False
+    )
+    return numbered(np.asarray(parts, dtype=np.int64))
+
+
+def modularity(adjacency: sparse.csr_array, labels: Labels, *, resolution: float = 1.0) -> float:
+    """Return the modularity of a partition (Newman, 2006); 0 for a graph without edges."""
+    total = float(adjacency.sum())
+    if total == 0.0:
+        return 0.0
+    edges = adjacency.tocoo()
+    inside = float(edges.data[labels[edges.row] == labels[edges.col]].sum())
+    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).reshape(-1)
+    shares = np.bincount(labels, weights=degrees) / total
+    return inside / total - resolution * float(np.square(shares).sum())
+
+
+def members_of(labels: Labels) -> list[Labels]:
+    """Return the nodes of each community, ascending; ``labels`` are numbered from 0."""
+    order = np.argsort(labels, kind="stable")
+    borders = np.searchsorted(labels[order], np.arange(1, int(labels.max(initial=-1)) + 1))
+    return [np.asarray(part) for part in np.split(order, borders)] if len(labels) else []
+
+
+_LEAST_GAIN = 1e-9
+"""Least gain of modularity, as a share of the graph's weight, that is worth a move."""
+
+
+def move_nodes(  # noqa: C901  the hot loop, in one piece
+    adjacency: sparse.csr_array,
+    labels: Labels,
+    queue: Iterable[int],
+    *,
+    resolution: float = 1.0,
+    loops: Sequence[float] | None = None,
+) -> Labels:
+    """Return ``labels`` after moving the queued nodes, and whoever their moves concern.
+
+    Each node goes to the community of a neighbour that gains most modularity (ties: where it is,
+    then the smallest label), or stays. The neighbours of a node that moved are queued again, until
+    none is left: a queue as in Leiden's fast local moving (Traag, Waltman and van Eck, 2019), whose
+    work grows with what changes, not with the graph. ``loops`` are weights inside the nodes.
+    """
+    indptr, indices = adjacency.indptr.tolist(), adjacency.indices.tolist()
+    weights = adjacency.data.tolist()
+    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).reshape(-1)
+    if loops is not None:
+        degrees = degrees + np.asarray(loops, dtype=np.float64)
+    total = float(degrees.sum())
+    moved = labels.tolist()
+    if total == 0.0:
+        return np.array(moved, dtype=np.int64)
+    volumes = np.bincount(labels, weights=degrees, minlength=int(labels.max()) + 1).tolist()
+    scale, least = resolution / total, _LEAST_GAIN * total
+    degree = degrees.tolist()
+    waiting = deque(dict.fromkeys(int(node) for node in queue))
+    queued = bytearray(len(moved))
+    for node in waiting:
+        queued[node] = 1
+    while waiting:
+        node = waiting.popleft()
+        queued[node] = 0
+        own = moved[node]
+        near: dict[int, float] = {own: 0.0}
+        begin, end = indptr[node], indptr[node + 1]
+        for position in range(begin, end):
+            label = moved[indices[position]]
+            near[label] = near.get(label, 0.0) + weights[position]
+        volumes[own] -= degree[node]
+        pull = degree[node] * scale
+        best, best_gain = own, near[own] - pull * volumes[own] + least
+        for label in sorted(near):
+            gain = near[label] - pull * volumes[label]
+            if gain > best_gain:
+                best, best_gain = label, gain
+        volumes[best] += degree[node]
+        if best == own:
+            continue
+        moved[node] = best
+        for position in range(begin, end):
+            other = indices[position]
+            if not queued[other] and moved[other] != best:
+                queued[other] = 1
+                waiting.append(other)
+    return np.array(moved, dtype=np.int64)
+
+
+_ITERATIONS = 2
+"""Rounds of the whole algorithm: the second adds a little modularity, further ones hardly any."""
+
+
+def leiden(
+    adjacency: sparse.csr_array,
+    *,
+    resolution: float = 1.0,
+    seed: int = 0,
+    start: Labels | None = None,
+) -> Labels:
+    """Return the communities of a graph by modularity (Traag et al., 2019), one label a node.
+
+    ``adjacency`` is symmetric, without loops. The search goes on from the partition ``start``, if
+    there is one. A node without edges is a community of its own.
+    """
+    import graspologic_native
+
+    nodes = adjacency.shape[0]
+    if adjacency.nnz == 0:
+        return np.arange(nodes, dtype=np.int64)
+    if start is None:
+        _, found = graspologic_native.leiden_csr(
+            adjacency.indptr.astype(np.int64),
+            adjacency.indices.astype(np.int32),
+            adjacency.data.astype(np.float64),
+            nodes,
+            resolution=resolution,
+            iterations=_ITERATIONS,
+            seed=seed,
+        )
+        return numbered(np.array([found[node] for node in range(nodes)], dtype=np.int64))
+    upper = sparse.triu(adjacency, format="coo")
+    ends = zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
+    edges = [(str(source), str(target), weight) for source, target, weight in ends]
+    linked = np.flatnonzero(np.diff(adjacency.indptr))
+    before = dict(zip(map(str, linked.tolist()), numbered(start[linked]).tolist(), strict=True))
+    _, moved = graspologic_native.leiden(
+        edges,
+        starting_communities=before,
+        resolution=resolution,
+        iterations=_ITERATIONS,
+        seed=seed,
+    )
+    labels = np.arange(nodes, dtype=np.int64) + len(moved)
+    labels[linked] = [moved[str(node)] for node in linked.tolist()]
+    return numbered(labels)
+
+
+def louvain(adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int = 0) -> Labels:
+    """Return the communities of a graph by modularity (Blondel et al., 2008), one label a node.
+
+    ``adjacency`` is symmetric. ``seed`` sets the order in which nodes are visited.
+    """
+    shuffle = np.random.default_rng(seed)
+    labels = np.arange(adjacency.shape[0], dtype=np.int64)
+    graph, loops = adjacency, np.zeros(adjacency.shape[0])
+    while True:
+        order = shuffle.permutation(graph.shape[0])
+        start = np.arange(graph.shape[0], dtype=np.int64)
+        found = numbered(
+            move_nodes(graph, start, order.tolist(), resolution=resolution, loops=loops.tolist())
+        )
+        labels = found[labels]
+        if int(found.max(initial=-1)) + 1 == graph.shape[0]:
+            return numbered(labels)
+        graph, loops = contract(graph, found, loops)
+
+
+def contract(
+    adjacency: sparse.csr_array, labels: Labels, loops: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> tuple[sparse.csr_array, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Return the graph whose nodes are the communities, and the weight inside each of them."""
+    communities = int(labels.max(initial=-1)) + 1
+    places = (np.arange(len(labels)), labels)
+    belongs = sparse.coo_array((np.ones(len(labels)), places), (len(labels), communities)).tocsr()
+    between = (belongs.T @ adjacency @ belongs).tocsr()
+    inside = np.asarray(between.diagonal(), dtype=np.float64) + np.bincount(
+        labels, weights=loops, minlength=communities
+    )
+    between.setdiag(0.0)
+    between.eliminate_zeros()
+    between.sort_indices()
+    return between, inside
+
+
+_MOST_ROUNDS = 50
+
+
+def propagate_labels(
+    adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int = 0
+) -> Labels:
+    """Return communities in which each node has the label that weighs most among its neighbours.
+
+    Nodes take turns in an order set by ``seed`` until none wants to change (Raghavan et al., 2007);
+    among equals a node keeps its label, else takes the smallest. A ``resolution`` above 1 reduces a
+    label's weight by its expected weight times the excess (after Barber and Clark, 2009), so that
+    large communities divide; up to 1 there is no such brake.
+    """
+    nodes = adjacency.shape[0]
+    indptr, indices = adjacency.indptr.tolist(), adjacency.indices.tolist()
+    weights = adjacency.data.tolist()
+    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).reshape(-1)
+    brake = max(resolution - 1.0, 0.0) / (float(degrees.sum()) or 1.0)
+    degree, volumes = degrees.tolist(), degrees.tolist()
+    order = np.random.default_rng(seed).permutation(nodes).tolist()
+    labels = list(range(nodes))
+    for _ in range(_MOST_ROUNDS):
+        changed = False
+        for node in order:
+            near: dict[int, float] = {}
+            for position in range(indptr[node], indptr[node + 1]):
+                label = labels[indices[position]]
+                near[label] = near.get(label, 0.0) + weights[position]
+            own = labels[node]
+            volumes[own] -= degree[node]
+            pull = brake * degree[node]
+            best, most = own, near.get(own, 0.0) - pull * volumes[own]
+            for label in sorted(near):
+                weight = near[label] - pull * volumes[label]
+                if weight > most * (1 + 1e-12) + 1e-12:
+                    best, most = label, weight
+            volumes[best] += degree[node]
+            changed = changed or best != own
+            labels[node] = best
+        if not changed:
+            break
+    return numbered(np.array(labels, dtype=np.int64))
 
 
 class CommunityAlgorithm(Protocol):

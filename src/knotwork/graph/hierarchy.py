@@ -1,34 +1,32 @@
-"""Levels of communities: what is too large is divided again, and kept when the graph changes.
+"""Hierarchical communities: divide large ones, and keep their identity when the graph changes.
 
 Level 0 holds the communities of the whole graph; each that is larger than a limit is divided into
 communities of the next level, and so on. The lowest of each branch are its *leaves*: every node
-lies in exactly one.
-
-A graph that changed keeps its communities as far as they still fit. Searching anew, also from where
-the last search ended, moves about a tenth of all nodes between communities that fit equally well.
-Here only the nodes whose edges changed may move, and those that such moves concern. When the
-result falls behind a search from scratch by more than a tolerance, a search over all nodes goes on
-from it.
+is in exactly one. After a change, only the nodes whose edges changed may move, and those that such
+moves affect, until modularity falls behind a search from scratch by more than a tolerance.
+`match_groups` maps new communities to old ones by shared nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csgraph
 
-from knotwork.graph.communities import find_communities
-from knotwork.graph.leiden import leiden
-from knotwork.graph.moving import move_nodes
-from knotwork.graph.partition import (
+from knotwork.graph.communities import (
     Labels,
     Weights,
+    find_communities,
+    leiden,
     members_of,
     modularity,
+    move_nodes,
     numbered,
     split_disconnected,
 )
@@ -58,7 +56,7 @@ class DivisionOptions:
     levels: int = 0
 
 
-class Group(NamedTuple):
+class DividedCommunity(NamedTuple):
     """A community: its level, the position of its parent in the list, and its nodes, ascending."""
 
     level: int
@@ -67,7 +65,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class PreviousDivision:
     """An earlier division of the same nodes.
 
     ``labels[level]`` (n,) holds each node's community at that level, -1 for none. ``touched`` (n,)
@@ -78,21 +76,21 @@ class Earlier:
     touched: Mask
 
 
-def divide(
+def divide_communities(
     adjacency: sparse.csr_array,
     sizes: Weights,
     options: DivisionOptions,
     *,
-    earlier: Earlier | None = None,
-) -> list[Group]:
+    earlier: PreviousDivision | None = None,
+) -> list[DividedCommunity]:
     """Return the communities of all levels, parents before their children.
 
     ``sizes`` (n,) is what each node adds to a community's size; one of no size joins a neighbour. A
     community that falls apart into single nodes rather than divide is kept whole, however large.
     """
-    groups: list[Group] = []
+    groups: list[DividedCommunity] = []
     every = np.arange(adjacency.shape[0], dtype=np.int64)
-    pending: list[tuple[Labels, int | None, int, Earlier | None]] = []
+    pending: list[tuple[Labels, int | None, int, PreviousDivision | None]] = []
     if len(every):
         pending.append((every, None, 0, earlier))
     while pending:
@@ -105,7 +103,7 @@ def divide(
         if level and labels.max() == 0:
             continue
         for members in members_of(labels):
-            groups.append(Group(level, parent, nodes[members]))
+            groups.append(DividedCommunity(level, parent, nodes[members]))
             below = None if before is None else _below(before, level, members, found.moved)
             is_last = level + 1 == options.levels
             size = float(sizes[nodes[members]].sum())
@@ -121,7 +119,9 @@ class _Division(NamedTuple):
     moved: Mask | None
 
 
-def _is_divided(size: float, options: DivisionOptions, level: int, below: Earlier | None) -> bool:
+def _is_divided(
+    size: float, options: DivisionOptions, level: int, below: PreviousDivision | None
+) -> bool:
     if size > options.max_size:
         return True
     was_divided = below is not None and any((row >= 0).any() for row in below.labels[level + 1 :])
@@ -129,7 +129,11 @@ def _is_divided(size: float, options: DivisionOptions, level: int, below: Earlie
 
 
 def _divide_once(
-    adjacency: sparse.csr_array, options: DivisionOptions, *, level: int, earlier: Earlier | None
+    adjacency: sparse.csr_array,
+    options: DivisionOptions,
+    *,
+    level: int,
+    earlier: PreviousDivision | None,
 ) -> _Division | None:
     """Return the communities of a graph; below level 0, None when it does not divide."""
     known = earlier is not None and level < len(earlier.labels) and earlier.labels[level].max() >= 0
@@ -234,7 +238,9 @@ def _changed(labels: Labels, before: Labels) -> Mask:
     return ~kept
 
 
-def _below(before: Earlier, level: int, members: Labels, moved: Mask | None) -> Earlier | None:
+def _below(
+    before: PreviousDivision, level: int, members: Labels, moved: Mask | None
+) -> PreviousDivision | None:
     """Return what is known of the inside of a community from before.
 
     Nodes that came from elsewhere are new in it.
@@ -248,10 +254,55 @@ def _below(before: Earlier, level: int, members: Labels, moved: Mask | None) -> 
     values, counts = np.unique(known, return_counts=True)
     stayed = own == values[counts.argmax()]
     labels = tuple(np.where(stayed, row[members], -1) for row in before.labels)
-    return Earlier(labels, before.touched[members] | ~stayed)
+    return PreviousDivision(labels, before.touched[members] | ~stayed)
 
 
-def leaves(groups: list[Group]) -> Iterator[int]:
+def leaves(groups: list[DividedCommunity]) -> Iterator[int]:
     """Yield the positions of the communities that have no children."""
     parents = {group.parent for group in groups}
     return (position for position in range(len(groups)) if position not in parents)
+
+
+Key = TypeVar("Key")
+Member = TypeVar("Member")
+
+MIN_SHARED_NODES = 0.25
+"""Share of the smaller of two communities that must be common for one to be the other."""
+
+
+def match_groups(
+    new: Sequence[Collection[Member]], old: Mapping[Key, Collection[Member]]
+) -> dict[int, Key]:
+    """Return the old key of each new group, by position, where it continues one.
+
+    Each old group is continued at most once. Among all ways to match them this one keeps most
+    nodes under the key they had: a maximum-weight matching of shared nodes (Jonker and Volgenant,
+    1987, in its sparse form). The groups of one side are disjoint.
+    """
+    keys = list(old)
+    holder = {node: place for place, key in enumerate(keys) for node in old[key]}
+    shared: Counter[tuple[int, int]] = Counter()
+    for position, nodes in enumerate(new):
+        for node in nodes:
+            if node in holder:
+                shared[position, holder[node]] += 1
+    lengths = [len(old[key]) for key in keys]
+    enough = {
+        (position, place): common
+        for (position, place), common in shared.items()
+        if common >= MIN_SHARED_NODES * min(len(new[position]), lengths[place])
+    }
+    return {position: keys[place] for position, place in _best(enough, len(new), len(keys))}
+
+
+def _best(shared: Mapping[tuple[int, int], int], new: int, old: int) -> list[tuple[int, int]]:
+    """Return the matching of largest weight; every new group may also remain without a match."""
+    if not shared:
+        return []
+    pairs = sorted(shared)
+    rows = np.array([position for position, _ in pairs] + list(range(new)))
+    columns = np.array([place for _, place in pairs] + [old + n for n in range(new)])
+    weights = np.array([float(shared[pair]) for pair in pairs] + [0.5] * new)
+    graph = sparse.coo_array((weights, (rows, columns)), shape=(new, old + new)).tocsr()
+    matched = csgraph.min_weight_full_bipartite_matching(graph, maximize=True)
+    return [(int(row), int(column)) for row, column in zip(*matched, strict=True) if column < old]

@@ -1,28 +1,133 @@
-"""What one transaction writes: whole documents with all that follows from them."""
+"""Embed documents in batches and commit each batch in one transaction.
+
+A commit writes whole documents with all that follows from them: graph, full text, vectors, the
+texts and vectors of the entities they touch, tables and ledger entries.
+
+An entity's full text is its name. Its vector is that of its normal form, and exists as long as
+`VECTOR_CHUNKS` chunks mention it: most names occur in one chunk only, lead to no other chunk, and
+would double the cost of embedding. Both are functions of the current graph, so an index that grew
+and shrank equals a fresh build, and removing documents never needs a model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knotwork.indexing.changes import indexed_entry
-from knotwork.indexing.communities.survey import CONTENT_META, WRITTEN_META
+from knotwork.indexing.chunk_questions import put_questions
+from knotwork.indexing.communities.index_reports import CONTENT_META, WRITTEN_META
 from knotwork.indexing.embedding import (
+    EMBEDDER_META,
+    EMBEDDING_CHUNKS,
     NO_VECTORS,
     Embedding,
     check_not_switching,
+    known_vectors,
     stamp_embedder,
 )
-from knotwork.indexing.entities import entities_before, refresh_entities
-from knotwork.indexing.questions import put_questions
-from knotwork.indexing.resolution.resolving import RULES_META
-from knotwork.indexing.stages import Prepared
-from knotwork.indexing.tables import drop_tables, put_tables
-from knotwork.inference.base import PassageVectors
+from knotwork.indexing.prepared import Prepared
+from knotwork.indexing.report import EventKind
+from knotwork.indexing.resolution.resolver import RULES_META
+from knotwork.indexing.table_storage import drop_tables, put_tables
+from knotwork.inference.embedder import PassageVectors
+from knotwork.records import Chunk, Entity
 from knotwork.stores.base import LedgerEntry, Store
-from knotwork.stores.readings import StoresReadings
+from knotwork.stores.extensions import StoresReadings
+from knotwork.stores.removal import remove_vectors
 from knotwork.stores.resolutions import StoresResolutions
+
+BATCH_CHUNKS = 1_024
+"""Ids are random, so each commit writes pages all over the file: the fewer commits, the less."""
+
+EMBEDDED_BATCH_CHUNKS = 256
+"""What a killed run loses of a model's work at most: seconds of it."""
+
+READ_BATCH_CHUNKS = 128
+"""Where a language model reads all: its server waits while a batch is written."""
+
+BATCH_S = 5.0
+STEP_S = 0.2
+"""Seconds between two steps of embedding, so that progress moves and costs little."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Documents on their way to one commit, and ledger entries that go with them."""
+
+    prepared: list[tuple[Prepared, EventKind]] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
+    vectors: dict[str, PassageVectors] = field(default_factory=dict)
+    chunks: int = 0
+    clock: Callable[[], float] = time.monotonic
+    opened: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.opened = self.clock()
+
+    def add(self, prepared: Prepared, kind: EventKind) -> None:
+        """Add a document that is ready to be embedded and stored."""
+        self.prepared.append((prepared, kind))
+        self.chunks += len(prepared.leaves)
+
+    def is_full(self, limit: int) -> bool:
+        """Tell whether to commit: enough chunks or entries, or something that waits too long."""
+        waiting = bool(self.prepared) and self.clock() - self.opened > BATCH_S
+        return self.chunks >= limit or len(self.entries) >= limit or waiting
+
+    def recall(self, store: Store, embedding: Embedding) -> dict[str, Chunk]:
+        """Take the vectors that the index holds; return the chunks that lack one, by their keys."""
+        if not embedding or not self.prepared:
+            return {}
+        wanted: dict[str, Chunk] = {}
+        unread = 0
+        for prepared, _ in self.prepared:
+            wanted.update(zip(prepared.keys, prepared.leaves, strict=True))
+            unread += prepared.keys.count(NO_VECTORS)
+        wanted.pop(NO_VECTORS, None)
+        if store.meta().get(EMBEDDER_META):
+            self.vectors = known_vectors(store, wanted)
+        embedding.reused += self.chunks - unread - len(wanted) + len(self.vectors)
+        return {key: chunk for key, chunk in wanted.items() if key not in self.vectors}
+
+    def embed(
+        self,
+        missing: Mapping[str, Chunk],
+        embedding: Embedding,
+        *,
+        chunks_at_once: int = EMBEDDING_CHUNKS,
+    ) -> Iterator[int]:
+        """Embed ``missing`` in document order; yield how many chunks of the batch are done.
+
+        The first step comes with the first vectors; further ones are at least ``STEP_S`` apart.
+        """
+        done = self.chunks - len(missing)
+        shown_s = -math.inf
+        keys = iter(missing)
+        chunks = list(missing.values())
+        with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
+            for rows in stream:
+                self.vectors.update(zip(islice(keys, len(rows)), rows, strict=True))
+                done += len(rows)
+                if done == self.chunks or self.clock() - shown_s >= STEP_S:
+                    shown_s = self.clock()
+                    yield done
+
+    def drop_unfinished(self) -> None:
+        """Keep those documents alone that need nothing more."""
+        self.prepared = [
+            (prepared, kind)
+            for prepared, kind in self.prepared
+            if all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
+        ]
+        self.chunks = sum(len(prepared.leaves) for prepared, _ in self.prepared)
 
 
 def commit_documents(
@@ -132,3 +237,79 @@ def _put_vectors(
     store.vectors("sentence").put(
         (i, key, found.sentences) for i, key, found in keyed if len(found.sentences)
     )
+
+
+FloatMatrix = NDArray[np.float32]
+
+VECTOR_CHUNKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EntityState:
+    """The entities that a write may touch, as they were before it.
+
+    Those of ``removed`` chunks may vanish and come back within the write.
+    """
+
+    ids: frozenset[str]
+    removed: frozenset[str]
+    entities: Mapping[str, Entity]
+    vectors: Mapping[str, FloatMatrix]
+
+
+def entities_before(store: Store, removed_from: Collection[str], added: set[str]) -> EntityState:
+    """Return the state of the entities of chunks about to be removed, and of those to be added."""
+    old: set[str] = set()
+    if removed_from:
+        for mentions in store.graph.mentions(removed_from).values():
+            old.update(mention.entity_id for mention in mentions)
+    ids = frozenset(old | added)
+    vectors = store.vectors("entity").get(old)
+    return EntityState(ids, frozenset(old), store.graph.entities(ids), vectors)
+
+
+def refresh_entities(store: Store, before: EntityState, embedding: Embedding | None) -> None:
+    """Bring texts and vectors of the touched entities in step with the graph.
+
+    Without ``embedding``, as in a removal, no vector is made: an entity that stays keeps its own.
+    """
+    after = store.graph.entities(before.ids)
+    gone = before.ids - after.keys()
+    store.texts("entity").remove(gone)
+    store.texts("entity").add(
+        (entity.id, entity.name)
+        for entity in after.values()
+        if entity.id in before.removed
+        or entity.id not in before.entities
+        or entity.name != before.entities[entity.id].name
+    )
+    linking = {i: entity for i, entity in after.items() if entity.chunk_count >= VECTOR_CHUNKS}
+    linked = (i for i, entity in before.entities.items() if entity.chunk_count >= VECTOR_CHUNKS)
+    remove_vectors(store, "entity", [i for i in linked if i not in linking])
+    if embedding:
+        _add_vectors(store, linking, before.vectors, embedding)
+
+
+def _add_vectors(
+    store: Store,
+    entities: Mapping[str, Entity],
+    earlier: Mapping[str, FloatMatrix],
+    embedding: Embedding,
+) -> None:
+    index = store.vectors("entity")
+    present = index.get(entities.keys()).keys()
+    missing = [
+        entity
+        for entity in entities.values()
+        if entity.id not in present and embedding.reads(entity.normal_form)
+    ]
+    again = [entity for entity in missing if entity.id in earlier]
+    fresh = [entity for entity in missing if entity.id not in earlier]
+    index.put((e.id, embedding.name_key(e.normal_form), earlier[e.id]) for e in again)
+    embedding.reused += len(again)
+    if fresh:
+        rows = embedding.embed_names([entity.normal_form for entity in fresh])
+        index.put(
+            (entity.id, embedding.name_key(entity.normal_form), row[np.newaxis])
+            for entity, row in zip(fresh, rows, strict=True)
+        )

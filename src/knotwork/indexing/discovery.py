@@ -1,4 +1,4 @@
-"""Which files to index: folders, globs and single files, less what is ignored."""
+"""Find the files below paths and globs, without those that ignore rules exclude."""
 
 from __future__ import annotations
 

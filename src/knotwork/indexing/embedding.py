@@ -1,4 +1,4 @@
-"""Vectors for chunks and names: from the index where the text is known, else from the model."""
+"""Embed chunks and names: reuse stored vectors of known texts, call the model for the rest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.errors import SchemaMismatch
-from knotwork.inference.base import Embedder, Passage, PassageVectors
-from knotwork.inference.keys import embedding_key
+from knotwork.inference.embedder import Embedder, PassageText, PassageVectors, embedding_key
 from knotwork.records import Chunk, content_id
 from knotwork.stores.base import Store
 from knotwork.text.languages import is_read
@@ -103,7 +102,7 @@ class Embedding:
         """Return the key of all that decides a chunk's vectors; NO_VECTORS if it gets none."""
         if not self.reads(chunk.text):
             return NO_VECTORS
-        return embedding_key(self.name, Passage.of(chunk))
+        return embedding_key(self.name, PassageText.of(chunk))
 
     def name_key(self, name: str) -> str:
         """Return the key of a name's vector."""
@@ -115,7 +114,7 @@ class Embedding:
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
         """Return the vectors of chunks, in order."""
-        vectors = self._model.embed_passages([Passage.of(chunk) for chunk in chunks])
+        vectors = self._model.embed_passages([PassageText.of(chunk) for chunk in chunks])
         self.embedded += len(chunks)
         return vectors
 
@@ -131,7 +130,7 @@ class Embedding:
             for start in range(0, len(chunks), at_once):
                 yield self.embed_chunks(chunks[start : start + at_once])
             return
-        for vectors in stream([Passage.of(chunk) for chunk in chunks]):
+        for vectors in stream([PassageText.of(chunk) for chunk in chunks]):
             self.embedded += 1
             yield [vectors]
 

@@ -1,8 +1,8 @@
-"""What a model does once the documents are in: names, descriptions, communities and reports.
+"""Enrich an index with a model: merge names, write descriptions, communities and reports.
 
-In the lean tier it is asked about doubtful names alone, and reports wait for a question; in the
-full one it writes up long descriptions and the reports of all communities. Each step looks only at
-what changed since it was last done, and keeps what it has finished whatever happens.
+In the lean tier the model decides doubtful names only, and reports wait for a question; in the full
+tier it also writes long descriptions and all community reports. Each step processes only what
+changed since it last ran, and what it has finished is kept whatever happens.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from knotwork.indexing.changes import Tier
 from knotwork.indexing.communities import ReportChanges
-from knotwork.indexing.communities.refreshing import CommunityOptions
-from knotwork.indexing.communities.survey import is_current, update_in_steps
-from knotwork.indexing.communities.writing import ReportWriter
-from knotwork.indexing.describing import DescriptionChanges, describe_in_steps
+from knotwork.indexing.communities.detection import CommunityOptions
+from knotwork.indexing.communities.index_reports import is_current, update_in_steps
+from knotwork.indexing.communities.report_writer import ReportWriter
+from knotwork.indexing.description_writer import DescriptionWriter
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.prompts.summaries import DescriptionWriter
-from knotwork.indexing.resolution.judging import FULL_SHARE, LEAN_SHARE, Judge
-from knotwork.indexing.resolution.resolving import ResolutionChanges, must_see_all, resolve_in_steps
+from knotwork.indexing.entity_descriptions import DescriptionChanges, describe_in_steps
+from knotwork.indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
+from knotwork.indexing.resolution.resolver import ResolutionChanges, must_see_all, resolve_in_steps
 from knotwork.indexing.steps import Steps
-from knotwork.indexing.tiers import Tier
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.model_run import ModelRun
+from knotwork.inference.call_cache import CachedChatModel
+from knotwork.inference.role_models import ModelRun
 from knotwork.stores.base import Store
-from knotwork.stores.readings import was_read_by_model
+from knotwork.stores.extensions import was_read_by_model
 from knotwork.stores.resolutions import StoresResolutions, read_groups
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 LEAST_JUDGE_TOKENS = 600
 """What doubtful names may cost after a small change: one call."""
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EnrichmentStep:
     """How far a step is: its name, and how many of how many things are done, 0 of 0 at first."""
 
     name: str
@@ -78,7 +78,7 @@ class Enricher:
         self._retry = retry
         self.done = Enrichment()
 
-    def run(self, *, text_tokens: int) -> Iterator[Step]:
+    def run(self, *, text_tokens: int) -> Iterator[EnrichmentStep]:
         """Do each step that is due, and yield how far it is; ``text_tokens`` are new.
 
         Raises ModelError, and BudgetExceeded at the ceiling; what is finished is kept.
@@ -97,10 +97,10 @@ class Enricher:
         if self._tier is Tier.FULL and (self._retry or not is_current(self._store, written=True)):
             self.done.reports = yield from self._told("reports", self._report(model))
 
-    def _told(self, name: str, steps: Steps[T]) -> Generator[Step, None, T]:
+    def _told(self, name: str, steps: Steps[T]) -> Generator[EnrichmentStep, None, T]:
         """Do a step, yield how far it is, take its time, and return what came of it."""
         start = time.perf_counter()
-        yield Step(name)
+        yield EnrichmentStep(name)
         try:
             while True:
                 try:
@@ -108,7 +108,7 @@ class Enricher:
                 except StopIteration as end:
                     result: T = end.value
                     return result
-                yield Step(name, done, total)
+                yield EnrichmentStep(name, done, total)
         finally:
             steps.close()
             self.done.seconds[name] = time.perf_counter() - start

@@ -1,26 +1,28 @@
-"""The way of a document into the index: load, split, extract, read by a model, embed, store.
+"""Index documents: load, split, extract, read by a model, embed, store.
 
-Documents are gathered into batches (`batches.py`) that are committed in one transaction; a document
-is never split over two. Whatever stops a run, the index is as after its last commit, and the next
-run goes on from there, because the ledger commits with the documents. The result depends on the
+Documents are gathered into batches (`commits.py`) that are committed in one transaction; a document
+is never split over two. If a run stops, the index is as after its last commit, and the next run
+continues from there, because the ledger commits with the documents. The result depends on the
 documents alone, not on the batches or their order.
 
-The stages take turns in one thread, so that an interruption finds everything at rest. But where
-there is much to read, files are read and split and rules applied in other processes
-(`preparers.py`), and a language model is asked from threads of its own, since its server can do
-much at once.
+The stages run in one thread, so that an interruption finds everything at rest. If there is much to
+read, files are prepared in other processes (`preparation.py`), and a language model is called from
+threads of its own (`document_reader.py`). `Tally` counts what a run does and builds its events and
+report; `ChunkForecast` expects its chunks from the sizes of its files.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
-from knotwork.indexing.batches import Batch, usual_batch_chunks
 from knotwork.indexing.changes import (
+    Tiers,
     failed_entry,
     known_revision,
     lies_in,
@@ -28,22 +30,48 @@ from knotwork.indexing.changes import (
     touched_entry,
     with_entries,
 )
-from knotwork.indexing.commits import commit_documents, remove_sources
-from knotwork.indexing.embedding import EMBEDDING_CHUNKS, check_embedder, check_not_switching
-from knotwork.indexing.preparers import Preparer, SerialPreparer, open_preparer
-from knotwork.indexing.preparing import Order, Preparation, finish, recipe_of
-from knotwork.indexing.questions import write_questions
-from knotwork.indexing.reading import READ_AHEAD_CHUNKS, quarantined_documents
+from knotwork.indexing.chunk_questions import write_questions
+from knotwork.indexing.commits import (
+    BATCH_CHUNKS,
+    EMBEDDED_BATCH_CHUNKS,
+    READ_BATCH_CHUNKS,
+    Batch,
+    commit_documents,
+    remove_sources,
+)
+from knotwork.indexing.document_reader import READ_AHEAD_CHUNKS, quarantined_documents
+from knotwork.indexing.embedding import (
+    EMBEDDING_CHUNKS,
+    UNREAD_FIX,
+    UNREAD_NOTE,
+    Embedding,
+    check_embedder,
+    check_not_switching,
+)
+from knotwork.indexing.preparation import (
+    Preparation,
+    PreparationOrder,
+    Preparer,
+    SerialPreparer,
+    finish_document,
+    open_preparer,
+    recipe_of,
+    timed,
+)
+from knotwork.indexing.prepared import Candidate, Prepared
 from knotwork.indexing.report import (
+    OUTCOMES,
     EventKind,
     Failure,
     IndexEvent,
     IndexingInterrupted,
     IndexReport,
 )
-from knotwork.indexing.stages import Candidate, Prepared, Stages
-from knotwork.indexing.tally import Tally
+from knotwork.indexing.stages import IndexingStages
+from knotwork.inference.role_models import ModelRun
+from knotwork.records import ReadingStatus
 from knotwork.stores.base import LedgerEntry, Store
+from knotwork.text.token_counts import count_tokens
 
 REMOVAL_DOCUMENTS = 64
 OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
@@ -59,7 +87,7 @@ class Pipeline:
     def __init__(
         self,
         store: Store,
-        stages: Stages,
+        stages: IndexingStages,
         *,
         batch_chunks: int | None = None,
         embedding_chunks: int = EMBEDDING_CHUNKS,
@@ -173,7 +201,9 @@ class Pipeline:
         yield self._tally.event(EventKind.STARTED, source.uri)
         known = "" if again else known_revision(entry, tiers)
         wanted = self._stages.reader is not None and tiers.wants_model(entry)
-        self._preparer.begin(Order(source.uri, source.read, source.size, known, for_model=wanted))
+        self._preparer.begin(
+            PreparationOrder(source.uri, source.read, source.size, known, for_model=wanted)
+        )
         self._offered.append((source, entry))
 
     def _take(self) -> Iterator[IndexEvent]:
@@ -206,7 +236,7 @@ class Pipeline:
         tiers = self._stages.tiers
         wanted = tiers.wants_model(entry)
         try:
-            prepared = finish(source, made, self._stages, wanted=wanted)
+            prepared = finish_document(source, made, self._stages, wanted=wanted)
         except LoadError as error:
             failed = failed_entry(source, entry, error, tiers)
             if failed != entry:
@@ -322,3 +352,201 @@ class Pipeline:
 
 def _known_failure(entry: LedgerEntry) -> Failure:
     return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)
+
+
+_TEXT_BYTES = 1_000
+_PACKED_BYTES = 20_000
+"""Bytes of a chunk while no file of the format has been read: of text, and of packed formats."""
+_PRIOR_CHUNKS = 20
+"""How many chunks the guess above counts for, once files of the format have been read."""
+_PACKED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".xls", ".doc", ".ppt", ".epub", ".zip"})
+
+
+@dataclass(slots=True)
+class _Format:
+    """Files of one suffix: bytes still to read, bytes read, and the chunks these made."""
+
+    left: int = 0
+    read: int = 0
+    chunks: int = 0
+
+
+class ChunkForecast:
+    """Expects as many chunks in a byte as the files of the same suffix had so far.
+
+    A megabyte of PDF makes far fewer chunks than one of plain text, so formats count apart.
+    """
+
+    def __init__(self) -> None:
+        self._formats: defaultdict[str, _Format] = defaultdict(_Format)
+        self.total = 0
+        """The chunks of the whole run."""
+
+    def expect(self, source: Candidate) -> None:
+        """Add a file that is to be read."""
+        self._formats[_suffix(source)].left += source.size
+        self._count()
+
+    def note(self, source: Candidate, chunks: int) -> None:
+        """Take into account how many chunks a file made, 0 if it is unchanged or failed."""
+        found = self._formats[_suffix(source)]
+        found.left = max(found.left - source.size, 0)
+        found.read += source.size
+        found.chunks += chunks
+        self._count()
+
+    def _count(self) -> None:
+        total = 0.0
+        for suffix, found in self._formats.items():
+            chunk_bytes = _PACKED_BYTES if suffix in _PACKED else _TEXT_BYTES
+            read = found.read + _PRIOR_CHUNKS * chunk_bytes
+            total += found.chunks + found.left * (found.chunks + _PRIOR_CHUNKS) / read
+        self.total = round(total)
+
+
+def _suffix(source: Candidate) -> str:
+    return PurePosixPath(source.uri).suffix.lower()
+
+
+STAGES = ("discover", "load", "split", "extract", "read", "embed", "store")
+NO_EMBEDDER_NOTE = (
+    "No embedder: this index answers from full text and the knowledge graph alone. "
+    "Install one with pip install 'knotwork[local]', then index again."
+)
+OUTDATED_NOTE = (
+    "{count:,} of {chunks:,} chunks have no vectors: {outdated:,} documents were indexed with "
+    "other settings, such as without an embedder. Index their folders again to change that."
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what happened; ``total`` sources are expected."""
+
+    total: int = 0
+    chunks: int = 0
+    chunks_known: int = 0
+    chunks_shown: int = 0
+    forecast: ChunkForecast = field(default_factory=ChunkForecast)
+    sentences: int = 0
+    mentions: int = 0
+    relations: int = 0
+    text_tokens: int = 0
+    """Tokens of what was committed, counted where models are set."""
+    readings: Counter[ReadingStatus] = field(default_factory=Counter)
+    models: ModelRun | None = None
+    removed: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    outcomes: Counter[EventKind] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    started: float = field(default_factory=time.perf_counter)
+
+    def timed(self, stage: str) -> AbstractContextManager[None]:
+        """Add the time of the block to a stage."""
+        return timed(self.seconds, stage)
+
+    def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
+        """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
+        if kind in OUTCOMES:
+            self.outcomes[kind] += 1
+        if kind is EventKind.REMOVED:
+            self.removed.append(uri)
+        self.chunks_shown = max(self.chunks_shown, self.chunks + read)
+        return IndexEvent(
+            kind,
+            uri,
+            done=sum(self.outcomes.values()) - len(self.removed),
+            total=self.total,
+            chunks=self.chunks_shown,
+            chunks_known=self.chunks_known,
+            chunks_expected=self.forecast.total,
+        )
+
+    def failure(self, failure: Failure) -> IndexEvent:
+        """Count a failure and return its event."""
+        self.failures.append(failure)
+        event = self.event(EventKind.FAILED, failure.uri)
+        return replace(event, reason=failure.reason, message=failure.message)
+
+    def stored(self, prepared: Prepared) -> None:
+        """Count what a committed document brought."""
+        self.sentences += prepared.sentence_count
+        self.mentions += sum(len(e.mentions) for e in prepared.extractions)
+        self.relations += sum(len(e.relations) for e in prepared.extractions)
+        if self.models is not None and self.models.has("summarize"):
+            self.text_tokens += sum(count_tokens(chunk.text) for chunk in prepared.leaves)
+        self.readings.update(reading.status for reading in prepared.readings)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.started
+
+    def report(
+        self,
+        store: Store,
+        embedding: Embedding | None,
+        *,
+        tiers: Tiers | None = None,
+        interrupted: bool = False,
+    ) -> IndexReport:
+        """Return the report of the run so far; ``tiers`` tell which documents are outdated."""
+        seconds = {**self.seconds, "total": self.elapsed_s}
+        if embedding is not None:
+            seconds["embed"] += embedding.names_s
+            seconds["store"] -= embedding.names_s
+        chunks = store.documents.chunk_count()
+        bare = chunks - store.vectors("chunk").count() if embedding else 0
+        outdated = _count_outdated(store, tiers) if bare and tiers else 0
+        return IndexReport(
+            added=self.outcomes[EventKind.ADDED],
+            changed=self.outcomes[EventKind.CHANGED],
+            unchanged=self.outcomes[EventKind.UNCHANGED],
+            removed=tuple(self.removed),
+            failures=tuple(self.failures),
+            chunks=self.chunks,
+            sentences=self.sentences,
+            mentions=self.mentions,
+            relations=self.relations,
+            readings=dict(self.readings),
+            usage=self.models.meter.by_stage() if self.models else {},
+            money=self.models.meter.money(self.models.prices) if self.models else None,
+            total_documents=store.documents.document_count(),
+            total_chunks=chunks,
+            total_entities=store.graph.entity_count(),
+            embedder=embedding.name if embedding is not None else "",
+            embedded=embedding.embedded if embedding is not None else 0,
+            reused=embedding.reused if embedding is not None else 0,
+            seconds=seconds,
+            without_vectors=bare,
+            notes=(
+                *(_notes(embedding, chunks, bare, outdated) if embedding is not None else ()),
+                *(self.models.notes if self.models else ()),
+            ),
+            interrupted=interrupted,
+        )
+
+
+def _count_outdated(store: Store, tiers: Tiers) -> int:
+    """Return how many documents were indexed with other settings than these."""
+    entries = store.ledger.entries()
+    return sum(not tiers.is_current(entry) for entry in entries if not entry.error_reason)
+
+
+def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:
+    """Return what the user should know of the index's ``chunks``, ``bare`` ones without vectors."""
+    if not embedding:
+        return (NO_EMBEDDER_NOTE,) if embedding.wanted else ()
+    if bare and outdated:
+        return (OUTDATED_NOTE.format(count=bare, chunks=chunks, outdated=outdated),)
+    if bare and embedding.languages:
+        note = UNREAD_NOTE.format(count=bare, chunks=chunks, embedder=embedding.name)
+        return (f"{note} {UNREAD_FIX}",)
+    return ()
+
+
+def usual_batch_chunks(stages: IndexingStages) -> int:
+    """Return about how many chunks a commit holds."""
+    if stages.reader and stages.tiers.reads_new:
+        return READ_BATCH_CHUNKS
+    return EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS

@@ -1,4 +1,4 @@
-"""What a run tells: events while it goes on, a report when it ends."""
+"""Events and reports of an indexing run."""
 
 from __future__ import annotations
 

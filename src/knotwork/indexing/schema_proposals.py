@@ -1,4 +1,4 @@
-"""Schemas proposed for an index: by a model from a sample of its chunks, or by counting."""
+"""Propose an extraction schema for an index: by a model from sampled chunks, or by counting."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from itertools import islice
 from knotwork.config import Settings
 from knotwork.errors import ConfigError
 from knotwork.inference.chat import ChatModel, TokenUsage
-from knotwork.inference.model_run import ModelRun
+from knotwork.inference.role_models import ModelRun
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, ENTITY_EDGES, Chunk
 from knotwork.stores.base import DocumentStore, Store
 from knotwork.text.names import normal_form
 from knotwork.text.terms import content_terms
-from knotwork.text.tokens import count_tokens
-from knotwork.transform.model.counted_schema import SchemaCounts, SchemaProposal, word_key
-from knotwork.transform.model.drafts import UNNAMED_RELATION
-from knotwork.transform.model.proposal import propose_schema
+from knotwork.text.token_counts import count_tokens
+from knotwork.transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
+from knotwork.transform.model.reply_records import UNNAMED_RELATION
+from knotwork.transform.model.schema_discovery import propose_schema
 
 SAMPLE_CHUNKS = 40
 MOST_TYPES = 12

@@ -1,23 +1,41 @@
-"""From paths to what a run is offered: files with their names in the index, and what it covers."""
+"""Choose the sources of a run: files with their names in the index, web sites, stored documents by
+name.
+
+`select_files` turns paths into candidates and says which ledger entries the run covers.
+`survey_sites` finds the lines that the web pages of one folder repeat, so that pages are loaded
+without them. A page contributes the keys of the lines at its edges, which the ledger keeps; what a
+site repeats follows from all its pages in any order, so a page is read again only if it changed, or
+if what is removed from it did. `select_entries` finds stored documents by name, path or pattern.
+"""
 
 from __future__ import annotations
 
 import glob
 import json
+import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import partial
+from glob import has_magic
+from os import sep
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from knotwork.config import IndexSettings
-from knotwork.errors import IndexingError
-from knotwork.indexing.changes import entry_path
-from knotwork.indexing.discovery import SourceFile, discover
-from knotwork.indexing.loaders import load_file
-from knotwork.indexing.sites import SitePage, survey_sites
-from knotwork.indexing.stages import Candidate
+from knotwork.errors import IndexingError, LoadError, UnknownName
+from knotwork.indexing.changes import entry_path, lies_in
+from knotwork.indexing.discovery import UNKNOWN_TIME_NS, SourceFile, discover, source_file
+from knotwork.indexing.loaders import load_edge_keys, load_file
+from knotwork.indexing.loaders.html import HtmlLoader
+from knotwork.indexing.prepared import Candidate
+from knotwork.records import content_id
 from knotwork.stores.base import LedgerEntry, Store
 
 ROOTS_META = "roots"
@@ -25,7 +43,7 @@ _LEDGER_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SourceSelection:
     """The candidates of a run, and which entries of the ledger it may find gone.
 
     ``roots`` are the folders that were indexed so far, these ones among them.
@@ -36,7 +54,9 @@ class Selection:
     roots: tuple[str, ...]
 
 
-def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSettings) -> Selection:
+def select_files(
+    store: Store, paths: Sequence[str | Path], settings: IndexSettings
+) -> SourceSelection:
     """Find the files below ``paths``.
 
     A file inside a folder that was indexed before keeps the name it has there, whether it is
@@ -59,7 +79,7 @@ def select_files(store: Store, paths: Sequence[str | Path], settings: IndexSetti
         _candidate(file, survey.pages.get(file.uri, SitePage()), settings)
         for file in (*files, *survey.others)
     ]
-    return Selection(tuple(candidates), covers, roots)
+    return SourceSelection(tuple(candidates), covers, roots)
 
 
 def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Candidate:
@@ -181,3 +201,178 @@ def _is_same(one: str | Path, other: str | Path) -> bool:
         return Path(one).samefile(other)
     except OSError:
         return False
+
+
+_NEAR_NAMES = 8
+_ALIKE = 0.8
+"""Uris share their folders: less alike than this, only those are."""
+
+
+def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
+    """Return the ledger entries that are meant, ordered by uri.
+
+    A name is a uri, the path of a file or of a folder, as it is or as the index calls it, or a
+    pattern with ``*`` over either. Raises UnknownName with the nearest uris when it means nothing.
+    """
+    exact = store.ledger.get(names)
+    chosen = dict(exact)
+    others = [name for name in names if name not in exact]
+    if others:
+        entries = list(store.ledger.entries())
+        for name in others:
+            found = [entry for entry in entries if _is_meant(entry, name)]
+            if not found:
+                near = _near(name, (entry.uri for entry in entries))
+                raise UnknownName("document", name, nearest=near)
+            chosen.update((entry.uri, entry) for entry in found)
+    return sorted(chosen.values(), key=lambda entry: entry.uri)
+
+
+def _is_meant(entry: LedgerEntry, name: str) -> bool:
+    place = entry_path(entry) if entry.root else entry.uri
+    path = absolute_path(name)
+    if has_magic(name):
+        return fnmatchcase(entry.uri, name) or fnmatchcase(place, path)
+    folder = name.rstrip("/")
+    return (
+        place == path
+        or place.startswith(path.rstrip(sep) + sep)
+        or bool(folder and entry.uri.startswith(folder + "/"))
+    )
+
+
+def _near(name: str, uris: Iterable[str]) -> list[str]:
+    """Return the uris that hold a name, whose last parts look like it, or that do as a whole."""
+    known = list(uris)
+    near = [uri for uri in known if name and name.casefold() in uri.casefold()]
+    by_last: dict[str, list[str]] = {}
+    for uri in known:
+        by_last.setdefault(uri.rpartition("/")[2], []).append(uri)
+    for last in get_close_matches(Path(name).name, by_last, n=_NEAR_NAMES):
+        near.extend(by_last[last])
+    near.extend(get_close_matches(name, known, n=_NEAR_NAMES, cutoff=_ALIKE))
+    return list(dict.fromkeys(near))[:_NEAR_NAMES]
+
+
+FEWEST_PAGES = 5
+"""A line of a site stands on at least so many pages of its folder,"""
+
+LEAST_SHARE = 0.8
+"""and on this share of them."""
+
+_PAGE_SUFFIXES = HtmlLoader.suffixes
+_KEY_TYPE = np.dtype("<u8")
+
+LineKeys = NDArray[np.uint64]
+_NO_KEYS: LineKeys = np.zeros(0, _KEY_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """What a page contributes to its site, and the lines that it is indexed without.
+
+    See `LedgerEntry` for ``edge_keys`` and ``fingerprint``, its ``repeated``.
+    """
+
+    edge_keys: bytes = b""
+    repeated: frozenset[int] = frozenset()
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSurvey:
+    """The web pages of a run by uri, and unchanged files that it has to read again beside them."""
+
+    pages: Mapping[str, SitePage]
+    others: tuple[SourceFile, ...] = ()
+
+
+def survey_sites(
+    store: Store,
+    files: Sequence[SourceFile],
+    *,
+    covers: Callable[[LedgerEntry], bool] | None,
+    max_file_mb: float,
+) -> SiteSurvey:
+    """Find what the sites repeat that the pages among ``files`` belong to.
+
+    New and changed pages are read; a page that cannot be read is as it was. ``covers`` is that of
+    the run: a page of the ledger that it covers and that is not among ``files`` is gone.
+    """
+    offered = {file.uri: file for file in files}
+    if covers is None and not any(map(_is_page, offered)):
+        return SiteSurvey({})
+    entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
+    contributions = {
+        uri: _edge_keys(file, entries.get(uri), max_file_mb=max_file_mb)
+        for uri, file in offered.items()
+        if _is_page(uri)
+    }
+    left = [e for e in entries.values() if e.uri not in offered]
+    if covers is not None:
+        left = [e for e in left if not covers(e) or lies_in(e.uri, offered)]
+    contributions |= {entry.uri: entry.edge_keys for entry in left}
+    pages = _pages(contributions)
+    outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
+    others = [source_file(e.uri, Path(entry_path(e)), root=Path(e.root)) for e in outdated]
+    return SiteSurvey(
+        pages, tuple(file for file in others if _is_unchanged(file, entries[file.uri]))
+    )
+
+
+def _is_page(uri: str) -> bool:
+    return "/" in uri and uri.lower().endswith(_PAGE_SUFFIXES)
+
+
+def _is_unchanged(file: SourceFile, entry: LedgerEntry) -> bool:
+    stamp = (file.size, file.modified_ns)
+    return file.modified_ns != UNKNOWN_TIME_NS and stamp == (entry.size, entry.modified_ns)
+
+
+def _edge_keys(file: SourceFile, entry: LedgerEntry | None, *, max_file_mb: float) -> bytes:
+    """Return what a page contributes: by the ledger if it did not change, else by its file."""
+    if entry is not None and entry.edge_keys and _is_unchanged(file, entry):
+        return entry.edge_keys
+    try:
+        keys = load_edge_keys(file.path, uri=file.uri, max_file_mb=max_file_mb)
+    except LoadError:
+        return entry.edge_keys if entry is not None and entry.chunks else b""
+    return np.array(keys, _KEY_TYPE).tobytes()
+
+
+def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:
+    """Return all pages with what each is to be indexed without."""
+    keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items() if data}
+    by_folder: defaultdict[str, list[LineKeys]] = defaultdict(list)
+    for uri, own in keys.items():
+        for folder in _folders(uri):
+            by_folder[folder].append(own)
+    repeated = {folder: _repeated(pages) for folder, pages in by_folder.items()}
+    known: dict[str, SitePage] = {}
+    pages: dict[str, SitePage] = {}
+    for uri, data in contributions.items():
+        own = keys.get(uri, _NO_KEYS)
+        found = [
+            np.intersect1d(keys[uri], repeated[folder]) for folder in _folders(uri) if uri in keys
+        ]
+        removed = np.unique(np.concatenate([_NO_KEYS, *found]))
+        mark = content_id(removed.tobytes().hex()) if len(removed) else ""
+        pages[uri] = replace(
+            known.setdefault(mark, SitePage(b"", frozenset(removed.tolist()), mark)), edge_keys=data
+        )
+    return pages
+
+
+def _folders(uri: str) -> Iterator[str]:
+    """Yield the folders that a page lies in, the widest first."""
+    parts = uri.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+def _repeated(pages: Sequence[LineKeys]) -> LineKeys:
+    """Return the keys that most of these pages have, ascending."""
+    fewest = max(FEWEST_PAGES, math.ceil(LEAST_SHARE * len(pages)))
+    if len(pages) < fewest:
+        return _NO_KEYS
+    found, counts = np.unique(np.concatenate(pages), return_counts=True)
+    return found[counts >= fewest]

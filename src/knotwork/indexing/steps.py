@@ -1,4 +1,4 @@
-"""Long work that tells how far it is, in the thread that does it."""
+"""The type of long work that yields its progress and returns a result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Steps: TypeAlias = Generator[tuple[int, int], None, T]
 """Yields how many of how many things are done, and returns what came of it."""
 
 
-def finish(steps: Steps[T]) -> T:
+def finish_steps(steps: Steps[T]) -> T:
     """Do all steps, and return what came of them."""
     while True:
         try:

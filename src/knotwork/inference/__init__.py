@@ -1,11 +1,15 @@
 """Models: embedders, local and served, and chat models behind a server."""
 
-from knotwork.inference.base import Embedder, FloatMatrix, Passage, PassageVectors
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
-from knotwork.inference.chat_registry import ChatModels, ModelRole, open_chat_model
-from knotwork.inference.halt import Halt
-from knotwork.inference.keys import embedding_key
-from knotwork.inference.registry import open_embedder
+from knotwork.inference.concurrency import Halt
+from knotwork.inference.embedder import (
+    Embedder,
+    FloatMatrix,
+    PassageText,
+    PassageVectors,
+    embedding_key,
+)
+from knotwork.inference.model_registry import ChatModels, ModelRole, open_chat_model, open_embedder
 
 __all__ = [
     "ChatModel",
@@ -17,7 +21,7 @@ __all__ = [
     "Halt",
     "Message",
     "ModelRole",
-    "Passage",
+    "PassageText",
     "PassageVectors",
     "TokenUsage",
     "embedding_key",

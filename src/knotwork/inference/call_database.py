@@ -1,9 +1,9 @@
-"""The file of calls: one SQLite database beside the index, open to many threads and processes.
+"""The SQLite database of model calls, and its ledger of what they cost.
 
-It is apart from the index because who only reads an index must be able to keep a call, also while
-another process writes the index. Transactions here are small. What threads write at the same time
-shares one (group commit): each step of SQLite hands the interpreter to another thread, so that a
-transaction for each call would keep all other calls waiting.
+It is a file beside the index, open to many threads and processes, so that a reader of the index can
+cache a call while another process writes the index. Threads that write at the same time share one
+transaction (group commit). The ledger sums calls by stage, source and model, in the transaction
+that stores the reply.
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
-from knotwork.errors import (
-    SchemaMismatch,
-    StoreBusy,
-    StoreError,
-    StoreNotFound,
-    StoreReadOnly,
-)
+from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
+from knotwork.inference.call_costs import PriceTable
+from knotwork.inference.chat import ChatRequest, TokenUsage
 
 Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
@@ -33,7 +30,7 @@ Write = Callable[[apsw.Connection], None]
 APPLICATION_ID = 0x4B4E4F43
 """``KNOC``: marks a SQLite file as the calls of Knotwork."""
 
-_HEADER = b"SQLite format 3\x00"
+_SQLITE_HEADER = b"SQLite format 3\x00"
 _WAL_LIMIT_BYTES = 16 * 1024 * 1024
 
 
@@ -306,12 +303,152 @@ def _require_place(path: Path) -> None:
         return
     try:
         with path.open("rb") as file:
-            start = file.read(len(_HEADER))
+            start = file.read(len(_SQLITE_HEADER))
     except PermissionError as error:
         raise StoreReadOnly(
             f"`{path}` may not be read.", fix="Check who may read and write the file."
         ) from error
-    if start not in (b"", _HEADER):
+    if start not in (b"", _SQLITE_HEADER):
         raise SchemaMismatch(
             f"`{path}` is not a file of calls to models.", fix="Name another file for the calls."
         )
+
+
+Dimension = Literal["stage", "source", "model"]
+DIMENSIONS: tuple[Dimension, ...] = ("stage", "source", "model")
+
+_COUNT_CALL = """
+INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (stage, source, model) DO UPDATE SET
+    calls = calls + excluded.calls, rejected = rejected + excluded.rejected,
+    input_tokens = input_tokens + excluded.input_tokens,
+    output_tokens = output_tokens + excluded.output_tokens,
+    reused = reused + excluded.reused,
+    saved_input_tokens = saved_input_tokens + excluded.saved_input_tokens,
+    saved_output_tokens = saved_output_tokens + excluded.saved_output_tokens
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTotal:
+    """The calls of one group, such as one stage, or of all.
+
+    ``group`` are its values of what was asked by, in that order. ``usage`` is what was paid for,
+    with the count of calls that were reused; ``saved`` are the tokens that reusing did not cost.
+    ``rejected`` of the calls had a reply that was not kept. ``money`` is None when a price is not
+    known.
+    """
+
+    group: tuple[str, ...]
+    usage: TokenUsage
+    saved: TokenUsage
+    rejected: int
+    money: Decimal | None
+
+
+class CallLedger:
+    """Reads what calls have cost. ``prices`` are those of today, for calls of any day."""
+
+    def __init__(self, database: CallDatabase, *, prices: PriceTable | None = None) -> None:
+        self._database = database
+        self._prices = prices or PriceTable()
+
+    def totals(
+        self,
+        *by: Dimension,
+        stage: str | None = None,
+        source: str | None = None,
+        model: str | None = None,
+    ) -> list[CallTotal]:
+        """Return a total for each group of ``by``, ordered by group, of what the filters leave.
+
+        Without ``by`` there is one total, of all.
+        """
+        wanted = {"stage": stage, "source": source, "model": model}
+        filters = {name: storable(value) for name, value in wanted.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in filters) or "1"
+        # Money needs the model even where the groups do not; names are from DIMENSIONS alone.
+        columns = ", ".join([_dimension(name) for name in by] + ["model"])
+        rows = self._database.rows(
+            f"SELECT {columns}, SUM(calls), SUM(rejected), SUM(input_tokens), "  # noqa: S608
+            "SUM(output_tokens), SUM(reused), SUM(saved_input_tokens), SUM(saved_output_tokens) "
+            f"FROM spent WHERE {where} GROUP BY {columns} ORDER BY {columns}",
+            tuple(filters.values()),
+        )
+        groups: dict[tuple[str, ...], list[_CountedCall]] = {} if by else {(): []}
+        for row in rows:
+            counted = _CountedCall.of(row, width=len(by))
+            groups.setdefault(counted.group, []).append(counted)
+        return [self._sum(group, parts) for group, parts in groups.items()]
+
+    def total(self) -> CallTotal:
+        """Return the total of all calls ever made."""
+        (total,) = self.totals()
+        return total
+
+    def _sum(self, group: tuple[str, ...], parts: Sequence[_CountedCall]) -> CallTotal:
+        return CallTotal(
+            group=group,
+            usage=sum((part.usage for part in parts), TokenUsage()),
+            saved=sum((part.saved for part in parts), TokenUsage()),
+            rejected=sum(part.rejected for part in parts),
+            money=self._prices.money((part.model, part.usage) for part in parts),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedCall:
+    group: tuple[str, ...]
+    model: str
+    usage: TokenUsage
+    saved: TokenUsage
+    rejected: int
+
+    @classmethod
+    def of(cls, row: Sequence[object], *, width: int) -> _CountedCall:
+        group = tuple(str(value) for value in row[:width])
+        counts = [int(str(value)) for value in row[width + 1 :]]
+        calls, rejected, tokens_in, tokens_out, reused, saved_in, saved_out = counts
+        return cls(
+            group,
+            str(row[width]),
+            TokenUsage(tokens_in, tokens_out, calls, reused),
+            TokenUsage(saved_in, saved_out, 0, reused),
+            rejected,
+        )
+
+
+def add_call(
+    connection: apsw.Connection,
+    model: str,
+    request: ChatRequest,
+    usage: TokenUsage,
+    *,
+    rejected: bool = False,
+) -> None:
+    """Count a call that was made, inside the open transaction."""
+    counts = (usage.calls, int(rejected), usage.input_tokens, usage.output_tokens, 0, 0, 0)
+    connection.execute(_COUNT_CALL, (*_names(model, request), *counts))
+
+
+def add_reuse(
+    connection: apsw.Connection, model: str, request: ChatRequest, saved: TokenUsage
+) -> None:
+    """Count a call that was not made, inside the open transaction."""
+    counts = (0, 0, 0, 0, 1, saved.input_tokens, saved.output_tokens)
+    connection.execute(_COUNT_CALL, (*_names(model, request), *counts))
+
+
+def storable(name: str) -> str:
+    """Return a name as SQLite can hold it: half characters, as in odd file names, are spelt out."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _names(model: str, request: ChatRequest) -> Iterator[str]:
+    return (storable(name) for name in (request.stage, request.source, model))
+
+
+def _dimension(name: str) -> str:
+    if name not in DIMENSIONS:
+        raise ValueError(f"`{name}` is none of {', '.join(DIMENSIONS)}")
+    return name

@@ -1,10 +1,12 @@
-"""What may be asked of a language model, and what it gives back."""
+"""Chat models: the protocol, requests and replies, checks of replies, and token estimates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar, runtime_checkable
+
+from knotwork.errors import Unparsable
 
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "filter"]
@@ -94,3 +96,71 @@ class ChatModel(Protocol):
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, then the whole reply; raise as `complete`."""
+
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class ChecksReplies(Protocol):
+    """A chat model that keeps replies, and so must know which are good; an extra power."""
+
+    def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
+        """Return what ``parse`` makes of the reply; raises as `complete_checked` does."""
+
+
+def complete_checked(model: ChatModel, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
+    """Ask any chat model and return what ``parse`` makes of the reply.
+
+    ``parse`` has no effect but its result, as a kept reply is parsed again each time, and raises
+    Unparsable for a reply that must not be used; so does this function, with the reply's text, and
+    else as `ChatModel.complete`. A model that keeps replies keeps this one under the check of
+    ``parse``.
+    """
+    if isinstance(model, ChecksReplies):
+        return model.complete_checked(request, parse)
+    return parse_reply(model.complete(request), parse)
+
+
+def parse_reply(reply: ChatReply, parse: Callable[[ChatReply], T]) -> T:
+    """Return what ``parse`` makes of a reply; its Unparsable goes on with the reply's text."""
+    try:
+        return parse(reply)
+    except Unparsable as error:
+        error.text = error.text or reply.text
+        raise
+
+
+def is_whole(reply: ChatReply) -> bool:
+    """Tell whether a model ended by itself, and said something."""
+    return reply.finish_reason == "stop" and bool(reply.text.strip())
+
+
+def require_whole(reply: ChatReply) -> ChatReply:
+    """Return the reply if it is whole: the plainest check. Raises Unparsable."""
+    if reply.finish_reason != "stop":
+        why = "at its limit of tokens" if reply.finish_reason == "length" else "by the server"
+        raise Unparsable(f"The reply was cut off {why}.")
+    if not reply.text.strip():
+        raise Unparsable("The reply is empty.")
+    return reply
+
+
+_MESSAGE_TOKENS = 4
+"""What a message costs beside its text: its role and borders."""
+
+
+def estimate_text_tokens(text: str) -> int:
+    """Return about how many tokens a text has: 1 for 4 ASCII characters, 0.7 for any other.
+
+    That is near the truth for the vocabularies in use: English has 4 to 5 characters a token,
+    Chinese 1.2 to 1.7.
+    """
+    others = len(text) - len(text.encode("ascii", "ignore"))
+    return -(-(len(text) - others) // 4) + -(-others * 7 // 10)
+
+
+def estimate_input_tokens(request: ChatRequest) -> int:
+    """Return about how many tokens a request has, its schema included."""
+    texts = [message.content for message in request.messages] + [request.schema]
+    return sum(map(estimate_text_tokens, texts)) + _MESSAGE_TOKENS * len(request.messages)

@@ -1,15 +1,16 @@
-"""Retries: calls that fail in a way that may pass are made again, after a growing wait."""
+"""Retry calls that fail for a passing reason, with growing waits."""
 
 from __future__ import annotations
 
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from knotwork.errors import ModelUnavailable
+from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
 
 _log = logging.getLogger("knotwork.inference")
 T = TypeVar("T")
@@ -47,3 +48,34 @@ class RetryPolicy:
                 self.sleep(pause_s)
                 wait_s = min(wait_s * 2, self.longest_wait_s)
         raise ValueError("`attempts` must be at least 1")
+
+
+class RetryingChat:
+    """Calls its model as often as ``retries`` says.
+
+    A stream is begun anew only before its first piece, as pieces cannot be taken back.
+    """
+
+    def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
+        self._model = model
+        self._retries = retries
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply of the first call that succeeds."""
+        return self._retries.call(lambda: self._model.complete(request))
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply of the first call that begins."""
+
+        def begin() -> tuple[str | ChatReply, Iterator[str | ChatReply]]:
+            items = iter(self._model.stream(request))
+            return next(items), items
+
+        first, rest = self._retries.call(begin)
+        yield first
+        yield from rest

@@ -1,4 +1,4 @@
-"""Thinking aloud: models write it before or between their answers, and it is no part of them."""
+"""Strip a model's thinking from its replies, whole or streamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A knowledge base for programs that run an event loop: the same, in threads beside the loop."""
+"""An asynchronous knowledge base: every method runs in worker threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from typing import TYPE_CHECKING, Generic, ParamSpec, Self, TypeVar, Unpack, cas
 from knotwork.config import Settings
 from knotwork.errors import StoreError
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
-from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.reranking import Reranker
-from knotwork.knowledge_base.base import KnowledgeBase
-from knotwork.knowledge_base.opening import open as open_knowledge_base
-from knotwork.knowledge_base.statistics import Statistics
+from knotwork.inference.cross_encoders import Reranker
+from knotwork.inference.embedder import Embedder
+from knotwork.knowledge_base.base import KnowledgeBase, Statistics
+from knotwork.knowledge_base.base import open as open_knowledge_base
 from knotwork.records import Answer, Direction, Document, Evidence, GraphPath, QueryResult, Subgraph
-from knotwork.records.queries import PropertyValue
+from knotwork.records.query_results import PropertyValue
 from knotwork.stores.base import LedgerEntry
-from knotwork.stores.queries import OWN_GRAPH
+from knotwork.stores.property_graphs import OWN_GRAPH
 
 if TYPE_CHECKING:
-    from knotwork.indexing.communities.survey import Topic
+    from knotwork.indexing.communities.index_reports import Topic
     from knotwork.indexing.reembedding import EmbedEvent, EmbedReport
-    from knotwork.indexing.resolution.listing import SameNames
+    from knotwork.indexing.resolution.resolver import SameNames
     from knotwork.indexing.runs import IndexOptions
-    from knotwork.retrieval.filters import FilterSpec
+    from knotwork.retrieval.filter_parser import FilterSpec
     from knotwork.stores.fields import FieldInfo
-    from knotwork.synthesis.asking import AskOptions
-    from knotwork.synthesis.events import AskEvent
+    from knotwork.synthesis.ask_request import AskEvent
+    from knotwork.synthesis.engine import AskOptions
+
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")

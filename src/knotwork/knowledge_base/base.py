@@ -1,42 +1,45 @@
-"""The knowledge base: where store, loaders, extractor, embedder and retrievers come together."""
+"""The knowledge base: one index with its store, loaders, extractor, models and retrievers.
+
+`open` opens it with settings from a file, the environment or the caller.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from knotwork.config import Settings
-from knotwork.errors import MissingExtra
-from knotwork.indexing.embedding import Embedding, stored_embedder
+from knotwork.config import Settings, load_settings
+from knotwork.config.settings import setting_fields
+from knotwork.errors import ConfigError, MissingExtra, UnknownName
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding, stored_embedder
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
-from knotwork.inference.base import Embedder
 from knotwork.inference.chat import ChatModel
-from knotwork.inference.registry import AUTO, NO_EMBEDDER, open_embedder
-from knotwork.inference.reranking import Reranker
-from knotwork.knowledge_base.asking import Asking
-from knotwork.knowledge_base.filtering import Part, Parts
-from knotwork.knowledge_base.graph_import import GraphImporting
-from knotwork.knowledge_base.merging import Merging
-from knotwork.knowledge_base.querying import Querying
-from knotwork.knowledge_base.statistics import Statistics, read_statistics
-from knotwork.records import Document
+from knotwork.inference.cross_encoders import Reranker
+from knotwork.inference.embedder import Embedder
+from knotwork.inference.model_registry import AUTO_EMBEDDER, NO_EMBEDDER, open_embedder
+from knotwork.knowledge_base.entities import EntityMixin
+from knotwork.knowledge_base.graph import CypherMixin, GraphImportMixin
+from knotwork.knowledge_base.search import FilteredIndex, FilteredIndexes, SearchMixin
+from knotwork.notebook import register_views
+from knotwork.records import Document, GraphSchema
 from knotwork.stores.base import LedgerEntry, Store
+from knotwork.stores.urls import open_store
 
 if TYPE_CHECKING:
-    from knotwork.indexing.communities.survey import Topic
-    from knotwork.indexing.estimation import IndexEstimate
-    from knotwork.indexing.exchange import ImportReport
+    from knotwork.indexing.communities.index_reports import Topic
+    from knotwork.indexing.foreign_indexes import ImportReport
     from knotwork.indexing.reembedding import EmbedEvent, EmbedReport
-    from knotwork.indexing.runs import IndexingRun, IndexOptions
+    from knotwork.indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork.inference.role_models import RoleModels
-    from knotwork.synthesis.asking import Asker
+    from knotwork.synthesis.engine import AnswerEngine
 
 
-class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
+class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     """One index with all that fills it and asks it.
 
     Reading from several threads is safe. Parts are made on first use: a knowledge base that only
@@ -61,10 +64,10 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         self._reranker = reranker
         self._reader = None
         self._has_reader = False
-        self._asker: Asker | None = None
+        self._asker: AnswerEngine | None = None
         self._search_models: RoleModels | None = None
-        self._whole = Part(store)
-        self._parts = Parts(store)
+        self._whole = FilteredIndex(store)
+        self._parts = FilteredIndexes(store)
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -106,7 +109,7 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
 
     def _is_outdated(self) -> bool:
         """Return True if "auto" was resolved for another embedder than that of the index now."""
-        if self.settings.embedding.model != AUTO or self._given_embedder:
+        if self.settings.embedding.model != AUTO_EMBEDDER or self._given_embedder:
             return False
         stored = stored_embedder(self.store)
         known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
@@ -165,16 +168,16 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         none, MissingExtra, IndexingError for an index without documents, StoreReadOnly, StoreBusy
         while another process writes, ModelError if the embedder fails.
         """
-        from knotwork.knowledge_base.reembedding import reembed, resolve_model
+        from knotwork.knowledge_base.reembedding import reembed, resolve_embedder
 
         given = self._embedder if self._given_embedder else None
-        embedder = resolve_model(model, self.settings, given=given)
+        embedder = resolve_embedder(model, self.settings, given=given)
         yield from reembed(self.store, self.settings, embedder)
         with self._lock:
             self._embedder, self._has_embedder = embedder, True
             self._embedder_of = embedder.name
             self._whole.retrievers.clear()
-            self._parts = Parts(self.store)
+            self._parts = FilteredIndexes(self.store)
 
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -202,13 +205,13 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         A document with a known uri is replaced when it changed. ``remove_others`` removes every
         document that was given this way before and is not now. Raises as `index_events` does.
         """
-        from knotwork.indexing.sources import Selection
-        from knotwork.indexing.stages import document_source
+        from knotwork.indexing.prepared import document_source
+        from knotwork.indexing.sources import SourceSelection
 
         candidates = tuple(document_source(document) for document in documents)
         covers = (lambda entry: not entry.root) if remove_others else None
         with closing(self._begin(options)) as run:
-            return _last_report(run.events(Selection(candidates, covers, ())))
+            return _last_report(run.events(SourceSelection(candidates, covers, ())))
 
     def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents with all that only they supported; return their uris.
@@ -219,8 +222,8 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         uris, before anything is removed.
         """
         from knotwork.indexing.commits import remove_sources
-        from knotwork.indexing.domain.property_graphs import remove_property_graphs
-        from knotwork.indexing.selection import select_entries
+        from knotwork.indexing.graph_import.graph_importer import remove_property_graphs
+        from knotwork.indexing.sources import select_entries
         from knotwork.inference.role_models import forget_calls
 
         given = [names] if isinstance(names, str | Path) else list(names)
@@ -236,7 +239,7 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
     def has_communities(self) -> bool:
         """Whether communities and reports are there and up to date with documents and settings."""
         from knotwork.indexing.communities import CommunityOptions
-        from knotwork.indexing.communities.survey import is_current
+        from knotwork.indexing.communities.index_reports import is_current
 
         options = CommunityOptions.of(self.settings.communities)
         return is_current(self.store, options=options)
@@ -251,7 +254,7 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         opened for reading only, ConfigError for a level that does not exist.
         """
         from knotwork.indexing.communities import CommunityOptions
-        from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+        from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
 
         options = CommunityOptions.of(self.settings.communities)
         if rebuild or not is_current(self.store, options=options):
@@ -263,8 +266,8 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
 
         Those about something have reports on it, or hold the passages that a search for it finds.
         """
-        from knotwork.indexing.communities.survey import find_topics, ids_of_level
-        from knotwork.retrieval.reports import search_communities
+        from knotwork.indexing.communities.index_reports import find_topics, ids_of_level
+        from knotwork.retrieval.community_search import search_communities
 
         if not about:
             return find_topics(self.store, level=level, limit=limit)
@@ -305,7 +308,7 @@ class KnowledgeBase(Asking, Merging, GraphImporting, Querying):
         until they are deleted. Raises IndexingError when the folder holds no index that can be
         read, UnknownName for an unknown layout, MissingExtra without the library that reads it.
         """
-        from knotwork.indexing.exchange import import_index
+        from knotwork.indexing.foreign_indexes import import_index
 
         embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
         return import_index(self.store, Path(path), format=layout, name=name, embedding=embedding)
@@ -325,3 +328,73 @@ def _last_report(events: Iterator[IndexEvent]) -> IndexReport:
             report = event.report
     assert report is not None, "a run ends with its report"
     return report
+
+
+def open(  # noqa: A001 - `knotwork.open` is how it is called
+    path: str | Path | None = None,
+    *,
+    settings: Settings | str | Path | None = None,
+    read_only: bool = False,
+    embedder: Embedder | None = None,
+    chat_model: ChatModel | None = None,
+    reranker: Reranker | None = None,
+    **overrides: object,
+) -> KnowledgeBase:
+    """Open the knowledge base at ``path``, and make one if there is none; no model is loaded.
+
+    ``settings`` are Settings, or the file to read them from; without them, `knotwork.toml` and the
+    environment decide. ``overrides`` are single settings as SECTION_KEY, for example
+    ``embedding_model="none"`` or ``index_chunk_tokens=300``. ``path`` is a file or ``memory:``,
+    by default ``store.path``. ``embedder``, ``chat_model`` and ``reranker`` take the place of
+    those in the settings.
+
+    Raises StoreNotFound when it is to be read only and is not there, SchemaMismatch when the file
+    is no index of this version, ConfigError or UnknownName for wrong settings.
+    """
+    loaded = _load_settings(settings, overrides)
+    url = str(path) if path is not None else loaded.store.path
+    store = open_store(url, read_only=read_only, create=not read_only)
+    register_views()
+    return KnowledgeBase(store, loaded, embedder=embedder, chat_model=chat_model, reranker=reranker)
+
+
+def _load_settings(
+    settings: Settings | str | Path | None, overrides: dict[str, object]
+) -> Settings:
+    known = {entry.name.replace(".", "_"): entry.name for entry in setting_fields()}
+    for name in overrides:
+        if name not in known:
+            raise UnknownName("setting", name, known)
+    if isinstance(settings, Settings):
+        if overrides:
+            raise ConfigError(
+                f"`{next(iter(overrides))}` was given beside whole Settings.",
+                fix="Set it there: dataclasses.replace, or load_settings(overrides=...).",
+            )
+        return settings
+    values = {known[name]: value for name, value in overrides.items()}
+    return load_settings(file=settings, overrides=values).settings
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What an index holds. ``embedder`` is empty without vectors; ``failed`` could not be read."""
+
+    documents: int
+    chunks: int
+    entities: int
+    failed: int
+    embedder: str
+    graph: GraphSchema
+
+
+def read_statistics(store: Store) -> Statistics:
+    """Return what the index holds."""
+    return Statistics(
+        documents=store.documents.document_count(),
+        chunks=store.documents.chunk_count(),
+        entities=store.graph.entity_count(),
+        failed=sum(1 for entry in store.ledger.entries() if entry.error),
+        embedder=store.meta().get(EMBEDDER_META, ""),
+        graph=store.graph.schema(),
+    )

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from knotwork.config import Settings
 from knotwork.errors import ConfigError, MissingExtra
-from knotwork.indexing.composition import plain_fingerprints
 from knotwork.indexing.embedding import REEMBED_COMMAND, Embedding
 from knotwork.indexing.reembedding import EmbedEvent, Reembedding, identities
-from knotwork.inference.base import Embedder
-from knotwork.inference.registry import choose_model, open_embedder
+from knotwork.indexing.stages import plain_fingerprints
+from knotwork.inference.embedder import Embedder
+from knotwork.inference.model_registry import choose_model, open_embedder
 
 if TYPE_CHECKING:
     from knotwork.stores.base import Store
+
 
 SETTINGS_NOTE = (
     "The settings name `{wanted}`. To search with the new vectors, set: "
@@ -23,7 +24,7 @@ SETTINGS_NOTE = (
 )
 
 
-def resolve_model(
+def resolve_embedder(
     model: str | Embedder, settings: Settings, *, given: Embedder | None = None
 ) -> Embedder:
     """Return the embedder that ``model`` names, by default ``given`` or that of the settings.

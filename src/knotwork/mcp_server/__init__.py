@@ -29,9 +29,9 @@ def build_server(
     Without ``permissions`` it only reads. Raises MissingExtra without the SDK.
     """
     check_sdk()
-    from knotwork.mcp_server.server import build
+    from knotwork.mcp_server.server import build_index_server
 
-    return build(knowledge_base, permissions or Permissions())
+    return build_index_server(knowledge_base, permissions or Permissions())
 
 
 def check_sdk() -> None:

@@ -1,4 +1,4 @@
-"""What the programs that use the server may do: read, unless more is given at start."""
+"""Permissions of MCP clients: read-only unless more is granted at start."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Permissions:
         the two it is, is not told.
         """
         allowed = [Path(os.path.abspath(folder.expanduser())) for folder in self.folders]  # noqa: PTH100 - links are kept
-        return [_place(path, allowed) for path in paths] if paths else allowed
+        return [_resolve_allowed(path, allowed) for path in paths] if paths else allowed
 
 
-def _place(path: str, allowed: Sequence[Path]) -> Path:
+def _resolve_allowed(path: str, allowed: Sequence[Path]) -> Path:
     """Return the place that a path means in one of the folders."""
     for folder in allowed:
         if "\0" in path:

@@ -1,7 +1,8 @@
-"""What results look like in a notebook: records stay plain, and are given a view from outside.
+"""Show results as HTML in Jupyter notebooks.
 
-Opening a knowledge base calls `teach_display`; from then on Jupyter and all that ask a value for
-`_repr_html_` show evidence, answers, subgraphs and reports of indexing as what they mean.
+Opening a knowledge base calls `register_views`. From then on, Jupyter and every tool that asks a
+value for `_repr_html_` renders answers, evidence, subgraphs and indexing reports. Records stay
+plain data.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from __future__ import annotations
 from knotwork.indexing.report import IndexReport
 from knotwork.records import Answer, Evidence, Subgraph
 
-SHOWN: tuple[type, ...] = (Answer, Evidence, IndexReport, Subgraph)
+VIEWED_TYPES: tuple[type, ...] = (Answer, Evidence, IndexReport, Subgraph)
 """The types that have a view."""
 
 
-def teach_display() -> None:
+def register_views() -> None:
     """Let notebooks show values of these types; doing so again changes nothing."""
-    for kind in SHOWN:
-        kind._repr_html_ = _show  # type: ignore[attr-defined]
+    for kind in VIEWED_TYPES:
+        kind._repr_html_ = _render_lazily  # type: ignore[attr-defined]
 
 
-def _show(value: object) -> str:
+def _render_lazily(value: object) -> str:
     """Return a value as HTML; what draws it is imported when the first one is shown."""
     from knotwork.notebook.views import render
 

@@ -1,25 +1,37 @@
-"""Evidence, answers and reports of indexing as HTML."""
+"""HTML views of answers, evidence, subgraphs and indexing reports.
+
+Text is escaped unless it is `Markup`. The layout of a subgraph is deterministic: the same graph
+always looks the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
 
 from knotwork.indexing.report import IndexReport
-from knotwork.notebook.drawing import render_subgraph
-from knotwork.notebook.markup import BORDERED, MARKED, MUTED, Markup, element, join, shorten, table
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
     Citation,
+    Edge,
+    EdgeType,
     Evidence,
     Hit,
+    Node,
     QueryResult,
     Subgraph,
 )
-from knotwork.retrieval.queries.showing import show_parameters, show_value
+from knotwork.retrieval.queries.query_rows import show_parameters, show_value
 
 MOST_HITS = 20
-MOST_ROWS = 20
+MOST_RESULT_ROWS = 20
 MOST_FAILURES = 50
 TEXT_CHARACTERS = 1_500
 _WRAPPED = "white-space:pre-wrap"
@@ -96,7 +108,7 @@ def render_evidence(evidence: Evidence) -> Markup:
         element("div", element("b", evidence.query.text)),
         *_muted([f"{total}, {facts}"]),
         *(_render_hit(rank, hit) for rank, hit in enumerate(hits[:MOST_HITS], start=1)),
-        *(element("div", path.text, style=BORDERED) for path in evidence.paths[:MOST_ROWS]),
+        *(element("div", path.text, style=BORDERED) for path in evidence.paths[:MOST_RESULT_ROWS]),
         *(_render_result(result) for result in evidence.results),
         *_muted(evidence.notes),
         *_fold("Steps", evidence.trace),
@@ -133,12 +145,18 @@ def _mark_sentences(hit: Hit) -> Markup:
             parts += [text[done:first], element("mark", text[first:last], style=MARKED)]
             done = last
     rest = "…" if len(hit.chunk.text) > len(text) else ""
-    return join([*parts, text[done:], rest])
+    return join_markup([*parts, text[done:], rest])
 
 
 def _render_result(result: QueryResult) -> Markup:
-    rows = [[shorten(show_value(value), 200) for value in row] for row in result.rows[:MOST_ROWS]]
-    more = [] if len(result.rows) <= MOST_ROWS else [f"{MOST_ROWS} of {len(result.rows)} rows"]
+    rows = [
+        [shorten(show_value(value), 200) for value in row] for row in result.rows[:MOST_RESULT_ROWS]
+    ]
+    more = (
+        []
+        if len(result.rows) <= MOST_RESULT_ROWS
+        else [f"{MOST_RESULT_ROWS} of {len(result.rows)} rows"]
+    )
     return element(
         "div",
         _render_query(result),
@@ -182,3 +200,279 @@ def _fold(name: str, lines: Sequence[str]) -> list[Markup]:
     if not lines:
         return []
     return [element("details", element("summary", name), *(element("div", x) for x in lines))]
+
+
+MOST_NODES = 60
+MOST_EDGES = 150
+MOST_LABELLED_EDGES = 25
+MOST_RELATIONS = 200
+NAME_CHARACTERS = 28
+
+_WIDTH, _HEIGHT, _MARGIN = 720.0, 480.0, 60.0
+_NODE_COLOURS = (
+    "#4c78a8",
+    "#e4572e",
+    "#54a24b",
+    "#b279a2",
+    "#d8a12a",
+    "#3aa6a6",
+    "#9d755d",
+    "#888888",
+)
+
+Point = tuple[float, float]
+
+
+def render_subgraph(subgraph: Subgraph) -> Markup:
+    """Return the picture of the first nodes, and a table of the relations that can be opened."""
+    if not subgraph.nodes:
+        return element("div", "No nodes.", style=MUTED)
+    nodes = subgraph.nodes[:MOST_NODES]
+    shown = {node.id for node in nodes}
+    edges = [e for e in subgraph.edges if e.source in shown and e.target in shown][:MOST_EDGES]
+    counts = (
+        f"{_shown_of_total(len(nodes), len(subgraph.nodes))} nodes, "
+        f"{_shown_of_total(len(edges), len(subgraph.edges))} relations"
+    )
+    return element(
+        "div",
+        _draw_graph(nodes, edges),
+        element("div", counts, style=MUTED),
+        _list_relations(subgraph),
+    )
+
+
+def _shown_of_total(shown: int, total: int) -> str:
+    return str(total) if shown == total else f"{shown} of {total}"
+
+
+def _draw_graph(nodes: Sequence[Node], edges: Sequence[Edge]) -> Markup:
+    index = {node.id: number for number, node in enumerate(nodes)}
+    where = place_nodes(len(nodes), [(index[e.source], index[e.target]) for e in edges])
+    places = {
+        node.id: (
+            round(_MARGIN + float(x) * (_WIDTH - 2 * _MARGIN), 1),
+            round(_MARGIN + float(y) * (_HEIGHT - 2 * _MARGIN), 1),
+        )
+        for node, (x, y) in zip(nodes, where, strict=True)
+    }
+    degrees = Counter(end for e in edges for end in (e.source, e.target))
+    types = Counter(_node_type(node) for node in nodes)
+    ranked = [name for name, _ in sorted(types.items(), key=lambda item: (-item[1], item[0]))]
+    colours = {
+        name: _NODE_COLOURS[min(rank, len(_NODE_COLOURS) - 1)] for rank, name in enumerate(ranked)
+    }
+    return element(
+        "svg",
+        element("title", f"Graph of {len(nodes)} nodes and {len(edges)} relations"),
+        *(_draw_edge(edge, places, labelled=len(edges) <= MOST_LABELLED_EDGES) for edge in edges),
+        *(_draw_node(node, places[node.id], degrees[node.id], colours) for node in nodes),
+        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
+        role="img",
+        style=f"width:100%;max-width:{_WIDTH:g}px;font:11px sans-serif;color:inherit",
+    )
+
+
+def _draw_edge(edge: Edge, places: Mapping[str, Point], *, labelled: bool) -> Markup:
+    (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
+    name = edge.relation or edge.type
+    line = element(
+        "line",
+        element("title", f"{name} ({edge.weight:g})"),
+        x1=x1, y1=y1, x2=x2, y2=y2,
+        stroke="currentColor",
+        stroke_opacity=0.3,
+        stroke_width=round(min(1 + math.log1p(max(edge.weight, 0.0)) / 2, 4.0), 2),
+        stroke_dasharray="4 3" if edge.type == EdgeType.CO_OCCURS else "none",
+    )  # fmt: skip
+    if not labelled or edge.source == edge.target or edge.type == EdgeType.CO_OCCURS:
+        return line
+    label = element(
+        "text",
+        shorten(name, NAME_CHARACTERS),
+        x=round((x1 + x2) / 2, 1),
+        y=round((y1 + y2) / 2 - 3, 1),
+        text_anchor="middle",
+        fill="currentColor",
+        fill_opacity=0.6,
+        font_size=9,
+    )
+    return Markup(line + label)
+
+
+def _draw_node(node: Node, place: Point, degree: int, colours: Mapping[str, str]) -> Markup:
+    x, y = place
+    kind = _node_type(node)
+    radius = round(min(5 + math.sqrt(degree), 12.0), 1)
+    circle = element(
+        "circle",
+        element("title", f"{node.name} ({kind})" if kind else node.name),
+        cx=x, cy=y, r=radius,
+        fill=colours[kind],
+    )  # fmt: skip
+    label = element(
+        "text",
+        shorten(node.name, NAME_CHARACTERS),
+        x=x,
+        y=round(y - radius - 3, 1),
+        text_anchor=_text_anchor(x),
+        fill="currentColor",
+    )
+    return Markup(circle + label)
+
+
+def _text_anchor(x: float) -> str:
+    """Return where a name is held, so that it stays in the picture."""
+    if x < 2 * _MARGIN:
+        return "start"
+    return "end" if x > _WIDTH - 2 * _MARGIN else "middle"
+
+
+def _node_type(node: Node) -> str:
+    return str(node.properties.get("type", "") or node.label)
+
+
+def _list_relations(subgraph: Subgraph) -> Markup:
+    """Return the relations as a table, and apart from them what only stands in one sentence."""
+    names = {node.id: node.name for node in subgraph.nodes}
+    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
+    stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
+    lists = (
+        ("Relations", "relation", stated),
+        ("Named in one sentence", "", together),
+    )
+    return join_markup(
+        element(
+            "details",
+            element("summary", title),
+            table(
+                [
+                    (names.get(e.source, e.source), e.relation or e.type,
+                     names.get(e.target, e.target), f"{e.weight:g}")
+                    for e in edges[:MOST_RELATIONS]
+                ],
+                header=("from", relation, "to", "weight"),
+            ),
+        )
+        for title, relation, edges in lists
+        if edges
+    )  # fmt: skip
+
+
+LAYOUT_STEPS = 200
+_FIRST_MOVE = 0.12
+_GRAVITY = 0.06
+_NEAREST = 1e-3
+
+
+def place_nodes(count: int, edges: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return (count, 2) positions in [0, 1] that put neighbours near each other.
+
+    Springs between neighbours, repulsion between all, and a pull to the middle that keeps parts
+    together which no edge joins; it begins on a spiral in the order of the nodes, and nothing is
+    random. Fruchterman and Reingold, 1991. Takes time with the square of ``count``: for up to some
+    hundred nodes.
+    """
+    if count == 0:
+        return np.zeros((0, 2))
+    turns = np.arange(count) * math.pi * (3 - math.sqrt(5))
+    radii = 0.5 * np.sqrt((np.arange(count) + 0.5) / count)
+    places = np.stack([radii * np.cos(turns), radii * np.sin(turns)], axis=1)
+    pairs = np.array([pair for pair in edges if pair[0] != pair[1]], dtype=np.int64).reshape(-1, 2)
+    ideal = math.sqrt(1 / count)
+    for step in range(LAYOUT_STEPS):
+        moves = _repel(places, ideal) - _GRAVITY * places / ideal
+        _attract(moves, places, pairs, ideal)
+        lengths = np.maximum(np.hypot(*moves.T), _NEAREST)[:, None]
+        most = _FIRST_MOVE * (1 - step / LAYOUT_STEPS)
+        places += moves / lengths * np.minimum(lengths, most)
+    return _fit_to_unit_square(places)
+
+
+def _repel(places: NDArray[np.float64], ideal: float) -> NDArray[np.float64]:
+    apart = places[:, None, :] - places[None, :, :]
+    squares = np.maximum((apart**2).sum(axis=2), _NEAREST**2)
+    forces: NDArray[np.float64] = (apart * (ideal**2 / squares)[:, :, None]).sum(axis=1)
+    return forces
+
+
+def _attract(
+    moves: NDArray[np.float64],
+    places: NDArray[np.float64],
+    pairs: NDArray[np.int64],
+    ideal: float,
+) -> None:
+    apart = places[pairs[:, 0]] - places[pairs[:, 1]]
+    pull = apart * (np.hypot(*apart.T) / ideal)[:, None]
+    np.subtract.at(moves, pairs[:, 0], pull)
+    np.add.at(moves, pairs[:, 1], pull)
+
+
+def _fit_to_unit_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Stretch positions to the unit square; a single one is put into its middle."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    wide = high - low
+    fitted = np.where(wide > _NEAREST, (places - low) / np.where(wide > _NEAREST, wide, 1.0), 0.5)
+    return np.asarray(fitted, dtype=np.float64)
+
+
+MUTED = "opacity:.65"
+BORDERED = "border-left:3px solid #8886;padding-left:.7em;margin:.5em 0"
+MARKED = "background:#fd06;color:inherit"
+_ALLOWED_CONTROLS = frozenset("\n\r\t")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Content = str | Markup
+
+
+def element(name: str, *content: Content, **attributes: str | float) -> Markup:
+    """Return an element; ``_`` in the name of an attribute stands for ``-``."""
+    given = "".join(
+        f' {key.strip("_").replace("_", "-")}="{_escape(str(value))}"'
+        for key, value in attributes.items()
+    )
+    return Markup(f"<{name}{given}>{join_markup(content)}</{name}>")
+
+
+def join_markup(parts: Iterable[Content]) -> Markup:
+    """Return several pieces as one; what is no markup is escaped."""
+    return Markup("".join(part if isinstance(part, Markup) else _escape(part) for part in parts))
+
+
+def table(rows: Iterable[Iterable[Content]], header: Iterable[str] = ()) -> Markup:
+    """Return a table."""
+    cell = "text-align:left;padding:.1em .8em .1em 0;vertical-align:top"
+    lines = [[element("th", name, style=cell) for name in header]] if header else []
+    lines += [[element("td", value, style=cell) for value in row] for row in rows]
+    body = [element("tr", *line) for line in lines]
+    return element("table", *body, style="border-collapse:collapse")
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _escape(text: str) -> str:
+    """Return a text in which nothing is markup, and no character steers what stands around it."""
+    return escape("".join(_neutralize(character) for character in text), quote=True)
+
+
+def _neutralize(character: str) -> str:
+    """Replace controls, halves of pairs, and marks that turn the direction of the text after."""
+    if character in _ALLOWED_CONTROLS or character.isprintable():
+        return character
+    category = unicodedata.category(character)
+    if category in {"Cc", "Cs"} or unicodedata.bidirectional(character) in _BIDI_CONTROLS:
+        return _REPLACEMENT
+    return character
+
+
+_BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})

@@ -10,7 +10,9 @@ from knotwork.records.communities import (
 )
 from knotwork.records.documents import (
     GRAPH_URI,
+    Cell,
     Chunk,
+    Column,
     Document,
     Frame,
     FrameKind,
@@ -18,13 +20,16 @@ from knotwork.records.documents import (
     Page,
     Section,
     Span,
+    Table,
 )
 from knotwork.records.evidence import (
     Answer,
     AnswerSpan,
     Citation,
     Evidence,
+    GraphPath,
     Hit,
+    Hop,
     Prediction,
     Query,
     StageUsage,
@@ -39,27 +44,34 @@ from knotwork.records.graph import (
     ENTITY_EDGES,
     KEYWORD,
     KEYWORD_TYPES,
+    PERSON_SOURCE,
+    RULES_SOURCE,
+    ChunkReading,
     Description,
     Direction,
     Edge,
     EdgeType,
     Entity,
+    EntitySummary,
     Extraction,
     GraphSchema,
+    Homonym,
     Label,
     Mention,
     Node,
     QueriedEdgeType,
     QueriedLabel,
+    ReadingStatus,
     Relation,
+    SameAs,
     Subgraph,
+    Verdict,
     entity_id,
     entity_label,
     relation_edge_type,
 )
 from knotwork.records.identity import content_id, id_to_int, int_to_id
-from knotwork.records.paths import GraphPath, Hop
-from knotwork.records.queries import (
+from knotwork.records.query_results import (
     RETRIEVAL_QUERY,
     PropertyNode,
     PropertyValue,
@@ -67,15 +79,6 @@ from knotwork.records.queries import (
     Relationship,
     RowSource,
 )
-from knotwork.records.readings import ChunkReading, EntitySummary, ReadingStatus
-from knotwork.records.resolutions import (
-    PERSON_SOURCE,
-    RULES_SOURCE,
-    Homonym,
-    SameAs,
-    Verdict,
-)
-from knotwork.records.tables import Cell, Column, Table
 
 __all__ = [
     "ALIAS_RELATION",

@@ -1,20 +1,13 @@
-"""What is read and split: documents, their section tree, chunks and sentences.
-
-All spans are character offsets into ``Document.text``, so that anything derived from a document can
-be traced back to, and shown at, the exact spot.
-"""
+"""Documents with their section tree, chunks, sentence spans and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knotwork.records.identity import content_id
-
-if TYPE_CHECKING:
-    from knotwork.records.tables import Table
 
 
 class Span(NamedTuple):
@@ -160,3 +153,34 @@ class Chunk:
             for frame in self.frames
             if frame.span.start <= span.start and span.end <= frame.span.end
         )
+
+
+Cell = str | int | float | None
+
+COLUMN_TYPES = ("text", "integer", "number", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its header as it is written, and the type of all its values.
+
+    ``type`` is one of `COLUMN_TYPES`; dates are kept as YYYY-MM-DD, with the time behind a space.
+    """
+
+    label: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a document; ``name`` is that of its sheet, empty if the file has no sheets.
+
+    ``rows`` are the rows below the header, without rows of totals. ``numbers`` are their numbers in
+    the file or sheet, from 1, and ``spans`` their lines in the text of the document.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numbers: tuple[int, ...]
+    spans: tuple[Span, ...]

@@ -1,8 +1,9 @@
-"""The knowledge graph: what an extractor contributes, and what a store returns.
+"""Knowledge graph records: contributions by chunk, aggregated entities and edges, merge decisions.
 
-Extractors write *contributions*: a `Mention` or a `Relation` belongs to one chunk. A store
-aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations), so
-that removing a chunk removes exactly what only it supported.
+Extractors write *contributions*: a `Mention`, `Relation` or `Description` belongs to one chunk. A
+store aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations),
+so that removing a chunk removes exactly what only it supported. `ChunkReading` and `EntitySummary`
+record the work of a model; `SameAs` and `Homonym` record which entities to merge or split.
 """
 
 from __future__ import annotations
@@ -204,3 +205,109 @@ class GraphSchema:
     labels: Mapping[str, int]
     edge_types: Mapping[str, int]
     relations: Mapping[str, int]
+
+
+class ReadingStatus(StrEnum):
+    """How much of a chunk's reply is used."""
+
+    OK = "ok"
+    """All of it."""
+    PARTIAL = "partial"
+    """Some of it: the complaints say what is not."""
+    QUARANTINED = "quarantined"
+    """Nothing: the chunk has what the rules found, and waits for another try."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReading:
+    """How a model's reading of one chunk went.
+
+    ``source`` is the model's name, ``complaints`` are what of the reply is not used, in words. A
+    quarantined one has ``reason``, and ``raw``, the reply, where one came.
+    """
+
+    chunk_id: str
+    source: str
+    status: ReadingStatus
+    reason: str = ""
+    raw: str = ""
+    complaints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntitySummary:
+    """All descriptions of an entity in one text.
+
+    ``source`` names the model that wrote it. ``content_key`` changes with any description that it
+    is written from.
+    """
+
+    entity_id: str
+    text: str
+    source: str
+    content_key: str
+
+
+RULES_SOURCE = "rules"
+"""The source of a decision that follows from names and texts, by no model."""
+
+PERSON_SOURCE = "person"
+"""The source of a decision that somebody made by hand: no run replaces it."""
+
+
+class Verdict(StrEnum):
+    """What is decided of two entities."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class SameAs:
+    """A decision whether two entities are the same thing; the entities stay as they are.
+
+    ``first`` < ``second`` are entity ids. ``source`` is "rules", "person" or the name of the model
+    that judged. ``reason`` says why in a few words, ``score`` in [0, 1] how sure it is.
+    ``content_key`` changes with anything the decision was made from, so that a pair whose key is
+    the same is not asked of a model again. ``undone`` holds the two apart whatever the verdict, and
+    outlasts later runs.
+    """
+
+    first: str
+    second: str
+    verdict: Verdict
+    source: str
+    reason: str = ""
+    score: float = 1.0
+    content_key: str = ""
+    undone: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.first < self.second:
+            raise ValueError(f"A pair is two ids in ascending order: {self.first}, {self.second}.")
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two entity ids, ascending."""
+        return self.first, self.second
+
+    @property
+    def joins(self) -> bool:
+        """Tell whether it makes the two one."""
+        return self.verdict is Verdict.SAME and not self.undone
+
+    @property
+    def by_person(self) -> bool:
+        """Tell whether somebody decided it by hand, or undid it."""
+        return self.undone or self.source == PERSON_SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class Homonym:
+    """An entity whose name means several things: the chunks of each, the largest first. Chunks of
+    which nothing tells what they mean are in none.
+    """
+
+    entity_id: str
+    senses: tuple[tuple[str, ...], ...]
+    reason: str

@@ -1,4 +1,4 @@
-"""Several retrievers as one: their evidence fused, deduplicated, under one budget of tokens."""
+"""Fuse the evidence of several retrievers, or of several searches, under one token budget."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
-from knotwork.retrieval.lexical.passages import drop_overlaps, merge_hits
+from knotwork.retrieval.passage_reader import drop_overlaps, merge_hits
 from knotwork.stores.base import Store
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
-DEPTH = 50
+FUSION_DEPTH = 50
 """Hits asked of each retriever, at least."""
 
 RANK_OFFSET = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
-WAYS = ("scores", "rank")
+FUSION_METHODS = ("scores", "rank")
 
 
 class FusedRetriever:
@@ -45,8 +45,8 @@ class FusedRetriever:
         del store, embedder
         if not parts:
             raise ConfigError("A fusion needs at least one retriever.")
-        if by not in WAYS:
-            raise UnknownName("way to fuse", by, WAYS)
+        if by not in FUSION_METHODS:
+            raise UnknownName("way to fuse", by, FUSION_METHODS)
         self._parts = list(zip(_labels(r.name for _, r in parts), parts, strict=True))
         self._by = by
         self._tokens = tokens
@@ -55,7 +55,7 @@ class FusedRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the fused evidence; a retriever that finds nothing takes nothing away."""
-        asked = Query(query.text, max(DEPTH, query.k))
+        asked = Query(query.text, max(FUSION_DEPTH, query.k))
         found = [(label, w, retriever.retrieve(asked)) for label, (w, retriever) in self._parts]
         hits = fuse_hits(found, by=self._by)
         kept = hits[: max(query.k, 0)]
@@ -138,3 +138,41 @@ def _labels(names: Iterable[str]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         labels.append(name if seen[name] == 1 else f"{name} {seen[name]}")
     return labels
+
+
+SEARCH_DEPTH = 30
+"""Hits asked for each text, at least."""
+
+
+def search_deep(base: Retriever, query: Query) -> Evidence:
+    """Return what a retriever finds for a question, deep enough to be fused with other searches."""
+    return base.retrieve(Query(query.text, max(SEARCH_DEPTH, query.k)))
+
+
+def search_also(
+    base: Retriever, own: Evidence, query: Query, texts: Sequence[tuple[str, float]], *, label: str
+) -> Evidence:
+    """Return what was found for a question, joined to what is found for further weighted texts.
+
+    ``own`` is from :func:`search_deep`, and has the weight 1. A hit has the weighted sum of its
+    scores, each in units of the best of its search, on the scale of the question's own scores.
+    """
+    found = [(base.name, 1.0, own)]
+    for text, weight in texts:
+        found.append((label, weight, search_deep(base, replace(query, text=text))))
+    if len(found) == 1:
+        return cut_evidence(own, query)
+    best = max((hit.score for hit in own.hits), default=1.0)
+    scale = (best if best > 0 else 1.0) * sum(weight for _, weight, _ in found)
+    hits = [_scaled(hit, scale) for hit in fuse_hits(found)]
+    return cut_evidence(replace(own, hits=tuple(hits)), query)
+
+
+def cut_evidence(evidence: Evidence, query: Query) -> Evidence:
+    """Return the best hits of evidence as those for a query."""
+    return replace(evidence, query=query, hits=evidence.hits[: max(query.k, 0)])
+
+
+def _scaled(hit: Hit, factor: float) -> Hit:
+    parts = {name: value * factor for name, value in hit.scores.items()}
+    return replace(hit, score=hit.score * factor, scores=parts)

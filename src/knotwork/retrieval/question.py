@@ -1,30 +1,36 @@
-"""Reading a question: its terms with their weights, the entities it names, its vectors."""
+"""Read a question: corrected spelling, weighted terms, the entities it names, its vectors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.inference.base import Embedder
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Entity, Span
-from knotwork.retrieval.spelling import correct_spelling
-from knotwork.retrieval.things import chunks_about
+from knotwork.retrieval.chunk_entities import chunks_about
 from knotwork.retrieval.weights import Weights
 from knotwork.stores.base import FloatMatrix, Scored, Store
-from knotwork.text.languages import is_read
+from knotwork.text.languages import detect_language, is_read
 from knotwork.text.names import name_candidates
-from knotwork.text.terms import content_terms
+from knotwork.text.terms import content_terms, terms
+
+if TYPE_CHECKING:
+    from spellchecker import SpellChecker
+
 
 MIN_NAME_CHARACTERS = 4
 """Shorter names in an alphabet are too often words; Chinese names may have two characters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class EntityLink:
     """An entity named in the question. ``trust`` is less than 1 for a name without a capital."""
 
     entity: Entity
@@ -58,7 +64,7 @@ class Question:
     vector: FloatMatrix | None = None
     rest: FloatMatrix | None = None
     embedder: str = ""
-    links: tuple[Link, ...] = ()
+    links: tuple[EntityLink, ...] = ()
     named: frozenset[str] = field(default_factory=frozenset)
     chunk_count: int = 0
     corrections: Mapping[str, str] = field(default_factory=dict)
@@ -126,7 +132,7 @@ def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float6
 
 def _find_links(
     text: str, terms: Sequence[str], store: Store, weights: Weights, chunk_count: int
-) -> tuple[tuple[Link, ...], frozenset[str]]:
+) -> tuple[tuple[EntityLink, ...], frozenset[str]]:
     spans = {form: span for form, span in name_candidates(text) if _is_long_enough(form)}
     found = store.graph.lookup(list(spans))
     longest = _longest({form: spans[form] for form in found})
@@ -140,7 +146,7 @@ def _find_links(
         inside = [places[term] for term in dict.fromkeys(content_terms(surface)) if term in places]
         certain = not trusts_case or _looks_like_a_name(surface, first=span.start == 0)
         links.append(
-            Link(
+            EntityLink(
                 entity=entity,
                 span=span,
                 trust=1.0 if certain else weights.link.lower_case,
@@ -176,10 +182,77 @@ def _looks_like_a_name(surface: str, *, first: bool) -> bool:
     return any(not c.isascii() or c.isupper() or c.isdigit() for word in words for c in word[:1])
 
 
-def _without_names(text: str, links: Sequence[Link], weights: Weights) -> str:
+def _without_names(text: str, links: Sequence[EntityLink], weights: Weights) -> str:
     """Cut the names of entities that have a page of their own out of the question."""
     for link in sorted(links, key=lambda link: -link.span.start):
         if link.trust == 1.0 and link.about and link.about[0].score >= weights.link.known:
             text = text[: link.span.start] + text[link.span.end :]
     remainder = " ".join(text.split())
     return remainder or text
+
+
+FEWEST_LETTERS = 5
+"""Shorter words are too often one letter away from another word."""
+FEWEST_CHUNKS = 2
+"""In how many chunks a word stands that is taken for the one meant, at least."""
+SPELLING_LANGUAGES = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
+"""Those that `detect_language` names and the dictionaries of pyspellchecker have."""
+_WORD = re.compile(r"(?<![^\W_])(?<!['’])[^\W\d_]+(?![^\W_])(?!['’]\w)")
+
+
+def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[str, dict[str, str]]:
+    """Return the text with misspelt words put right, and which: {word as written: word meant}.
+
+    A word that neither the index nor the dictionary of the language has is taken for the commonest
+    word of the index that is one slip away (a letter left out, added, changed, or two neighbours
+    swapped: Damerau, CACM 1964), if there is one. Words with capitals are left as they are unless
+    ``names`` is True: an unknown name is more often a stranger than a slip.
+    """
+    index = store.texts("chunk")
+    words = [
+        word
+        for word in dict.fromkeys(_words_to_check(text, names=names))
+        if len(word) >= FEWEST_LETTERS
+    ]
+    term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
+    held = index.document_frequencies(set(term_of.values()))
+    unknown = [word for word, term in term_of.items() if term not in held]
+    language = detect_language(text)
+    if not unknown or language not in SPELLING_LANGUAGES:
+        return text, {}
+    dictionary = _dictionary(language)
+    corrections = {
+        word: meant
+        for word in unknown
+        if word.lower() not in dictionary and (meant := _meant(word, dictionary, store))
+    }
+    return _WORD.sub(lambda found: corrections.get(found[0], found[0]), text), corrections
+
+
+def _words_to_check(text: str, *, names: bool) -> Iterator[str]:
+    """Yield the words; without ``names`` only those without capitals, but for that of the first."""
+    for found in _WORD.finditer(text):
+        if names or found[0][found.start() == 0 :].islower():
+            yield found[0]
+
+
+def _meant(word: str, dictionary: SpellChecker, store: Store) -> str:
+    """Return the commonest word of the index that is one slip away, or nothing."""
+    slips = dictionary.edit_distance_1(word.lower())
+    found = {slip: own[0] for slip in slips if len(own := terms(slip)) == 1}
+    # Other forms of a word than the plain one only count if they exist: a stem fits many non-words.
+    real = {slip: term for slip, term in found.items() if slip == term or slip in dictionary}
+    held = store.texts("chunk").document_frequencies(set(real.values()))
+    best = max(
+        real, key=lambda slip: (held.get(real[slip], 0), slip in dictionary, slip), default=""
+    )
+    if not best or held.get(real[best], 0) < FEWEST_CHUNKS:
+        return ""
+    return best.capitalize() if word[0].isupper() else best
+
+
+@cache
+def _dictionary(language: str) -> SpellChecker:
+    from spellchecker import SpellChecker
+
+    return SpellChecker(language=language, distance=1)

@@ -9,7 +9,7 @@ from knotwork.errors import MissingExtra
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from knotwork.service.serving import Place
+    from knotwork.service.server import ServerConfig
 
 __all__ = ["make_app", "require_extra"]
 
@@ -25,7 +25,7 @@ def require_extra() -> None:
         raise MissingExtra("The HTTP server", "serve") from error
 
 
-def make_app(place: Place) -> FastAPI:
+def make_app(place: ServerConfig) -> FastAPI:
     """Return the ASGI application that serves the knowledge bases of a place.
 
     It opens nothing before it is started. Raises MissingExtra without the extra `serve`, or without

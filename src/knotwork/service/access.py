@@ -1,4 +1,4 @@
-"""Who asks, and whether the key may do it: what routes depend on."""
+"""Authenticate requests, check roles, and lease the workspace that a route needs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
 from knotwork.service.keys import LOCAL_USER, AccessKey, KeyRole
-from knotwork.service.serving import Service, is_loopback
-from knotwork.service.threads import holding
+from knotwork.service.limits import holding
+from knotwork.service.server import Service, is_loopback
 from knotwork.service.workspaces import Workspace, no_workspace
 
 _log = logging.getLogger("knotwork.service")

@@ -1,4 +1,4 @@
-"""The application: its routes, what is around them, and how it starts and ends."""
+"""Build the FastAPI application: routes, middleware, startup and shutdown."""
 
 from __future__ import annotations
 
@@ -13,33 +13,31 @@ from fastapi.routing import APIRoute
 
 import knotwork
 from knotwork.errors import KnotworkError
-from knotwork.indexing.loaders.base import MEGABYTE
-from knotwork.service.assistants.mounting import Assistants
-from knotwork.service.envelopes import ErrorEnvelope, handle_errors
-from knotwork.service.framing import REQUEST_ID_HEADER, Framing
-from knotwork.service.meters import Meters
-from knotwork.service.openai import chat, embeddings, models
-from knotwork.service.openai.shapes import OpenAIError
+from knotwork.indexing.loaders.loader import MEGABYTE
+from knotwork.service.mcp_endpoint import McpEndpoint
+from knotwork.service.middleware import REQUEST_ID_HEADER, RequestMiddleware
+from knotwork.service.observability import Metrics, require_telemetry
 from knotwork.service.pages import add_pages
+from knotwork.service.responses import ErrorEnvelope, handle_errors
 from knotwork.service.routes import (
-    agents,
-    asking,
+    ask,
     documents,
     evaluations,
     graph,
     graph_import,
     jobs,
     maps,
+    openai,
     operations,
     preferences,
     workspaces,
 )
-from knotwork.service.serving import Place, Service
-from knotwork.service.telemetry import require_telemetry
+from knotwork.service.schemas.openai import OpenAIError
+from knotwork.service.server import ServerConfig, Service
 
 API = "/api/v1"
-_PARTS = (
-    *(workspaces, documents, jobs, asking, agents, graph, graph_import, maps),
+_ROUTES = (
+    *(workspaces, documents, jobs, ask, graph, graph_import, maps),
     *(evaluations, preferences),
 )
 Responses = dict[int | str, dict[str, Any]]
@@ -63,13 +61,13 @@ _DESCRIPTION = (
 )
 
 
-def build_app(place: Place) -> FastAPI:
+def build_app(place: ServerConfig) -> FastAPI:
     """Return the application that serves a place; it opens nothing before it is started."""
     limits = place.settings.service
     if limits.telemetry:
         require_telemetry()
-    meters = Meters()
-    assistants = Assistants()
+    meters = Metrics()
+    assistants = McpEndpoint()
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
@@ -116,15 +114,15 @@ def build_app(place: Place) -> FastAPI:
             allow_headers=_ALLOWED_HEADERS,
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )
-    app.add_middleware(Framing, meters=meters)
+    app.add_middleware(RequestMiddleware, meters=meters)
     return app
 
 
 def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
     failed: Responses = {"default": {"model": ErrorEnvelope, "description": "What went wrong."}}
-    for part in _PARTS:
+    for routes in _ROUTES:
         app.include_router(
-            part.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
+            routes.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
         )
     for files in (documents, graph_import):
         app.include_router(
@@ -143,10 +141,9 @@ def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
     )
     app.include_router(operations.router, responses=failed)
     refused: Responses = {"default": {"model": OpenAIError, "description": "What went wrong."}}
-    for room in (chat, embeddings, models):
-        app.include_router(
-            room.router, prefix="/v1", responses=refused, max_body_size=_MOST_CHAT_BYTES
-        )
+    app.include_router(
+        openai.router, prefix="/v1", responses=refused, max_body_size=_MOST_CHAT_BYTES
+    )
 
 
 def _operation_name(route: APIRoute) -> str:

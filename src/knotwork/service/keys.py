@@ -1,7 +1,7 @@
-"""Keys: who may do what in which workspaces. Only hashes are kept.
+"""Access keys with roles and workspaces, and valid workspace names.
 
-A key is ``kw_ID_SECRET``. The secret has 256 bits of chance, so that one round of a salted hash
-guards it as well as a slow one would: there is nothing to guess.
+A key is ``kw_ID_SECRET``; the file stores only hashes. The secret has 256 random bits, so one round
+of a salted hash protects it as well as a slow one.
 """
 
 from __future__ import annotations
@@ -160,12 +160,12 @@ class KeyFile:
     def _write(self, keys: Mapping[str, AccessKey]) -> None:
         """Replace the file at once, so that no reader sees half of it."""
         text = json.dumps({"keys": [asdict(key) for key in keys.values()]}, indent=1)
-        beside = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
+        hidden_file_beside = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
         try:
-            opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            opened = os.open(hidden_file_beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(opened, "w", encoding="utf-8") as stream:
                 stream.write(text)
-            beside.replace(self.path)
+            hidden_file_beside.replace(self.path)
         except OSError as error:
             raise self._unusable("written", error) from error
 
@@ -178,13 +178,26 @@ class KeyFile:
 
 def keys_beside(place: Path) -> Path:
     """Return the file of keys of what is served: in a folder, or beside an index."""
-    return beside(place, KEYS_FILE)
+    return hidden_file_beside(place, KEYS_FILE)
 
 
-def beside(place: Path, name: str) -> Path:
+def hidden_file_beside(place: Path, name: str) -> Path:
     """Return a hidden file of the server in a folder that is served, or beside an index."""
     return place / name if place.is_dir() else place.with_name(f".{place.stem}{name}")
 
 
 def _hash(secret: str, salt: bytes) -> str:
     return blake2b(secret.encode(), salt=salt, person=_PERSON, digest_size=32).hexdigest()
+
+
+_WORKSPACE_NAME = re.compile(r"[^\W_][\w.-]{0,62}[\w-]|[^\W_]")
+
+WORKSPACE_NAME_RULE = (
+    "A name has 1 to 64 letters, digits, `_`, `-` and `.`, begins with a letter or a digit, and "
+    "does not end with a dot."
+)
+
+
+def is_workspace_name(name: str) -> bool:
+    """Tell whether this can be the name of a workspace."""
+    return _WORKSPACE_NAME.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""The web pages, where there are any; else a page that says how to get them."""
+"""Serve the built web pages below /ui, or a page with build instructions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PAGES = Path(str(files("knotwork.service"))) / "web"
 BUILD_COMMAND = "python3 scripts/build_web.py"
 
 _ASSETS = "assets/"
-_FOR_EVER = "public, max-age=31536000, immutable"
+_CACHE_IMMUTABLE = "public, max-age=31536000, immutable"
 """For files whose names hold a hash of what is in them."""
 
-_LEAST_PACKED_BYTES = 1_000
+_LEAST_GZIP_BYTES = 1_000
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 """A machine may call these something else, and browsers then run none of them."""
 
-_WITHOUT = f"""<!doctype html>
+_NOT_BUILT_PAGE = f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Knotwork</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <h1>Knotwork is running</h1>
@@ -39,7 +39,7 @@ for programs, and <code>/v1</code> is for clients of OpenAI.</p>
 """
 
 
-class Pages(StaticFiles):
+class WebPages(StaticFiles):
     """Files, and the one page for every address that is none of them: it finds its way itself."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
@@ -51,7 +51,7 @@ class Pages(StaticFiles):
             if error.status_code != 404 or _is_asset(path):
                 raise
             response = await super().get_response("index.html", scope)
-        response.headers["Cache-Control"] = _FOR_EVER if _is_asset(path) else "no-cache"
+        response.headers["Cache-Control"] = _CACHE_IMMUTABLE if _is_asset(path) else "no-cache"
         return response
 
 
@@ -69,8 +69,8 @@ def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
     if has_pages(folder):
         for suffix, kind in _TYPES.items():
             mimetypes.add_type(kind, suffix)
-        pages = Pages(directory=folder, html=True)
-        app.mount("/ui", GZipMiddleware(pages, minimum_size=_LEAST_PACKED_BYTES), name="ui")
+        pages = WebPages(directory=folder, html=True)
+        app.mount("/ui", GZipMiddleware(pages, minimum_size=_LEAST_GZIP_BYTES), name="ui")
 
         @app.get("/", include_in_schema=False)
         async def lead() -> RedirectResponse:
@@ -83,4 +83,4 @@ def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
     @app.get("/ui/{rest:path}", include_in_schema=False)
     async def explain(rest: str = "") -> HTMLResponse:
         del rest
-        return HTMLResponse(_WITHOUT)
+        return HTMLResponse(_NOT_BUILT_PAGE)

@@ -1,4 +1,4 @@
-"""Files that come over the network: their names, what they hold, and where they are put."""
+"""Uploaded files: validate names and contents, and store them in the workspace."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from knotwork.errors import LoadError
 from knotwork.indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
-from knotwork.indexing.loaders.base import MEGABYTE, Source, show_size
-from knotwork.service.workspaces import INCOMING, UPLOADS, Workspace
+from knotwork.indexing.loaders.loader import MEGABYTE, Source, format_size
+from knotwork.service.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
 
 MOST_FOLDERS = 8
 _MOST_NAME_BYTES = 200
@@ -30,8 +30,8 @@ _SKIPPED = re.compile(
 """What a walk through the folder of uploads would pass by without a word."""
 
 _PDF = b"%PDF-"
-_PACKED = (".docx", ".pptx", ".xlsx", ".epub")
-_PACKED_PARTS = frozenset(
+_ZIP_SUFFIXES = (".docx", ".pptx", ".xlsx", ".epub")
+_ZIP_DOCUMENT_PARTS = frozenset(
     {
         "word/document.xml",
         "ppt/presentation.xml",
@@ -43,7 +43,7 @@ _WIDE_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
+class SpooledFile:
     """A file of an upload as it lies where the parser put it."""
 
     name: str
@@ -64,14 +64,14 @@ class Spooled:
         return known.hexdigest()
 
 
-def read_name(name: str) -> PurePosixPath:
+def parse_upload_name(name: str) -> PurePosixPath:
     """Return the place below the folder of uploads that a name means.
 
     Nothing is mended: a name that could lead elsewhere, mean a device or hide is refused. Raises
     LoadError with the reason "name".
     """
     parts = name.replace("\\", "/").split("/")
-    if len(parts) > MOST_FOLDERS or not all(map(_is_plain, parts)):
+    if len(parts) > MOST_FOLDERS or not all(map(_is_safe_part, parts)):
         raise LoadError(
             "name",
             f"`{_CONTROL.sub('?', name)[:200]}` is no name for a file here.",
@@ -81,7 +81,7 @@ def read_name(name: str) -> PurePosixPath:
     return PurePosixPath(*parts)
 
 
-def _is_plain(part: str) -> bool:
+def _is_safe_part(part: str) -> bool:
     return (
         0 < len(part.encode("utf-8", "replace")) <= _MOST_NAME_BYTES
         and part == part.strip()
@@ -94,7 +94,7 @@ def _is_plain(part: str) -> bool:
     )
 
 
-def check_content(file: Spooled, *, max_file_mb: float) -> None:
+def check_content(file: SpooledFile, *, max_file_mb: float) -> None:
     """Raise LoadError for what cannot be a document, whatever it is called.
 
     Cheap: the loaders look closer when the file is indexed. Archives are judged by the sizes they
@@ -104,8 +104,8 @@ def check_content(file: Spooled, *, max_file_mb: float) -> None:
     if size > max_file_mb * MEGABYTE:
         raise LoadError(
             "too_large",
-            f"`{file.name}` has {show_size(size)}; the limit is "
-            f"{show_size(max_file_mb * MEGABYTE)}.",
+            f"`{file.name}` has {format_size(size)}; the limit is "
+            f"{format_size(max_file_mb * MEGABYTE)}.",
             fix="Split it, or raise index.max_file_mb.",
         )
     file.stream.seek(0)
@@ -114,13 +114,13 @@ def check_content(file: Spooled, *, max_file_mb: float) -> None:
     if not head.strip():
         raise LoadError("empty", f"`{file.name}` is empty.", fix="Leave it out.")
     if head.startswith((ZIP_SIGNATURE, OLE_SIGNATURE)):
-        _check_packed(file, max_file_mb)
-    elif suffix in _PACKED:
-        raise _mistaken(file.name, "no file of that format")
+        _check_zip(file, max_file_mb)
+    elif suffix in _ZIP_SUFFIXES:
+        raise _wrong_format(file.name, "no file of that format")
     elif _PDF in head[:1_024]:
         return
     elif suffix == ".pdf":
-        raise _mistaken(file.name, "no PDF")
+        raise _wrong_format(file.name, "no PDF")
     elif b"\x00" in head and not head.startswith(_WIDE_TEXT):
         raise LoadError(
             "binary",
@@ -129,7 +129,7 @@ def check_content(file: Spooled, *, max_file_mb: float) -> None:
         )
 
 
-def _check_packed(file: Spooled, max_file_mb: float) -> None:
+def _check_zip(file: SpooledFile, max_file_mb: float) -> None:
     import zipfile
 
     file.stream.seek(0)
@@ -138,7 +138,7 @@ def _check_packed(file: Spooled, max_file_mb: float) -> None:
     file.stream.seek(0)
     with zipfile.ZipFile(file.stream) as archive:
         names = set(archive.namelist())
-    if not names & _PACKED_PARTS:
+    if not names & _ZIP_DOCUMENT_PARTS:
         raise LoadError(
             "unsupported",
             f"`{file.name}` is an archive, not a document.",
@@ -146,20 +146,22 @@ def _check_packed(file: Spooled, max_file_mb: float) -> None:
         )
 
 
-def _mistaken(name: str, what: str) -> LoadError:
+def _wrong_format(name: str, what: str) -> LoadError:
     return LoadError(
         "broken", f"`{name}` is {what}, whatever its name says.", fix="Give it its own suffix."
     )
 
 
-def keep_file(file: Spooled, place: PurePosixPath, workspace: Workspace) -> str:
+def store_file(file: SpooledFile, place: PurePosixPath, workspace: Workspace) -> str:
     """Put a file into the folder of uploads, whole or not at all, and return its uri.
 
     Raises LoadError with the reason "name" where a folder or a file of that name is in the way.
     """
     workspace.uploads.mkdir(parents=True, exist_ok=True)
     target = workspace.uploads.joinpath(*place.parts)
-    with tempfile.NamedTemporaryFile(dir=workspace.files, prefix=INCOMING, delete=False) as beside:
+    with tempfile.NamedTemporaryFile(
+        dir=workspace.files, prefix=INCOMPLETE_PREFIX, delete=False
+    ) as beside:
         file.stream.seek(0)
         shutil.copyfileobj(file.stream, beside)
     waiting = Path(beside.name)

@@ -1,4 +1,4 @@
-"""Workspaces: knowledge bases by name, opened when they are asked for, and closed for others."""
+"""Workspaces: named knowledge bases, opened on demand and closed when idle."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from functools import partial
 from pathlib import Path
 
 from knotwork import knowledge_base
-from knotwork.agents.memory.facts import MEMORY_SUFFIX
+from knotwork.agents.fact_memory import MEMORY_SUFFIX
 from knotwork.config import Settings
 from knotwork.errors import Conflict, InvalidRequest, NotFound
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.service.maps.keeping import MAP_SUFFIX, MapKeeper
-from knotwork.service.names import NAME_RULE, is_name
-from knotwork.stores.tables import TABLES_SUFFIX
+from knotwork.service.graph_map import MAP_SUFFIX, MapCache
+from knotwork.service.keys import WORKSPACE_NAME_RULE, is_workspace_name
+from knotwork.stores.table_file import TABLES_SUFFIX
 
 DEFAULT_WORKSPACE = "default"
 """The name of the one workspace of a server of one index."""
 
-SUFFIX = ".knot"
+INDEX_SUFFIX = ".knot"
 FILES_SUFFIX = ".files"
 UPLOADS = "uploads"
 EVALUATIONS = "evaluations"
 GRAPHS = "graphs"
-INCOMING = "incoming-"
+INCOMPLETE_PREFIX = "incoming-"
 """What the names of uploads and evaluations begin with that are not whole yet."""
 
 _COMPANIONS = (
@@ -44,7 +44,7 @@ class Workspace:
         self.files = path.with_name(path.stem + FILES_SUFFIX)
         self.writing = threading.Lock()
         """Held by whoever changes the index or the uploaded files."""
-        self.map = MapKeeper(path.with_name(path.name + MAP_SUFFIX), writes=not opener.read_only)
+        self.map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not opener.read_only)
         """Where the graph of the index is laid out."""
         self._opener = opener
         self._opened: KnowledgeBase | None = None
@@ -116,9 +116,11 @@ class Workspaces:
         """Return the names of all workspaces, ascending."""
         if not self.is_folder:
             return [DEFAULT_WORKSPACE]
-        found = (file.stem for file in self.path.glob(f"*{SUFFIX}") if file.is_file())
+        found = (file.stem for file in self.path.glob(f"*{INDEX_SUFFIX}") if file.is_file())
         with self._lock:
-            return sorted(name for name in found if is_name(name) and name not in self._leaving)
+            return sorted(
+                name for name in found if is_workspace_name(name) and name not in self._leaving
+            )
 
     @contextmanager
     def lease(self, name: str) -> Iterator[Workspace]:
@@ -142,10 +144,10 @@ class Workspaces:
         is one already, or where a server of one index has no room for others.
         """
         self._check_change("made")
-        if not is_name(name):
-            raise InvalidRequest(f"`{name}` is no name for a workspace.", fix=NAME_RULE)
+        if not is_workspace_name(name):
+            raise InvalidRequest(f"`{name}` is no name for a workspace.", fix=WORKSPACE_NAME_RULE)
         with self._lock:
-            path = self.path / f"{name}{SUFFIX}"
+            path = self.path / f"{name}{INDEX_SUFFIX}"
             if path.exists() or name in self._leaving:
                 raise Conflict(
                     f"There is a workspace `{name}` already.", fix="Choose another name."
@@ -183,9 +185,9 @@ class Workspaces:
         that are ``waiting`` for them; no upload may be under way.
         """
         base = self.path if self.is_folder else self.path.parent
-        for left in base.glob(f"*{FILES_SUFFIX}/{INCOMING}*"):
+        for left in base.glob(f"*{FILES_SUFFIX}/{INCOMPLETE_PREFIX}*"):
             left.unlink(missing_ok=True)
-        for folder in base.glob(f"*{FILES_SUFFIX}/{EVALUATIONS}/{INCOMING}*/"):
+        for folder in base.glob(f"*{FILES_SUFFIX}/{EVALUATIONS}/{INCOMPLETE_PREFIX}*/"):
             shutil.rmtree(folder)
         for folder in base.glob(f"*{FILES_SUFFIX}/{GRAPHS}/*/"):
             if folder.name not in waiting:
@@ -234,8 +236,8 @@ class Workspaces:
         if name in self._known and name not in self._leaving:
             return self._known[name]
         if self.is_folder:
-            path = self.path / f"{name}{SUFFIX}"
-            exists = is_name(name) and name not in self._leaving and path.is_file()
+            path = self.path / f"{name}{INDEX_SUFFIX}"
+            exists = is_workspace_name(name) and name not in self._leaving and path.is_file()
         else:
             path, exists = self.path, name == DEFAULT_WORKSPACE
         if not exists:

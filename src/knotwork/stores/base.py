@@ -283,26 +283,3 @@ class Store(Protocol):
         """Return a number that changes with every committed write, by any process."""
 
     def close(self) -> None: ...
-
-
-@runtime_checkable
-class ReplacesVectors(Protocol):
-    """A store that can replace a whole vector index at once; an extra power."""
-
-    def replace_vectors(self, name: str, source: str) -> None:
-        """Replace the vectors of index ``name`` with those of ``source``, which ends up empty.
-
-        The cost must not depend on the size of the vectors. Both indexes store the same number
-        type: ``source`` is a staged name (`knotwork.stores.staging`) of ``name``.
-        """
-
-    def clear_vectors(self, name: str) -> None:
-        """Remove all vectors of an index."""
-
-
-@runtime_checkable
-class ChecksItself(Protocol):
-    """A store that can examine what it holds; an extra power, not required of one."""
-
-    def check(self) -> list[str]:
-        """Return what is wrong, in words; nothing when all is well. Reads everything."""

@@ -1,4 +1,4 @@
-"""The fields of documents that filters compare, and the power of a store to filter by them.
+"""Document fields for filters: which there are, their values, and how a condition matches a value.
 
 | field | what it has |
 |---|---|
@@ -15,18 +15,21 @@ A list has each of its values.
 
 from __future__ import annotations
 
+import operator
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from knotwork.errors import UnknownName
 from knotwork.records import Document, Filter
-from knotwork.records.filters import conditions
+from knotwork.records.filters import Comparison, Condition, conditions
 from knotwork.stores.id_sets import IdSet
-from knotwork.text.dates import read_day_range
+from knotwork.text.dates import DayRange, read_day_range
 
 PATH = "path"
 URI = "uri"
@@ -37,7 +40,7 @@ FILE_DATE = "file_date"
 PAGE = "page"
 DATE = "date"
 
-BUILT_IN = (FILE_DATE, FORMAT, LANGUAGE, PATH, TITLE, URI)
+BUILT_IN_FIELDS = (FILE_DATE, FORMAT, LANGUAGE, PATH, TITLE, URI)
 """Fields that every index has, which are not those of metadata alone."""
 
 _NOT_FROM_METADATA = frozenset({FILE_DATE, PAGE, PATH, URI})
@@ -125,7 +128,7 @@ def field_name(name: str) -> str:
 
 def check_fields(wanted: Filter, known: Iterable[str]) -> None:
     """Raise UnknownName for the first field of a filter that is not among ``known``."""
-    names = sorted({*BUILT_IN, *known})
+    names = sorted({*BUILT_IN_FIELDS, *known})
     for condition in conditions(wanted):
         if field_name(condition.field) not in names:
             raise UnknownName("field", condition.field, names, place=" in this index")
@@ -137,9 +140,9 @@ def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, value in own.items():
         if key and key not in _NOT_FROM_METADATA:
-            found[field_name(key)] += _values(value)
+            found[field_name(key)] += _split_values(value)
     for name, sources in (("author", _AUTHORS), ("tags", _TAGS)):
-        found[name] = [value for key in sources for value in _values(own.get(key, ""))]
+        found[name] = [value for key in sources for value in _split_values(own.get(key, ""))]
     found[DATE] = [own[key] for key in _DATES if read_day_range(own.get(key, ""))][:1]
     return {key: tuple(dict.fromkeys(values)) for key, values in found.items() if values}
 
@@ -176,7 +179,7 @@ def page_spans(document: Document) -> list[PageSpan]:
     ]
 
 
-def _values(value: str) -> tuple[str, ...]:
+def _split_values(value: str) -> tuple[str, ...]:
     """Return a value, and the parts of one that is a list."""
     whole = " ".join(value.split())
     if not whole:
@@ -201,3 +204,113 @@ def summarize_field(
 def file_day(modified_ns: int) -> str:
     """Return the day of a time in nanoseconds, in UTC, as ISO text."""
     return datetime.fromtimestamp(modified_ns // 10**9, UTC).date().isoformat()
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_ANY = "*"
+_ORDER: dict[Comparison, Callable[[Any, Any], bool]] = {
+    Comparison.LESS: operator.lt,
+    Comparison.AT_MOST: operator.le,
+    Comparison.MORE: operator.gt,
+    Comparison.AT_LEAST: operator.ge,
+}
+
+
+class _Value(NamedTuple):
+    text: str
+    number: float | None
+    days: DayRange | None
+
+
+class Matcher:
+    """Decides whether values of a field fulfil a condition.
+
+    Two values are compared as numbers if both are numbers, else as dates if both are dates, else as
+    text without case, full width or repeated spaces. A date without a day or a month is the range
+    of all its days: it equals a wider one that holds all of it, and is before or after another only
+    if all its days are. Text is less or more only where neither side is a number or a date. A
+    ``path`` is matched as a whole, from any folder on, or as a folder of files.
+    """
+
+    def __init__(self, condition: Condition) -> None:
+        self._comparison = condition.comparison
+        self._wanted = [_read(value) for value in condition.values]
+        self._is_path = field_name(condition.field) == PATH
+
+    def matches(self, value: str) -> bool:
+        """Return whether a value fulfils the condition."""
+        if self._comparison is Comparison.PRESENT:
+            return True
+        if self._comparison is Comparison.CONTAINS:
+            text = _fold(value)
+            return any(wanted.text in text for wanted in self._wanted)
+        held = _read(value)
+        if self._comparison is Comparison.EQUAL:
+            if self._is_path:
+                return any(_is_on_path(held.text, wanted.text) for wanted in self._wanted)
+            return any(_is_equal(held, wanted) for wanted in self._wanted)
+        return any(_is_ordered(held, self._comparison, wanted) for wanted in self._wanted)
+
+    def matches_any(self, values: Iterable[str]) -> bool:
+        """Return whether any value fulfils the condition."""
+        return any(map(self.matches, values))
+
+
+def _is_equal(held: _Value, wanted: _Value) -> bool:
+    if held.text == wanted.text:
+        return True
+    if held.number is not None and wanted.number is not None:
+        return held.number == wanted.number
+    if held.days is not None and wanted.days is not None:
+        return wanted.days.start <= held.days.start and held.days.end <= wanted.days.end
+    return _ANY in wanted.text and _fits(held.text, wanted.text)
+
+
+def _is_ordered(held: _Value, comparison: Comparison, wanted: _Value) -> bool:
+    compare = _ORDER[comparison]
+    if held.number is not None and wanted.number is not None:
+        return compare(held.number, wanted.number)
+    if held.days is not None and wanted.days is not None:
+        return {
+            Comparison.LESS: held.days.end <= wanted.days.start,
+            Comparison.AT_MOST: held.days.end <= wanted.days.end,
+            Comparison.MORE: held.days.start >= wanted.days.end,
+            Comparison.AT_LEAST: held.days.start >= wanted.days.start,
+        }[comparison]
+    if any(side.number is not None or side.days is not None for side in (held, wanted)):
+        return False
+    return compare(held.text, wanted.text)
+
+
+@lru_cache(maxsize=65_536)
+def _read(value: str) -> _Value:
+    text = _fold(value)
+    number = float(text) if _NUMBER.fullmatch(text) else None
+    return _Value(text, number, read_day_range(text))
+
+
+def _fold(value: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+
+
+def _fits(text: str, pattern: str) -> bool:
+    """Return whether a text fits a pattern with ``*`` for any text; linear in both."""
+    first, *middle, last = pattern.split(_ANY)
+    if len(first) + len(last) > len(text) or not text.startswith(first) or not text.endswith(last):
+        return False
+    return _has_in_order(text[len(first) : len(text) - len(last)], middle)
+
+
+def _is_on_path(path: str, pattern: str) -> bool:
+    """Return whether whole parts of a path, next to each other, fit a pattern."""
+    return _has_in_order(f"/{path.strip('/')}/", f"/{pattern.strip('/')}/".split(_ANY))
+
+
+def _has_in_order(text: str, parts: Iterable[str]) -> bool:
+    place = 0
+    for part in parts:
+        found = text.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True

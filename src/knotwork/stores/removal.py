@@ -1,15 +1,13 @@
-"""Removing documents from every part of a store, with all that only they supported."""
+"""Remove documents from every part of a store, with all that only they supported."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from knotwork.stores.base import Store
-from knotwork.stores.communities import StoresCommunities
-from knotwork.stores.questions import StoresQuestions
-from knotwork.stores.readings import StoresReadings
+from knotwork.stores.extensions import StoresCommunities, StoresQuestions, StoresReadings
 from knotwork.stores.resolutions import StoresResolutions
-from knotwork.stores.staging import remove_vectors
+from knotwork.stores.vectors import staged_name
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
@@ -53,3 +51,9 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
             store.readings.remove_chunks(chunks)
         if isinstance(store, StoresResolutions):
             store.resolutions.touch(mentioned)
+
+
+def remove_vectors(store: Store, name: str, ids: Collection[str]) -> None:
+    """Remove vectors from the index of this name, and from the one that is to replace it."""
+    store.vectors(name).remove(ids)
+    store.vectors(staged_name(name)).remove(ids)

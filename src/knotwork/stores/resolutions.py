@@ -1,4 +1,8 @@
-"""The power to store which entities are the same, which not every store has to have."""
+"""Entity resolution in a store: merge decisions, the groups they form, and homonyms.
+
+`form_groups` applies the most confident decision first and refuses one that would merge entities
+which another decision keeps apart. A homonym is a name with several meanings, split by chunks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from knotwork.records import SameAs
+from knotwork.records import Homonym, SameAs
 
 
 class ResolutionStore(Protocol):
@@ -65,7 +69,7 @@ def read_groups(store: object) -> dict[str, str]:
     return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
 
 
-class Groups(NamedTuple):
+class EntityGroups(NamedTuple):
     """``canonical`` maps each entity of a group of two or more to its canonical one; ``refused``
     are the decisions that would join entities which another decision holds apart.
     """
@@ -74,7 +78,7 @@ class Groups(NamedTuple):
     refused: tuple[SameAs, ...]
 
 
-def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) -> Groups:
+def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) -> EntityGroups:
     """Join the entities that decisions make one, but for those that decisions hold apart.
 
     The surest decision joins first, ties by pair, those of persons before all. One that would bring
@@ -111,4 +115,43 @@ def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) ->
     for entities in members.values():
         chosen = min(entities, key=lambda entity: (-chunk_counts[entity], entity))
         canonical.update(dict.fromkeys(entities, chosen))
-    return Groups(dict(sorted(canonical.items())), tuple(refused))
+    return EntityGroups(dict(sorted(canonical.items())), tuple(refused))
+
+
+class HomonymStore(Protocol):
+    """Names that mean several things, in the transactions of their store."""
+
+    def replace(self, homonyms: Iterable[Homonym], *, among: Collection[str] | None = None) -> None:
+        """Put these in the place of what is known of ``among`` (entity ids), by default of all."""
+
+    def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
+        """Return the homonyms among these entities, or all, by entity id, ascending.
+
+        A sense has those of its chunks that mention the entity today; a homonym of which fewer
+        than two senses have any is none.
+        """
+        ...
+
+
+@runtime_checkable
+class StoresHomonyms(Protocol):
+    """A store that can hold which names mean several things."""
+
+    @property
+    def homonyms(self) -> HomonymStore: ...
+
+
+def read_senses(
+    store: object, entity_ids: Collection[str] | None = None
+) -> dict[str, Mapping[str, int]]:
+    """Return, for each homonym, the number of the sense that each of its chunks means.
+
+    0 is the sense of most chunks. Chunks that no sense has are absent; a store that holds no
+    homonyms has none.
+    """
+    if not isinstance(store, StoresHomonyms):
+        return {}
+    return {
+        key: {chunk: number for number, chunks in enumerate(known.senses) for chunk in chunks}
+        for key, known in store.homonyms.read(entity_ids).items()
+    }

@@ -1,29 +1,51 @@
-"""Answers about the whole from the reports nearest to a question, in one call or in none."""
+"""Mode global: answer about the whole from the nearest community reports.
+
+Without a model the answer lists themes, each with cited statements of its report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from knotwork.records import Answer, Evidence
-from knotwork.retrieval.reports import (
+from knotwork.config import AnswerSettings
+from knotwork.records import Answer, Chunk, CommunityReport, Evidence, Finding, Hit, Query
+from knotwork.retrieval.community_search import (
     communities_of,
     find_communities,
+    find_topic,
     holds_written_reports,
 )
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.contexts import make_sections, pack_reports
-from knotwork.synthesis.events import AskEvent, AskEventKind
-from knotwork.synthesis.inquiry import Inquiry
-from knotwork.synthesis.modes import (
+from knotwork.stores.base import Store
+from knotwork.synthesis.answer_writer import ANSWER_STAGE, NOT_ASKED
+from knotwork.synthesis.ask_request import (
     FIRST_REPORTS_TOKENS,
     FURTHER_REPORTS_TOKENS,
     GLOBAL_TOKENS,
+    AskEvent,
+    AskEventKind,
     AskMode,
 )
-from knotwork.synthesis.numbering import Numbering
-from knotwork.synthesis.overview import Theme, compose_overview, report_evidence
-from knotwork.synthesis.writing import NOT_ASKED, STAGE
+from knotwork.synthesis.citations import cite_sentences, gap_before_mark, gap_between, show_sentence
+from knotwork.synthesis.extractive_answers import (
+    FOUND_CONFIDENCE,
+    LOW_CONFIDENCE,
+    NO_EVIDENCE,
+    compose_answer,
+)
+from knotwork.synthesis.inquiry import Inquiry
+from knotwork.synthesis.messages import introduce_themes, no_match, not_clear
+from knotwork.synthesis.prompt_context import (
+    PassageNumbering,
+    make_sections,
+    pack_reports,
+    rank_findings,
+    sentences_of,
+)
+from knotwork.synthesis.prose import weigh_prose
+from knotwork.synthesis.sentence_selection import SelectedSentence
+from knotwork.text.languages import detect_language
+from knotwork.text.terms import content_terms
 
 MOST_REPORTS = 12
 """As many as a usual budget holds whole: an answer about the whole is as broad as what it reads."""
@@ -47,7 +69,7 @@ def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     themes = find_themes(inquiry, evidence, most=MOST_REPORTS, spend_tokens=allowed)
     if not is_first:  # the first question may pay for the reports it has written
         spent = inquiry.spent_tokens()
-    quoted, reported = overview_of(inquiry, evidence, themes)
+    quoted, reported = answer_from_themes(inquiry, evidence, themes)
     if themes:
         yield AskEvent(AskEventKind.FOUND, evidence=reported)
     if inquiry.writer is None:
@@ -65,7 +87,7 @@ def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         share=GLOBAL_SHARE,
         spent=spent,
     )
-    numbering = Numbering(inquiry.store)
+    numbering = PassageNumbering(inquiry.store)
     reports = [theme.report for theme in themes]
     lines = pack_reports(reports, numbering, inquiry.question, budget_tokens=budget - 12)
     passages = numbering.passages()
@@ -74,7 +96,7 @@ def answer_globally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         return
     material = make_sections([("reports", lines)])
     request = inquiry.make_request(
-        "global", stage=STAGE, output_tokens=OUTPUT_TOKENS, material=material
+        "global", stage=ANSWER_STAGE, output_tokens=OUTPUT_TOKENS, material=material
     )
     yield from inquiry.writer.write_from(request, passages, quoted)
 
@@ -106,7 +128,7 @@ def find_themes(
     ]
 
 
-def overview_of(
+def answer_from_themes(
     inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme]
 ) -> tuple[Answer, Evidence]:
     """Return the answer that takes no tokens, and what it rests on."""
@@ -120,5 +142,184 @@ def overview_of(
         found=evidence,
         retriever=AskMode.GLOBAL.value,
     )
-    quoted = compose_overview(reported, themes, store=inquiry.store, settings=inquiry.settings)
+    quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
     return inquiry.label(quoted, inquiry.notes), reported
+
+
+MOST_THEMES = 6
+_STATEMENTS = 2
+_FEW_THEMES = 2
+"""With as few themes, each has twice as many statements."""
+_LEAST_PROSE = 0.3
+_LEAST_COVERED = 0.3
+"""Share of what the question asks for beside the whole that the reports must speak of."""
+_OVERLAP = 0.6
+"""A statement whose terms stand in one before by this share says nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A community as an overview tells of it; ``passages`` is how many it holds."""
+
+    report: CommunityReport
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    text: str
+    source: SelectedSentence
+
+
+def report_evidence(
+    question: str, themes: Sequence[Theme], *, store: Store, found: Evidence, retriever: str
+) -> Evidence:
+    """Return the passages that reports rest on, by the rank of their reports.
+
+    The confidence is the share of what is asked, beside the whole, that the reports speak of, or
+    that of what was ``found`` by a search, if it is higher.
+    """
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    hits: dict[str, Hit] = {}
+    for rank, theme in enumerate(themes):
+        for finding in theme.report.findings:
+            for support in finding.supports:
+                if support.chunk_id in chunks and support.chunk_id not in hits:
+                    spans = tuple(
+                        (span, 1.0)
+                        for span in sentences_of(chunks[support.chunk_id])
+                        if span.start < support.span.end and support.span.start < span.end
+                    )
+                    score = 1.0 / (1 + rank)
+                    parts = {"report": score}
+                    hits[support.chunk_id] = Hit(
+                        chunks[support.chunk_id], score, parts, (theme.report.title,), (), spans
+                    )
+    covered = covered_share(question, [theme.report for theme in themes])
+    confidence = max(covered, found.confidence) if hits else 0.0
+    ranked = sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id))
+    query = Query(question, found.query.k)
+    return Evidence(query, retriever, tuple(ranked), confidence, found.notes)
+
+
+def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
+    """Return which share of a question's terms, those about the whole left out, reports hold."""
+    asked = set(content_terms(find_topic(question)))
+    if not asked:
+        return 1.0 if reports else 0.0
+    held = {term for report in reports for term in content_terms(report.text)}
+    return len(asked & held) / len(asked)
+
+
+def compose_themes(
+    evidence: Evidence,
+    themes: Sequence[Theme],
+    *,
+    store: Store,
+    settings: AnswerSettings | None = None,
+) -> Answer:
+    """Answer with the themes of reports and what they rest on, or say that there is no answer.
+
+    Every statement is a finding with its citation. Where the reports do not speak of what is asked
+    for, and the search found nothing on it either, none is given, unless ``settings.abstain_below``
+    is 0. An answer about the whole alone has no confidence: it states what the reports hold.
+    """
+    settings = settings or AnswerSettings()
+    question = evidence.query.text
+    language = detect_language(question)
+    chosen = _choose_statements(question, themes, store)
+    has_focus = bool(find_topic(question))
+    text, sources = _write_themes(chosen, language, has_focus=has_focus)
+    covered = covered_share(question, [theme.report for theme in themes])
+    answered = bool(sources) and (
+        covered >= _LEAST_COVERED
+        or evidence.confidence >= FOUND_CONFIDENCE
+        or settings.abstain_below == 0
+    )
+    if not answered:
+        text = not_clear(language) if sources else no_match(language)
+    return Answer(
+        question=question,
+        text=text,
+        answered=answered,
+        citations=cite_sentences(sources, store),
+        reason="" if answered else LOW_CONFIDENCE if sources else NO_EVIDENCE,
+        confidence=evidence.confidence if has_focus or not answered else None,
+        retriever=evidence.retriever,
+    )
+
+
+def _choose_statements(
+    question: str, themes: Sequence[Theme], store: Store
+) -> list[tuple[Theme, list[_Statement]]]:
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    most = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
+    told: list[frozenset[str]] = []
+    chosen: list[tuple[Theme, list[_Statement]]] = []
+    for theme in themes[:MOST_THEMES]:
+        statements: list[_Statement] = []
+        ranked = rank_findings(theme.report, question)
+        prose = [f for f in ranked if weigh_prose(show_sentence(f.text)) >= _LEAST_PROSE] or ranked
+        for finding in prose:
+            source = _finding_source(finding, chunks, rank=len(chosen))
+            terms = frozenset(content_terms(finding.text))
+            if source is None or any(_repeats_terms(terms, other) for other in told):
+                continue
+            statements.append(_Statement(show_sentence(finding.text), source))
+            told.append(terms)
+            if len(statements) == most:
+                break
+        if statements:
+            chosen.append((theme, statements))
+    return chosen
+
+
+def _repeats_terms(terms: frozenset[str], other: frozenset[str]) -> bool:
+    return not terms or len(terms & other) >= _OVERLAP * len(terms)
+
+
+def _finding_source(
+    finding: Finding, chunks: Mapping[str, Chunk], *, rank: int
+) -> SelectedSentence | None:
+    for support in finding.supports:
+        chunk = chunks.get(support.chunk_id)
+        if chunk is not None:
+            start, end = support.span
+            offset = chunk.span.start
+            text = chunk.text[max(start - offset, 0) : max(end - offset, 0)]
+            return SelectedSentence(chunk, support.span, text, 1.0, rank)
+    return None
+
+
+def _write_themes(
+    chosen: Sequence[tuple[Theme, Sequence[_Statement]]], language: str, *, has_focus: bool
+) -> tuple[str, list[SelectedSentence]]:
+    """Return the text, and what its marks lead to in order."""
+    lines = [introduce_themes(language, count=len(chosen), has_focus=has_focus), ""]
+    sources: list[SelectedSentence] = []
+    numbers: dict[tuple[str, object], int] = {}
+    for place, (theme, statements) in enumerate(chosen, start=1):
+        told = ""
+        for statement in statements:
+            key = statement.source.chunk.document_id, statement.source.span
+            if key not in numbers:
+                numbers[key] = len(numbers) + 1
+                sources.append(statement.source)
+            told += gap_between(told, statement.text) if told else ""
+            told += f"{statement.text}{gap_before_mark(statement.text)}[{numbers[key]}]"
+        lines.append(_theme_line(place, theme, told, language))
+    return "\n".join(lines), sources
+
+
+def _theme_line(place: int, theme: Theme, told: str, language: str) -> str:
+    title = show_sentence(theme.report.title)
+    if language == "zh":
+        size = f"（{theme.passages}段）" if theme.passages else ""
+        return f"{place}. {title}{size}：{told}"
+    noun = "passage" if theme.passages == 1 else "passages"
+    size = f" ({theme.passages:,} {noun})" if theme.passages else ""
+    return f"{place}. {title}{size}: {told}"
+
+
+def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
+    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})

@@ -1,4 +1,4 @@
-"""One question with all that an answer to it is made of, and the tokens it may take."""
+"""One question with its sources, settings, models and token budget, as the answer modes read it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knotwork.config import AnswerSettings
-from knotwork.inference.base import Embedder
+from knotwork.config import AnswerSettings, Settings
 from knotwork.inference.chat import ChatRequest
-from knotwork.inference.reading import Reader
+from knotwork.inference.cross_encoders import AnswerReader
+from knotwork.inference.embedder import Embedder
 from knotwork.records import Answer, Evidence
-from knotwork.retrieval.reports import ReportSource
+from knotwork.retrieval.community_search import ReportSource, StoredReports
 from knotwork.stores.base import Store
+from knotwork.synthesis.ask_request import AskMode
 from knotwork.synthesis.messages import no_answer
-from knotwork.synthesis.modes import AskMode
 from knotwork.text.languages import detect_language
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 if TYPE_CHECKING:
-    from knotwork.inference.cached import CachedChatModel
-    from knotwork.synthesis.writing import AnswerWriter
+    from knotwork.inference.call_cache import CachedChatModel
+    from knotwork.synthesis.answer_writer import AnswerWriter
+
 
 USUAL_CONTEXT_TOKENS = 1_600
 """The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
@@ -29,7 +30,7 @@ _LEAST_MATERIAL_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class AnswerSources:
     """Where the material of answers comes from.
 
     ``store`` is the index, or what a filter leaves of it. ``search`` returns the passages for a
@@ -44,7 +45,7 @@ class Sources:
     find_reports: Callable[[], ReportSource]
     write_reports: Callable[[CachedChatModel | None], ReportSource]
     embedder: Callable[[], Embedder | None]
-    reader: Callable[[], Reader | None] = lambda: None
+    reader: Callable[[], AnswerReader | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Inquiry:
     mode: AskMode
     store: Store
     settings: AnswerSettings
-    sources: Sources
+    sources: AnswerSources
     reports: ReportSource
     writer: AnswerWriter | None = None
     model: CachedChatModel | None = None
@@ -86,8 +87,7 @@ class Inquiry:
         self, prompt: str, *, stage: str, output_tokens: int, **blanks: str
     ) -> ChatRequest:
         """Return the request of a prompt about the question, in its language."""
-        from knotwork.synthesis.packing import make_harmless
-        from knotwork.synthesis.prompts import fill_prompt
+        from knotwork.synthesis.prompt_context import fill_prompt, make_harmless
 
         values = {
             "question": make_harmless(self.question.strip()),
@@ -107,7 +107,7 @@ class Inquiry:
         It is ``share`` of the setting, or what ``ceiling`` leaves of it for this one call, after
         ``spent`` tokens; the ceiling grows with the setting.
         """
-        from knotwork.inference.estimates import count_request
+        from knotwork.inference.call_costs import count_request
 
         empty = self.make_request(prompt, stage="", output_tokens=output_tokens)
         wanted = self.settings.context_tokens
@@ -119,3 +119,40 @@ class Inquiry:
         """Return an answer that tells how it was made."""
         notes = (*notes, *answer.notes, *self.reports.notes)
         return replace(answer, mode=self.mode.value, notes=notes)
+
+
+def index_sources(
+    store: Store,
+    *,
+    part: Store | None = None,
+    search: Callable[[str], Evidence],
+    embedder: Callable[[], Embedder | None],
+    reader: Callable[[], AnswerReader | None] = lambda: None,
+    settings: Settings,
+) -> AnswerSources:
+    """Return the sources of answers from an index; nothing is read or written yet.
+
+    ``part`` is what a filter leaves of it. The reports of a part are those that are there: a model
+    writes none, as a community is of the whole index.
+    """
+
+    def write_reports(model: CachedChatModel | None) -> ReportSource:
+        # What finds and writes communities is imported only when a question is about the whole.
+        from knotwork.indexing.communities import CommunityOptions
+        from knotwork.synthesis.lazy_reports import open_reports
+
+        def open_with(asked: CachedChatModel | None) -> ReportSource:
+            return open_reports(
+                store,
+                asked,
+                embedder=embedder,
+                options=CommunityOptions.of(settings.communities),
+                concurrency=settings.llm.concurrency,
+            )
+
+        if part is None:
+            return open_with(model)
+        return StoredReports(part, notes=open_with(None).notes)
+
+    read = store if part is None else part
+    return AnswerSources(read, search, lambda: StoredReports(read), write_reports, embedder, reader)

@@ -1,4 +1,4 @@
-"""Reports that are written when a question first needs them, within the tokens it allows."""
+"""Write missing community reports when a question first needs them, within its token budget."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import logging
 from collections.abc import Callable, Sequence
 
 from knotwork.errors import ModelError, StoreError
-from knotwork.indexing.communities.refreshing import CommunityOptions
-from knotwork.indexing.communities.reporting import write_reports
-from knotwork.indexing.communities.survey import bring_up_to_date, is_current
-from knotwork.indexing.communities.writing import ReportWriter
+from knotwork.indexing.communities.detection import CommunityOptions
+from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current, write_reports
+from knotwork.indexing.communities.report_writer import ReportWriter
 from knotwork.indexing.embedding import Embedding
-from knotwork.inference.base import Embedder
-from knotwork.inference.cached import CachedChatModel
+from knotwork.inference.call_cache import CachedChatModel
+from knotwork.inference.embedder import Embedder
 from knotwork.records import CommunityReport
-from knotwork.retrieval.reports import REPORTS, ReportSource, StoredReports
+from knotwork.retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
 from knotwork.stores.base import Store
-from knotwork.stores.communities import StoresCommunities
+from knotwork.stores.extensions import StoresCommunities
 
 REPORT_TOKENS = 850
 """What one report costs at most, its share of the instructions included."""
@@ -54,7 +53,7 @@ def open_reports(
         )
     if model is None:
         return StoredReports(store)
-    has_vectors = store.vectors(REPORTS).count() > 0
+    has_vectors = store.vectors(REPORT_INDEX).count() > 0
     embedding = Embedding(embedder()) if has_vectors else None
     return LazyReports(store, model, embedding=embedding, concurrency=concurrency)
 

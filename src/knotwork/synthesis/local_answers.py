@@ -1,4 +1,4 @@
-"""Answers from passages and from the graph around what a question names, in one context."""
+"""Modes local and hybrid: answer from passages and the graph around a question's entities."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from knotwork.records import CommunityReport, Entity, Evidence
-from knotwork.retrieval.entities import read_surroundings
-from knotwork.retrieval.reports import communities_of
+from knotwork.retrieval.community_search import communities_of
+from knotwork.retrieval.local_context import read_local_context
 from knotwork.stores.base import Store
-from knotwork.synthesis.answering import compose_answer
-from knotwork.synthesis.contexts import HYBRID, LOCAL, pack_context
-from knotwork.synthesis.events import AskEvent, AskEventKind
-from knotwork.synthesis.global_answers import find_themes
+from knotwork.synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
+from knotwork.synthesis.ask_request import LOCAL_TOKENS, AskEvent, AskEventKind
+from knotwork.synthesis.extractive_answers import compose_answer
+from knotwork.synthesis.global_answers import compose_themes, find_themes, report_evidence
 from knotwork.synthesis.inquiry import Inquiry
-from knotwork.synthesis.modes import LOCAL_TOKENS
-from knotwork.synthesis.overview import compose_overview, report_evidence
-from knotwork.synthesis.writing import MAX_OUTPUT_TOKENS, NOT_ASKED, STAGE
+from knotwork.synthesis.prompt_context import HYBRID_SHARES, LOCAL_SHARES, pack_context
 
 LOCAL_SHARE = 1.75
 HYBRID_SHARE = 1.9
@@ -38,7 +36,7 @@ def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return
-    around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
+    around = read_local_context(inquiry.question, evidence, store=inquiry.store)
     if not evidence.hits and not around.facts:
         yield inquiry.writer.finish(quoted, NOT_ASKED)
         return
@@ -49,15 +47,15 @@ def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         store=inquiry.store,
         budget_tokens=inquiry.material_tokens(
             "local",
-            output_tokens=MAX_OUTPUT_TOKENS,
+            output_tokens=ANSWER_OUTPUT_TOKENS,
             ceiling=LOCAL_TOKENS,
             share=LOCAL_SHARE,
             spent=inquiry.spent_tokens(),
         ),
-        shares=LOCAL,
+        shares=LOCAL_SHARES,
     )
     request = inquiry.make_request(
-        "local", stage=STAGE, output_tokens=MAX_OUTPUT_TOKENS, material=context.material
+        "local", stage=ANSWER_STAGE, output_tokens=ANSWER_OUTPUT_TOKENS, material=context.material
     )
     yield from inquiry.writer.write_from(request, context.passages, quoted)
 
@@ -74,7 +72,7 @@ def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         reported = report_evidence(
             inquiry.question, themes, store=inquiry.store, found=evidence, retriever="hybrid"
         )
-        quoted = compose_overview(reported, themes, store=inquiry.store, settings=inquiry.settings)
+        quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
     quoted = inquiry.label(quoted, inquiry.notes)
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
@@ -82,7 +80,7 @@ def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     if not evidence.hits and not themes:
         yield inquiry.writer.finish(quoted, NOT_ASKED)
         return
-    around = read_surroundings(inquiry.question, evidence, store=inquiry.store)
+    around = read_local_context(inquiry.question, evidence, store=inquiry.store)
     context = pack_context(
         evidence,
         facts=around.facts,
@@ -90,15 +88,15 @@ def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         store=inquiry.store,
         budget_tokens=inquiry.material_tokens(
             "local",
-            output_tokens=MAX_OUTPUT_TOKENS,
+            output_tokens=ANSWER_OUTPUT_TOKENS,
             ceiling=LOCAL_TOKENS,
             share=HYBRID_SHARE,
             spent=spent,
         ),
-        shares=HYBRID,
+        shares=HYBRID_SHARES,
     )
     request = inquiry.make_request(
-        "local", stage=STAGE, output_tokens=MAX_OUTPUT_TOKENS, material=context.material
+        "local", stage=ANSWER_STAGE, output_tokens=ANSWER_OUTPUT_TOKENS, material=context.material
     )
     yield from inquiry.writer.write_from(request, context.passages, quoted)
 

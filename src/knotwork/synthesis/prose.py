@@ -1,8 +1,8 @@
 """Measure how much of a text is prose, in any language: words against addresses, markup and code.
 
 Documents hold much that is no sentence: rows of badges, commands, headings, lists of links. It is
-distinguished from prose by the share of its tokens that are words. Facts such as ``Price: 12 EUR``
-and the rows of tables consist of words and numbers, so that they count as prose.
+distinguished from prose by the share of its tokens that are words. Facts such as ``Price: 12
+EUR`` and the rows of tables consist of words and numbers, so that they count as prose.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from knotwork.text.characters import HAN_AND_KANA
+from knotwork.text.chinese import HAN_AND_KANA
 
 FULL_SHARE = 0.8
 """A sentence with at least this share of words is prose; others weigh by the square of theirs."""

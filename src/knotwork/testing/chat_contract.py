@@ -1,6 +1,6 @@
-"""What every `ChatModel` does: subclass `ChatModelContract` and give it its four fixtures.
+"""Contract suite of chat models: subclass `ChatModelContract` and give it its four fixtures.
 
-Clients, wrappers (cache, budget, limits) and strangers' models take the same suite::
+Clients, wrappers (cache, budget, limits) and models of other packages share the suite::
 
     class TestMyModel(ChatModelContract):
         @pytest.fixture
@@ -10,13 +10,13 @@ Clients, wrappers (cache, budget, limits) and strangers' models take the same su
         def sent(self): ...         # a function: all text that reached the model, as one string
 
         @pytest.fixture
-        def unavailable(self): ...  # its server cannot be had: ModelUnavailable
+        def unavailable(self): ...  # its server is unavailable: ModelUnavailable
 
         @pytest.fixture
-        def refusing(self): ...     # its server refuses for good: ModelError
+        def refusing(self): ...     # its server refuses the request: ModelError
 
-A model behind HTTP stands before a `knotwork.testing.model_server.ModelTestServer`, whose
-``sent_text`` is a ``sent``; a wrapper stands around a `ScriptedChatModel` with `explain` as script.
+Test a model behind HTTP against a `knotwork.testing.model_server.ModelTestServer`, whose
+``sent_text`` is a ``sent``; test a wrapper around a `ScriptedChatModel` with `explain` as script.
 """
 
 from __future__ import annotations

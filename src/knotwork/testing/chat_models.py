@@ -1,4 +1,4 @@
-"""A chat model that follows a script: no server, no chance, and a record of what it was asked."""
+"""A chat model that follows a script and records its requests; it needs no server."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knotwork.inference.chat import ChatReply, ChatRequest, TokenUsage
-from knotwork.text.tokens import count_tokens, token_starts
+from knotwork.text.token_counts import count_tokens, token_starts
 
 _SHOWN_CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenStream:
     """A reply that breaks off: streaming yields ``text``, then raises; completing only raises."""
 
     text: str
     error: Exception
 
 
-Step = str | ChatReply | Exception | Broken
+ScriptStep = str | ChatReply | Exception | BrokenStream
 """A text to say as a model would, a whole reply to give as it is, or an error to raise."""
 
-Script = str | Sequence[Step] | Mapping[str, Step] | Callable[[ChatRequest], Step]
+Script = str | Sequence[ScriptStep] | Mapping[str, ScriptStep] | Callable[[ChatRequest], ScriptStep]
 
 
 class ScriptMismatch(AssertionError):
@@ -68,14 +68,14 @@ class ScriptedChatModel:
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the script's reply, or raise its error."""
         step = self._next_step(request)
-        if isinstance(step, Broken):
+        if isinstance(step, BrokenStream):
             raise step.error
         return _as_reply(request, step)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the script's reply in pieces, then whole; errors come with the first piece."""
         step = self._next_step(request)
-        if isinstance(step, Broken):
+        if isinstance(step, BrokenStream):
             yield from self._pieces(step.text)
             raise step.error
         reply = _as_reply(request, step)
@@ -87,11 +87,11 @@ class ScriptedChatModel:
         for start in range(0, len(text), size):
             yield text[start : start + size]
 
-    def _next_step(self, request: ChatRequest) -> str | ChatReply | Broken:
+    def _next_step(self, request: ChatRequest) -> str | ChatReply | BrokenStream:
         with self._lock:
             self._requests.append(request)
             number = len(self._requests)
-            step: Step | None = self._errors.get(number)
+            step: ScriptStep | None = self._errors.get(number)
             if step is None and isinstance(self._script, str):
                 step = self._script
             elif step is None and isinstance(self._script, Sequence):
@@ -103,16 +103,19 @@ class ScriptedChatModel:
             raise step
         return step
 
-    def _step_in_order(self, steps: Sequence[Step], request: ChatRequest, number: int) -> Step:
+    def _step_in_order(
+        self, steps: Sequence[ScriptStep], request: ChatRequest, number: int
+    ) -> ScriptStep:
         if self._steps_taken == len(steps):
             raise ScriptMismatch(
-                f"The script of {len(steps)} replies has run out at call {number}: {show(request)}"
+                f"The script of {len(steps)} replies has run out at call {number}: "
+                f"{show_request(request)}"
             )
         step = steps[self._steps_taken]
         self._steps_taken += 1
         return step
 
-    def _step_for(self, request: ChatRequest, number: int) -> Step:
+    def _step_for(self, request: ChatRequest, number: int) -> ScriptStep:
         if callable(self._script):
             return self._script(request)
         assert isinstance(self._script, Mapping)
@@ -122,12 +125,12 @@ class ScriptedChatModel:
                 return step
         patterns = ", ".join(f"`{pattern}`" for pattern in self._script) or "none"
         raise ScriptMismatch(
-            f"No pattern of the script is found in call {number}: {show(request)}\n"
+            f"No pattern of the script is found in call {number}: {show_request(request)}\n"
             f"The patterns: {patterns}"
         )
 
 
-def show(request: ChatRequest) -> str:
+def show_request(request: ChatRequest) -> str:
     """Return a request as a reader of a failed test wants it: its stage, and who said what."""
     stage = f" stage={request.stage!r}" if request.stage else ""
     source = f" source={request.source!r}" if request.source else ""

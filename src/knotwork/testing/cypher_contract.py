@@ -1,4 +1,6 @@
-"""What every store that `RunsCypher` answers, on its own graph and on imported ones."""
+"""Contract suites of stores that run Cypher (`RunsCypher`) and hold imported graphs
+(`StoresPropertyGraphs`).
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,13 @@ from typing import Protocol
 
 import pytest
 
-from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, UnknownName
+from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, StoreError, UnknownName
 from knotwork.records import PropertyNode, PropertyValue, Relationship
 from knotwork.stores.base import Store
-from knotwork.stores.communities import StoresCommunities
-from knotwork.stores.queries import RunsCypher, StoresPropertyGraphs
-from knotwork.stores.questions import StoresQuestions
-from knotwork.testing.community_contract import sample_community, sample_report
-from knotwork.testing.samples import sample_relation
-from knotwork.testing.store_contract import add_document
+from knotwork.stores.extensions import StoresCommunities, StoresQuestions
+from knotwork.stores.property_graphs import OWN_GRAPH, RunsCypher, StoresPropertyGraphs
+from knotwork.testing.enrichment_contract import sample_community, sample_report
+from knotwork.testing.store_contract import add_document, sample_relation
 
 _NODES = [
     PropertyNode("a", ("Person",), {"name": "Ada", "born": 1815, "tags": ["maths", "poetry"]}),
@@ -229,3 +229,68 @@ def _ask_and_give_up(store: QueriedStore) -> None:
         assert _rows(store, "MATCH (n) RETURN count(n)") == [0]
         assert store.cypher("MATCH (n) RETURN count(n)", graph="others").rows == ((4,),)
         raise KeyError
+
+
+_STORED_NODES = [PropertyNode("a", ("Person",), {"name": "Ada"}), PropertyNode("b")]
+_STORED_EDGES = [Relationship("r", "KNOWS", "a", "b", {"since": 1815})]
+
+
+class GraphHoldingStore(Store, StoresPropertyGraphs, Protocol):
+    """A store with both: what the fixture ``store`` returns."""
+
+
+def _fail_after_putting(store: GraphHoldingStore) -> None:
+    with store.transaction():
+        store.property_graphs.put("lost", _STORED_NODES, _STORED_EDGES)
+        store.property_graphs.remove("kept")
+        assert store.property_graphs.names() == ["lost"]
+        raise KeyError
+
+
+class PropertyGraphContract:
+    """Behaviour of `StoresPropertyGraphs`. Subclass it and supply the fixture ``store``."""
+
+    def test_graphs_are_named_in_order_and_removed(self, store: GraphHoldingStore) -> None:
+        assert isinstance(store, StoresPropertyGraphs)
+        graphs = store.property_graphs
+        assert graphs.names() == []
+        for name in ("people", "电影", "an odd one \ud800"):
+            graphs.put(name, iter(_STORED_NODES), iter(_STORED_EDGES))
+        graphs.put("people", [], [])
+        assert graphs.names() == sorted(["people", "电影", "an odd one \ud800"])
+        graphs.remove("people")
+        graphs.remove("absent")
+        assert graphs.names() == sorted(["电影", "an odd one \ud800"])
+
+    def test_a_graph_is_put_in_the_transaction(self, store: GraphHoldingStore) -> None:
+        store.property_graphs.put("kept", _STORED_NODES, _STORED_EDGES)
+        before = store.generation()
+        with pytest.raises(KeyError):
+            _fail_after_putting(store)
+        assert store.property_graphs.names() == ["kept"]
+        assert store.generation() == before
+
+    @pytest.mark.parametrize(
+        ("nodes", "edges", "words"),
+        [
+            ([*_STORED_NODES, PropertyNode("a")], [], "`a`"),
+            (_STORED_NODES, [*_STORED_EDGES, *_STORED_EDGES], "`r`"),
+            (_STORED_NODES, [Relationship("r", "KNOWS", "a", "absent")], "`absent`"),
+            ([PropertyNode("a", (), {"when": object()})], [], "`when` of `a`"),
+            ([PropertyNode("a", (), {"map": {1: 2}})], [], "`map` of `a`"),
+        ],
+    )
+    def test_what_is_no_graph_is_not_put(
+        self,
+        store: GraphHoldingStore,
+        nodes: list[PropertyNode],
+        edges: list[Relationship],
+        words: str,
+    ) -> None:
+        with pytest.raises(StoreError, match=words):
+            store.property_graphs.put("people", nodes, edges)
+        assert store.property_graphs.names() == []
+
+    def test_the_own_graph_is_not_put(self, store: GraphHoldingStore) -> None:
+        with pytest.raises(StoreError, match="needs a name"):
+            store.property_graphs.put(OWN_GRAPH, _STORED_NODES, _STORED_EDGES)

@@ -1,10 +1,10 @@
-"""What every `Embedder` does: subclass `EmbedderContract` and give it an `embedder` fixture."""
+"""Contract suite of embedders: subclass `EmbedderContract` and give it an `embedder` fixture."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from knotwork.inference.base import Embedder, FloatMatrix, Passage
+from knotwork.inference.embedder import Embedder, FloatMatrix, PassageText
 from knotwork.records import Span
 
 _TEXTS = [
@@ -14,7 +14,7 @@ _TEXTS = [
     "a",
 ]
 _ODD_TEXTS = ["", " ", "\x00", "…", "\ud800", "\u202eword\u0301", "word " * 2_000]
-_PASSAGE = Passage("It is old. It is of stone.", "Bridge", (Span(0, 10), Span(11, 26)))
+_PASSAGE = PassageText("It is old. It is of stone.", "Bridge", (Span(0, 10), Span(11, 26)))
 
 
 class EmbedderContract:
@@ -33,13 +33,13 @@ class EmbedderContract:
     def test_any_text_has_a_vector(self, embedder: Embedder) -> None:
         rows = embedder.embed(_ODD_TEXTS)
         check_rows(rows, count=len(_ODD_TEXTS), dimension=embedder.dimension)
-        passages = [Passage(text, "", (Span(0, len(text)),)) for text in _ODD_TEXTS]
+        passages = [PassageText(text, "", (Span(0, len(text)),)) for text in _ODD_TEXTS]
         for vectors in embedder.embed_passages(passages):
             check_rows(vectors.chunk[None], count=1, dimension=embedder.dimension)
             check_rows(vectors.sentences, count=1, dimension=embedder.dimension)
 
     def test_passages_have_a_vector_and_one_for_each_sentence(self, embedder: Embedder) -> None:
-        plain = Passage("No sentences here")
+        plain = PassageText("No sentences here")
         found = embedder.embed_passages([plain, _PASSAGE, plain])
         assert [len(vectors.sentences) for vectors in found] == [0, 2, 0]
         for vectors in found:
@@ -49,12 +49,12 @@ class EmbedderContract:
         assert float(found[0].chunk @ found[2].chunk) > 0.999
 
     def test_context_counts(self, embedder: Embedder) -> None:
-        with_context, without = embedder.embed_passages([_PASSAGE, Passage(_PASSAGE.text)])
+        with_context, without = embedder.embed_passages([_PASSAGE, PassageText(_PASSAGE.text)])
         assert float(with_context.chunk @ without.chunk) < 0.999
 
     def test_the_same_text_is_nearer_than_another(self, embedder: Embedder) -> None:
         question = embedder.embed([_TEXTS[0]])[0]
-        same, other = embedder.embed_passages([Passage(_TEXTS[0]), Passage(_TEXTS[2])])
+        same, other = embedder.embed_passages([PassageText(_TEXTS[0]), PassageText(_TEXTS[2])])
         assert float(question @ same.chunk) > 0.9 > float(question @ other.chunk)
 
     def test_the_name_says_which_model(self, embedder: Embedder) -> None:

@@ -1,5 +1,5 @@
 """The embedder for tests: no model, no chance, no download."""
 
-from knotwork.inference.hashing import HashingEmbedder
+from knotwork.inference.embedder import HashingEmbedder
 
 __all__ = ["HashingEmbedder"]

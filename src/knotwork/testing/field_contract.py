@@ -1,4 +1,4 @@
-"""The contract of stores with the power `StoresFields`: fields, filters, and searches among ids."""
+"""Contract suite of stores that filter by fields (`StoresFields`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from knotwork.records import (
 )
 from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.fields import StoresFields
-from knotwork.testing.samples import sample_mention
+from knotwork.testing.store_contract import sample_mention
 
 _DAY_NS = 86_400 * 10**9
 _CHARACTERS = 10

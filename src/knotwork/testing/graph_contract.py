@@ -1,4 +1,4 @@
-"""What every `GraphStore` does: aggregation, neighbours, walks, removal."""
+"""Contract suites of every `GraphStore`: aggregation, neighbours, walks, removal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from knotwork.records import (
     entity_id,
 )
 from knotwork.stores.base import Scored, Store
-from knotwork.testing.samples import sample_document, sample_mention, sample_relation
+from knotwork.testing.store_contract import sample_document, sample_mention, sample_relation
 
 _ABSENT = content_id("absent")
 _CHUNKS = sorted(content_id("chunk", n) for n in range(40))

@@ -1,8 +1,8 @@
-"""The language of a text, from its script and its commonest words.
+"""Detect the language of a text, from its script and its commonest words.
 
-Knotwork treats English and Chinese as equals and other languages as well as it can without rules of
-their own; it therefore only needs to tell these two from the rest. A few more languages are named
-because their commonest words, which tell them apart from English, do it for free.
+Knotwork treats English and Chinese as equals, and other languages as well as it can without rules
+of their own; it only needs to separate these two from the rest. A few more languages are named
+because their commonest words, which distinguish them from English, identify them at no cost.
 """
 
 from __future__ import annotations

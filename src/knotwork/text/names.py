@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork.records import Span
-from knotwork.text.characters import HAN_AND_KANA, simplify
+from knotwork.text.chinese import HAN_AND_KANA, simplify
 
 MAX_WORDS = 8
 """The longest name looked for in a question, in words written with an alphabet."""

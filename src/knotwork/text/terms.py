@@ -14,7 +14,7 @@ from itertools import chain, product
 from threading import Lock
 from typing import Any
 
-from knotwork.text.characters import simplify
+from knotwork.text.chinese import simplify
 
 _CJK = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han

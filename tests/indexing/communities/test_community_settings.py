@@ -7,7 +7,7 @@ import knotwork
 from knotwork.config import CommunitySettings
 from knotwork.errors import UnknownName
 from knotwork.indexing.communities import CommunityOptions
-from knotwork.indexing.communities.refreshing import USUAL_SIZE
+from knotwork.indexing.communities.detection import USUAL_SIZE
 
 
 def open_index(path, **settings):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork.indexing.communities.briefs import Brief, BriefLine
-from knotwork.indexing.communities.drafts import MOST_FINDINGS, read_reports
-from knotwork.indexing.communities.material import Material
+from knotwork.indexing.communities.extractive_reports import Material
+from knotwork.indexing.communities.report_writer import MOST_FINDINGS, read_reports
 from knotwork.inference.chat import ChatReply
 from knotwork.records import Span, Support
 

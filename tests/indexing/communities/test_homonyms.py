@@ -5,8 +5,7 @@ import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
 
 from knotwork.indexing.communities import refresh_communities
-from knotwork.indexing.communities.network import make_network, read_network
-from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.communities.detection import make_network, read_network, stored_communities
 from knotwork.records import Document, Homonym, entity_id
 from knotwork.text.names import normal_form
 

@@ -6,14 +6,14 @@ from tests.indexing.communities.worlds import TOPICS, all_documents, make_index
 
 from knotwork.graph.hierarchy import DivisionOptions
 from knotwork.indexing.communities import ReportWriter, refresh_communities
-from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import NAME_WEIGHT, make_network, read_network
-from knotwork.indexing.communities.refreshing import stored_communities
-from knotwork.indexing.communities.survey import (
-    bring_up_to_date,
-    is_current,
-    mark_current,
+from knotwork.indexing.communities.detection import (
+    NAME_WEIGHT,
+    detect_communities,
+    make_network,
+    read_network,
+    stored_communities,
 )
+from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current, mark_current
 from knotwork.records import Document, entity_id
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel

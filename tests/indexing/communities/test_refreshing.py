@@ -12,9 +12,12 @@ from tests.indexing.communities.worlds import TOPICS, all_documents, make_index,
 from knotwork.errors import StoreError, UnknownName
 from knotwork.graph.hierarchy import DivisionOptions
 from knotwork.indexing.communities import CommunityOptions, refresh_communities
-from knotwork.indexing.communities.detection import detect_communities
-from knotwork.indexing.communities.network import make_network, read_network
-from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.communities.detection import (
+    detect_communities,
+    make_network,
+    read_network,
+    stored_communities,
+)
 from knotwork.records import content_id
 
 

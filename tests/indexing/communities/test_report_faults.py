@@ -11,10 +11,9 @@ from knotwork.indexing.communities import (
     refresh_reports,
     write_reports,
 )
-from knotwork.indexing.communities.refreshing import stored_communities
-from knotwork.indexing.communities.survey import bring_up_to_date, is_current
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.indexing.communities.detection import stored_communities
+from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.records import EXTRACTIVE_SOURCE
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
@@ -188,7 +187,7 @@ def test_many_calls_at_a_time_write_the_same():
 
 def test_a_server_that_fails_at_times_costs_no_report(tmp_path):
     from knotwork.config import LlmSettings
-    from knotwork.inference.chat_registry import ChatModels
+    from knotwork.inference.model_registry import ChatModels
     from knotwork.inference.retries import RetryPolicy
 
     plan = FaultPlan(rates={Fault.RATE_LIMITED: 0.2, Fault.GARBAGE: 0.2, Fault.THINKING: 0.2})

@@ -16,11 +16,14 @@ from knotwork.indexing.communities import (
     refresh_communities,
     refresh_reports,
 )
-from knotwork.indexing.communities.centrality import choose_sentences
-from knotwork.indexing.communities.extractive import central_names
-from knotwork.indexing.communities.phrases import key_phrases
-from knotwork.indexing.communities.refreshing import stored_communities
-from knotwork.indexing.communities.sentences import Sentence, flat_text, is_prose
+from knotwork.indexing.communities.detection import stored_communities
+from knotwork.indexing.communities.extractive_reports import central_names, key_phrases
+from knotwork.indexing.communities.report_sentences import (
+    ReportSentence,
+    choose_sentences,
+    flat_text,
+    is_prose,
+)
 from knotwork.records import Document, Entity, Span, Support
 
 OPTIONS = CommunityOptions(max_size=4)
@@ -45,7 +48,7 @@ def contents(base):
 
 
 def sentence(text, coverage=1.0, origin="o"):
-    return Sentence(Support("c", Span(0, len(text))), text, coverage, origin)
+    return ReportSentence(Support("c", Span(0, len(text))), text, coverage, origin)
 
 
 def test_every_finding_is_a_passage_of_a_chunk_of_its_community(tmp_path):

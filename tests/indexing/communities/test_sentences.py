@@ -6,9 +6,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.indexing.communities.phrases import key_phrases
-from knotwork.indexing.communities.sentences import Named, flat_text, is_prose
-from knotwork.indexing.known_descriptions import merge_descriptions
+from knotwork.indexing.communities.extractive_reports import key_phrases
+from knotwork.indexing.communities.report_sentences import MemberMentions, flat_text, is_prose
+from knotwork.indexing.entity_descriptions import merge_descriptions
 from knotwork.records import Mention, Span
 from knotwork.text.terms import STOP_WORDS, content_terms
 
@@ -57,7 +57,7 @@ def test_a_sentence_covers_the_members_that_are_named_inside_it(spans, shares, s
         and span.end <= sentence.end
     }
     wanted = sum(importance[entity] for entity in sorted(inside))
-    assert Named(mentions, importance).coverage(sentence) == wanted
+    assert MemberMentions(mentions, importance).coverage(sentence) == wanted
 
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=8))

@@ -3,12 +3,12 @@
 import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
 
-from knotwork.indexing.communities.titles import (
-    Heading,
+from knotwork.indexing.communities.community_titles import (
+    ThemeHeading,
+    distinctive_names,
     headings_above,
     name_theme,
     names_a_theme,
-    telling_names,
 )
 from knotwork.records import Chunk, Document, Entity, Span
 
@@ -21,28 +21,31 @@ def entities(*named):
 
 
 def test_the_deepest_heading_above_most_chunks_names_the_theme_with_names_that_set_it_apart():
-    headings = [Heading("11.1. Mail Server", 8, ("Network Services",)), Heading("Printing", 1)]
-    headings.append(Heading("Network Services", 9))
+    headings = [
+        ThemeHeading("11.1. Mail Server", 8, ("Network Services",)),
+        ThemeHeading("Printing", 1),
+    ]
+    headings.append(ThemeHeading("Network Services", 9))
     title = "Network Services: Mail Server (Postfix, Ada Lovelace)"
     assert name_theme(headings, 10, NAMES, PHRASES) == title
 
 
 def test_headings_below_come_before_names():
     headings = [
-        Heading("Mail Servers of the Harbour", 10),
-        Heading("Queues", 3, ("Mail Servers of the Harbour",)),
-        Heading("Relaying", 3, ("Mail Servers of the Harbour",)),
+        ThemeHeading("Mail Servers of the Harbour", 10),
+        ThemeHeading("Queues", 3, ("Mail Servers of the Harbour",)),
+        ThemeHeading("Relaying", 3, ("Mail Servers of the Harbour",)),
     ]
     title = "Mail Servers of the Harbour (Queues, Relaying)"
     assert name_theme(headings, 10, NAMES, PHRASES) == title
 
 
 def test_several_headings_name_it_together():
-    headings = [Heading("Storage", 3), Heading("Backup", 3), Heading("Printing", 1)]
+    headings = [ThemeHeading("Storage", 3), ThemeHeading("Backup", 3), ThemeHeading("Printing", 1)]
     assert name_theme(headings, 10, NAMES, PHRASES) == "Backup, Storage"
-    headings = [Heading("Storage, Disks", 3), Heading("Backup", 3)]
+    headings = [ThemeHeading("Storage, Disks", 3), ThemeHeading("Backup", 3)]
     assert name_theme(headings, 10, NAMES, PHRASES) == "Backup; Storage, Disks"
-    headings = [Heading("存储", 3), Heading("备份", 3)]
+    headings = [ThemeHeading("存储", 3), ThemeHeading("备份", 3)]
     assert name_theme(headings, 10, NAMES, PHRASES) == "备份、存储"
 
 
@@ -65,22 +68,28 @@ def test_several_headings_name_it_together():
     ],
 )
 def test_a_heading_that_says_little_follows_the_one_above_it(heading, above, title):
-    assert name_theme([Heading(heading, 1, above)], 1, [], []) == title
+    assert name_theme([ThemeHeading(heading, 1, above)], 1, [], []) == title
 
 
 def test_names_stand_in_brackets_of_the_language_and_add_words():
-    assert name_theme([Heading("虚拟化", 4)], 4, ["Xen", "KVM"], []) == "虚拟化（Xen、KVM）"
-    assert name_theme([Heading("Xen Hosts", 4)], 4, ["Xen", "KVM"], []) == "Xen Hosts (KVM)"
+    assert name_theme([ThemeHeading("虚拟化", 4)], 4, ["Xen", "KVM"], []) == "虚拟化（Xen、KVM）"
+    assert name_theme([ThemeHeading("Xen Hosts", 4)], 4, ["Xen", "KVM"], []) == "Xen Hosts (KVM)"
 
 
 def test_headings_that_any_text_has_name_nothing_unless_there_is_nothing_else():
-    headings = [Heading("Description", 3), Heading("参考资料", 3), Heading("notes.txt", 3)]
+    headings = [
+        ThemeHeading("Description", 3),
+        ThemeHeading("参考资料", 3),
+        ThemeHeading("notes.txt", 3),
+    ]
     assert name_theme(headings, 10, NAMES, PHRASES) == "Postfix, Ada Lovelace, mail queues"
-    assert name_theme([Heading("Acknowledgments", 9)], 10, ["Ada"], []) == "Acknowledgments (Ada)"
+    assert (
+        name_theme([ThemeHeading("Acknowledgments", 9)], 10, ["Ada"], []) == "Acknowledgments (Ada)"
+    )
 
 
 def test_a_file_name_names_no_theme_among_others():
-    headings = [Heading("staff", 2), Heading("Harbour Office", 2)]
+    headings = [ThemeHeading("staff", 2), ThemeHeading("Harbour Office", 2)]
     assert name_theme(headings, 4, ["Ada"], []) == "Harbour Office (Ada)"
     assert name_theme(headings[:1], 2, ["Ada"], []) == "staff (Ada)"
 
@@ -90,7 +99,7 @@ def test_a_file_name_names_no_theme_among_others():
 )
 def test_a_heading_with_a_sign_of_file_names_is_no_file(title):
     assert names_a_theme(title)
-    assert name_theme([Heading(title, 2)], 2, [], []) == title
+    assert name_theme([ThemeHeading(title, 2)], 2, [], []) == title
 
 
 @pytest.mark.parametrize(
@@ -123,13 +132,16 @@ def test_telling_names_are_written_in_the_text_and_name_something():
         "Column Type Description 2020 main.cf queue.",
         "Readings of Postfix and pg_locks, readings.",
     ]
-    assert telling_names(offered, [*text, "RESTART the mail server."]) == ["Postfix", "pg_locks"]
-    assert telling_names(offered, [*text, "Postfix again."]) == ["Postfix"]
+    assert distinctive_names(offered, [*text, "RESTART the mail server."]) == [
+        "Postfix",
+        "pg_locks",
+    ]
+    assert distinctive_names(offered, [*text, "Postfix again."]) == ["Postfix"]
 
 
 def test_common_chinese_words_are_no_telling_names():
     offered = entities(("软件包", "TERM"), ("北京", "PLACE"), ("加密协议", ""))
-    assert telling_names(offered, ["北京的软件包使用加密协议。"]) == ["北京", "加密协议"]
+    assert distinctive_names(offered, ["北京的软件包使用加密协议。"]) == ["北京", "加密协议"]
 
 
 def test_headings_are_counted_with_the_headings_above_them():
@@ -139,10 +151,10 @@ def test_headings_are_counted_with_the_headings_above_them():
         for i, path in enumerate(paths)
     ]
     assert headings_above(chunks) == (
-        Heading("Harbour", 5),
-        Heading("Lights", 2, ("Harbour",)),
-        Heading("Moorings", 2, ("Harbour",)),
-        Heading("Ropes", 1, ("Harbour", "Moorings")),
+        ThemeHeading("Harbour", 5),
+        ThemeHeading("Lights", 2, ("Harbour",)),
+        ThemeHeading("Moorings", 2, ("Harbour",)),
+        ThemeHeading("Ropes", 1, ("Harbour", "Moorings")),
     )
 
 

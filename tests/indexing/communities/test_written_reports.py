@@ -23,13 +23,13 @@ from knotwork.indexing.communities import (
     refresh_reports,
     write_reports,
 )
-from knotwork.indexing.communities.refreshing import stored_communities
-from knotwork.indexing.communities.survey import bring_up_to_date
+from knotwork.indexing.communities.detection import stored_communities
+from knotwork.indexing.communities.index_reports import bring_up_to_date
 from knotwork.indexing.embedding import Embedding
-from knotwork.inference.hashing import HashingEmbedder
+from knotwork.inference.embedder import HashingEmbedder
 from knotwork.records import EXTRACTIVE_SOURCE, Document
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 pytestmark = pytest.mark.usefixtures("small_briefs")
 

@@ -8,7 +8,7 @@ from knotwork.indexing.communities import (
     ReportWriter,
     refresh_communities,
 )
-from knotwork.indexing.communities.refreshing import stored_communities
+from knotwork.indexing.communities.detection import stored_communities
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from knotwork.indexing.domain import FORMATS, ImportOptions
-from knotwork.indexing.domain.elements import Complaint, FactRow, ThingRow
+from knotwork.indexing.graph_import import FORMATS, ImportOptions
+from knotwork.indexing.graph_import.formats import EntityRow, ReadFault, RelationRow
 from knotwork.records import ALIAS_RELATION
 
 
@@ -13,7 +13,7 @@ def elements_of(path, kind, **options):
     """Return the things, facts and complaints that a reader yields."""
     things, facts, complaints = [], [], []
     for element in FORMATS[kind].open()(path, ImportOptions(**options)):
-        for rows, row_type in ((things, ThingRow), (facts, FactRow), (complaints, Complaint)):
+        for rows, row_type in ((things, EntityRow), (facts, RelationRow), (complaints, ReadFault)):
             if isinstance(element, row_type):
                 rows.append(element)
     return things, facts, complaints

@@ -6,8 +6,13 @@ from hypothesis import strategies as st
 from tests.indexing.domain.graph_files import write
 from tests.indexing.snapshots import snapshot
 
-from knotwork.indexing.domain import ImportOptions, composing, import_graph_steps, importing
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.graph_import import (
+    ImportOptions,
+    fact_documents,
+    graph_importer,
+    import_graph_steps,
+)
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.embedders import HashingEmbedder
@@ -24,8 +29,8 @@ FACTS = st.lists(
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(composing, "PART_CHUNKS", 2)
-    monkeypatch.setattr(composing, "CHUNK_TOKENS", 12)
+    monkeypatch.setattr(fact_documents, "PART_CHUNKS", 2)
+    monkeypatch.setattr(fact_documents, "CHUNK_TOKENS", 12)
 
 
 def put(store, folder, name, facts):
@@ -125,7 +130,7 @@ def test_without_vectors_only_names_have_some(tmp_path):
 
 
 def test_a_big_graph_gets_vectors_only_when_it_is_told_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(importing, "MOST_EMBEDDED_THINGS", 4)
+    monkeypatch.setattr(graph_importer, "MOST_EMBEDDED_THINGS", 4)
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(5))
     path = write(tmp_path, facts, "people.tsv")
     for vectors, count, notes in ((None, 0, 1), (True, 5, 0), (False, 0, 0)):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.domain.graph_files import facts_of
 
-from knotwork.indexing.domain import import_graph_steps
+from knotwork.indexing.graph_import import import_graph_steps
 from knotwork.stores.memory import MemoryStore
 
 HOSTILE = [

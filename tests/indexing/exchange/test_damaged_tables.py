@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.indexing.exchange.foreign_files import current_tables, write_tables
 
 from knotwork.errors import IndexingError
-from knotwork.indexing.communities.survey import bring_up_to_date
-from knotwork.indexing.exchange import import_index
+from knotwork.indexing.communities.index_reports import bring_up_to_date
+from knotwork.indexing.foreign_indexes import import_index
 from knotwork.stores.embedded import EmbeddedStore
 
 TABLES = sorted(current_tables())

@@ -19,10 +19,9 @@ from tests.indexing.exchange.reading_back import chunks_of, dropped, edges_of, s
 
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.indexing.commits import remove_sources
-from knotwork.indexing.communities.reporting import refresh_reports
-from knotwork.indexing.communities.survey import find_topics, is_current
+from knotwork.indexing.communities.index_reports import find_topics, is_current, refresh_reports
 from knotwork.indexing.embedding import Embedding
-from knotwork.indexing.exchange import import_index, import_steps
+from knotwork.indexing.foreign_indexes import import_index, import_steps
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import ReadingStatus, entity_id
 from knotwork.stores.embedded import EmbeddedStore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.indexing.exchange.labels import (
+from knotwork.indexing.foreign_indexes.labels import (
     name_relation,
     plain_type,
     say_relation,

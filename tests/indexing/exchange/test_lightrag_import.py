@@ -10,8 +10,8 @@ from tests.indexing.exchange.foreign_files import ESSAY, unit_texts, write_light
 from tests.indexing.exchange.reading_back import chunks_of, edges_of
 
 from knotwork.errors import IndexingError
-from knotwork.indexing.communities.survey import bring_up_to_date, find_topics
-from knotwork.indexing.exchange import import_index
+from knotwork.indexing.communities.index_reports import bring_up_to_date, find_topics
+from knotwork.indexing.foreign_indexes import import_index
 from knotwork.records import entity_id
 from knotwork.stores.memory import MemoryStore
 

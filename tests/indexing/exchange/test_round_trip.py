@@ -17,9 +17,9 @@ from tests.indexing.exchange.foreign_files import current_tables, write_tables
 from tests.indexing.exchange.reading_back import shape
 
 from knotwork.errors import StoreBusy
-from knotwork.indexing.communities.survey import bring_up_to_date, is_current
-from knotwork.indexing.exchange import import_index
-from knotwork.indexing.exchange.exporting import export_graphrag
+from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
+from knotwork.indexing.foreign_indexes import import_index
+from knotwork.indexing.foreign_indexes.graphrag_export import export_graphrag
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import ChunkReading, Description, Document, EdgeType, ReadingStatus, Relation
 from knotwork.stores.memory import MemoryStore

@@ -5,9 +5,19 @@ from itertools import combinations
 
 import pytest
 
-from knotwork.indexing.resolution.blocking import CROWD, Named, pair_by_keys, pair_by_spelling
-from knotwork.indexing.resolution.names import read_name, read_person
-from knotwork.indexing.resolution.spelling import ALIKE, grams_of, likeness
+from knotwork.indexing.resolution.name_shapes import (
+    ALIKE,
+    grams_of,
+    likeness,
+    read_name,
+    read_person,
+)
+from knotwork.indexing.resolution.pair_candidates import (
+    CROWD,
+    NamedShape,
+    pair_by_keys,
+    pair_by_spelling,
+)
 
 SYLLABLES = (
     *("ba", "do", "ki", "lu", "me", "no", "pa", "ri", "so"),
@@ -27,7 +37,7 @@ def make_names(count, seed):
 
 def named(names):
     shapes = [read_name(name) for name in names]
-    return [Named(shape, read_person(shape, "")) for shape in shapes]
+    return [NamedShape(shape, read_person(shape, "")) for shape in shapes]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -9,15 +9,17 @@ from tests.indexing.resolution.worlds import make_index
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork.errors import Unparsable
-from knotwork.indexing.resolution.describing import DESCRIPTION_TOKENS, Question, describe
-from knotwork.indexing.resolution.evidence import make_profile, read_profiles
-from knotwork.indexing.resolution.judging import (
+from knotwork.indexing.resolution.judge import (
+    DESCRIPTION_TOKENS,
     Judge,
+    PairQuestion,
     ask_judge,
     choose_questions,
+    describe_entities,
     judge_request,
     read_verdicts,
 )
+from knotwork.indexing.resolution.name_evidence import make_profile, read_profiles
 from knotwork.inference.chat import ChatReply
 from knotwork.records import (
     ChunkReading,
@@ -30,7 +32,7 @@ from knotwork.records import (
 )
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 SAME, DIFFERENT = Verdict.SAME, Verdict.DIFFERENT
 VERDICTS = {n: SAME if n % 3 else DIFFERENT for n in range(1, 9)}
@@ -38,7 +40,7 @@ LINES = [f"{number} | {verdict}" for number, verdict in VERDICTS.items()]
 
 
 def question(number, first, second, worth=1.0):
-    return Question((f"{number:016x}", f"{number + 999:016x}"), first, second, "alike", worth)
+    return PairQuestion((f"{number:016x}", f"{number + 999:016x}"), first, second, "alike", worth)
 
 
 def read(text, count=8):
@@ -138,7 +140,7 @@ def test_a_description_is_one_short_line_that_ends_no_section():
     )
     base = make_index(["z.txt"], texts={"z.txt": text})
     profiles = read_profiles(base.store)
-    lines = describe(base.store, list(profiles.values()))
+    lines = describe_entities(base.store, list(profiles.values()))
     assert lines.keys() == profiles.keys()
     for entity, line in lines.items():
         name = profiles[entity].entity.name
@@ -156,13 +158,13 @@ def test_a_models_description_is_shown_and_its_summary_changes_no_question():
         [ChunkReading(chunk, "model", ReadingStatus.OK)],
         [Description(chunk, "zorblax industries", "a maker of panes")],
     )
-    before = describe(store, profiles)
+    before = describe_entities(store, profiles)
     assert before[key].endswith(": ORGANIZATION, a maker of panes")
     store.readings.put_summaries([EntitySummary(key, "It makes all kinds of glass.", "model", "k")])
-    assert describe(store, profiles) == before
+    assert describe_entities(store, profiles) == before
 
 
 def test_a_colon_in_a_name_does_not_end_it():
     base = make_index(["a.txt"], texts={"a.txt": "Nothing of note."})
     profile = make_profile(Entity(entity_id("x y"), "Dune: Part Two", "x y", "WORK", 1))
-    assert describe(base.store, [profile]) == {profile.id: "Dune Part Two: WORK"}
+    assert describe_entities(base.store, [profile]) == {profile.id: "Dune Part Two: WORK"}

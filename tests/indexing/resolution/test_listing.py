@@ -5,8 +5,8 @@ from tests.indexing.resolution.worlds import groups_by_name, idof, make_index
 
 import knotwork
 from knotwork.errors import ConfigError, StoreError, UnknownName
-from knotwork.indexing.resolution.listing import SameNames, read_same_names
-from knotwork.knowledge_base.merging import Merging
+from knotwork.indexing.resolution.resolver import SameNames, read_same_names
+from knotwork.knowledge_base.entities import EntityMixin
 from knotwork.records import PERSON_SOURCE
 
 
@@ -92,7 +92,7 @@ def test_a_store_that_holds_no_decisions_has_none_and_takes_none(base):
         url = "plain:"
         documents, graph, texts = base.store.documents, base.store.graph, base.store.texts
 
-    class Plainly(Merging):
+    class Plainly(EntityMixin):
         store = Plain()
 
     assert read_same_names(Plain()) == SameNames()

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.indexing.resolution.names import given_agree, read_name, read_person
-from knotwork.indexing.resolution.spelling import are_spellings, edit_distance, is_plural
+from knotwork.indexing.resolution.name_shapes import (
+    are_spellings,
+    edit_distance,
+    given_agree,
+    is_plural,
+    read_name,
+    read_person,
+)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from knotwork.errors import ModelUnavailable
 from knotwork.indexing.resolution import Judge, decide, merged_names, resolve_entities, undo
 from knotwork.records import Verdict
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 SPELLINGS = {"World Health Organization", "World Health Organisation"}
 

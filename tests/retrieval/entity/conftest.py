@@ -17,7 +17,7 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 FACTS = [

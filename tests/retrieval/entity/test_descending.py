@@ -5,8 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.retrieval.entity.descending import CommunityTree, descend, ranked_scores
-from knotwork.stores.communities import CommunityStore, read_parents
+from knotwork.retrieval.entity.community_retrievers import (
+    CommunityTree,
+    descend_communities,
+    ranked_scores,
+)
+from knotwork.stores.extensions import CommunityStore, read_parents
 
 
 class FixedScores:
@@ -33,16 +37,16 @@ def test_a_tree_knows_tops_children_and_what_is_around():
 
 def test_a_good_report_far_below_opens_the_way_to_it():
     scores = FixedScores({"a": 0.1, "b": 0.5, "b1": 0.4, "a11": 0.9})
-    levels = descend(scores, CommunityTree(PARENTS), beam=1)
+    levels = descend_communities(scores, CommunityTree(PARENTS), beam=1)
     assert [level.chosen[0].id for level in levels] == ["a", "a1", "a11"]
     assert [level.looked_at for level in levels] == [3, 2, 1]
 
 
 def test_the_lowest_level_may_be_given():
     scores = FixedScores({"a": 0.1, "b": 0.5, "a11": 0.9})
-    levels = descend(scores, CommunityTree(PARENTS), beam=5, lowest=1)
+    levels = descend_communities(scores, CommunityTree(PARENTS), beam=5, lowest=1)
     assert len(levels) == 2
-    assert descend(FixedScores({}), CommunityTree(PARENTS), beam=5)[0].chosen == []
+    assert descend_communities(FixedScores({}), CommunityTree(PARENTS), beam=5)[0].chosen == []
 
 
 @settings(max_examples=50, deadline=None)
@@ -51,7 +55,7 @@ def test_a_wide_beam_ends_at_every_leaf_that_has_a_score(above, data):
     """``above[n]`` is the parent of n, any earlier node, or none."""
     parents = {str(n): str(parent) if 0 <= parent < n else None for n, parent in enumerate(above)}
     scores = {i: data.draw(st.floats(0.01, 1.0)) for i in parents}
-    levels = descend(FixedScores(scores), CommunityTree(parents), beam=100)
+    levels = descend_communities(FixedScores(scores), CommunityTree(parents), beam=100)
     leaves = set(parents) - {parent for parent in parents.values() if parent}
     assert {item.id for item in levels[-1].chosen} == leaves
     for level in levels:

@@ -6,9 +6,8 @@ import pytest
 
 from knotwork.errors import ConfigError
 from knotwork.records import Edge, EdgeType, Entity, Query, entity_id
-from knotwork.retrieval.entity.ontology_derived import derive_ontology
-from knotwork.retrieval.entity.ontology_rules import default_ontology, parse_ontology
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.entity.ontology import default_ontology, derive_ontology, parse_ontology
+from knotwork.retrieval.retriever_builder import build_retriever
 
 BORN_ONLY = """
 rest = 0.0

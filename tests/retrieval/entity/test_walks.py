@@ -9,8 +9,8 @@ from tests.retrieval.entity.conftest import FACTS, fill_with_facts
 
 from knotwork.errors import ConfigError
 from knotwork.records import entity_id
-from knotwork.retrieval.entity.walks import WalkLimits, walk_from
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.entity.graph_walks import WalkLimits, walk_from
+from knotwork.stores.urls import open_store
 
 
 def everything(edge, source, target):

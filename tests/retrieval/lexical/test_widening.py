@@ -5,12 +5,12 @@ from tests.retrieval.small_index import build_index
 
 from knotwork.errors import ConfigError
 from knotwork.records import Document, Heading, Query, Span
-from knotwork.retrieval.lexical.questions import NO_QUESTIONS_NOTE
-from knotwork.retrieval.registry import build_retriever
-from knotwork.stores.registry import open_store
-from knotwork.synthesis.answering import compose_answer
+from knotwork.retrieval.basic_retrievers import NO_QUESTIONS_NOTE
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.stores.urls import open_store
+from knotwork.synthesis.extractive_answers import compose_answer
 from knotwork.testing.embedders import HashingEmbedder
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 TOPICS = {
     "Harbours": [
@@ -45,16 +45,17 @@ def guide():
 
 
 def build(splitter):
+    from knotwork.indexing.changes import Tiers
     from knotwork.indexing.embedding import Embedding
     from knotwork.indexing.pipeline import Pipeline
+    from knotwork.indexing.prepared import document_source
     from knotwork.indexing.splitters import make_splitter
-    from knotwork.indexing.stages import Stages, document_source
-    from knotwork.indexing.tiers import Tiers
-    from knotwork.transform.registry import make_extractor
+    from knotwork.indexing.stages import IndexingStages
+    from knotwork.transform.extractor_registry import make_extractor
 
     store = open_store("memory:", create=True)
     made = make_splitter(splitter, chunk_tokens=14, parent_tokens=60)
-    stages = Stages(made, make_extractor(), Embedding(HashingEmbedder()), Tiers("test"))
+    stages = IndexingStages(made, make_extractor(), Embedding(HashingEmbedder()), Tiers("test"))
     for _ in Pipeline(store, stages).run([document_source(guide())]):
         pass
     return store

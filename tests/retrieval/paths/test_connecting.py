@@ -16,8 +16,8 @@ from knotwork.records import (
     Span,
     entity_id,
 )
-from knotwork.retrieval.paths.connecting import MOST_HOPS, connect
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.paths.shortest_paths import MOST_HOPS, find_shortest_paths
+from knotwork.stores.urls import open_store
 
 NAMES = [f"thing {n}" for n in range(9)]
 PAIRS = st.sets(
@@ -51,7 +51,7 @@ def test_they_are_all_of_the_shortest_length_and_all_of_them(pairs):
     graph = nx.Graph([(entity_id(a), entity_id(b)) for a, b in pairs])
     graph.add_nodes_from(map(entity_id, NAMES))
     ends = entity_id(NAMES[0]), entity_id(NAMES[1])
-    found = connect(store, [ends[0]], [ends[1]], limit=1_000)
+    found = find_shortest_paths(store, [ends[0]], [ends[1]], limit=1_000)
     expected = set()
     if nx.has_path(graph, *ends):
         expected = {tuple(p) for p in nx.all_shortest_paths(graph, *ends)}
@@ -72,10 +72,10 @@ def test_stated_relations_come_before_names_that_stand_together():
             (b, "leads", d, 1),
         ]
     )
-    first, second = connect(store, [entity_id(a)], [entity_id(b)], limit=5)
+    first, second = find_shortest_paths(store, [entity_id(a)], [entity_id(b)], limit=5)
     assert first.text == f"{a} -founded→ {d} ←leads- {b}"
     assert [hop.chunk_id for hop in first.hops] == ["2" * 16] * 2
     assert second.entity_ids[1] == entity_id(c)
-    assert connect(store, [entity_id(a)], [entity_id(b)], limit=1) == [first]
-    assert connect(store, [entity_id(a)], [entity_id(a)], limit=1) == []
+    assert find_shortest_paths(store, [entity_id(a)], [entity_id(b)], limit=1) == [first]
+    assert find_shortest_paths(store, [entity_id(a)], [entity_id(a)], limit=1) == []
     store.close()

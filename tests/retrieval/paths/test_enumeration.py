@@ -9,20 +9,23 @@ from hypothesis import strategies as st
 from tests.retrieval.paths.films import FILMS, put_triples
 
 from knotwork.records import entity_id
-from knotwork.retrieval.paths.enumeration import Bounds, complete, enumerate_patterns
-from knotwork.retrieval.paths.linking import find_seeds, spans_of
-from knotwork.retrieval.paths.links import LinkReader
-from knotwork.retrieval.paths.wording import Wording
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.paths.path_enumeration import (
+    LinkReader,
+    PathBounds,
+    complete_pattern,
+    enumerate_patterns,
+)
+from knotwork.retrieval.paths.path_question import RelationWording, find_seeds, seed_spans
+from knotwork.stores.urls import open_store
 from knotwork.text.names import normal_form
 
-WIDE = Bounds(beam=10_000, kept=1_000, walked=1_000, patterns=10_000)
+WIDE = PathBounds(beam=10_000, kept=1_000, walked=1_000, patterns=10_000)
 NAMES = ["Alder Hall", "Birch Hall", "Cedar Hall", "Dogwood Hall", "Elder Hall"]
 
 
 def patterns_of(store, text, bounds=WIDE):
     seeds = find_seeds(text, store)
-    wording = Wording(text, spans_of(seeds))
+    wording = RelationWording(text, seed_spans(seeds))
     reader = LinkReader(store, limit=bounds.links)
     return enumerate_patterns(seeds, reader, wording, bounds), reader
 
@@ -80,7 +83,7 @@ def test_any_graph_is_walked_as_by_brute_force(triples):
         walked = pattern.walk(pattern.answers[0])
         is_round = pattern.tail is not None and walked[0] == walked[-1]
         assert len(set(walked)) == len(walked) - is_round
-        assert set(pattern.answers) <= set(complete(pattern, reader, most=100))
+        assert set(pattern.answers) <= set(complete_pattern(pattern, reader, most=100))
 
 
 def test_two_named_entities_are_joined(films):
@@ -96,7 +99,7 @@ def test_two_named_entities_are_joined(films):
 
 @pytest.mark.parametrize(("beam", "reads"), [(1, 1_500), (24, 2), (1, 1)])
 def test_bounds_hold(films, beam, reads):
-    bounds = Bounds(beam=beam, reads=reads, kept=2, walked=1, patterns=7)
+    bounds = PathBounds(beam=beam, reads=reads, kept=2, walked=1, patterns=7)
     patterns, reader = patterns_of(films, "who wrote Silver Lantern and Copper Kettle", bounds)
     assert len(patterns) <= 7
     assert reader.count <= reads
@@ -104,21 +107,21 @@ def test_bounds_hold(films, beam, reads):
 
 
 def test_a_cut_pattern_is_completed(films):
-    bounds = Bounds(kept=1, walked=1)
+    bounds = PathBounds(kept=1, walked=1)
     patterns, reader = patterns_of(films, "Marta Ilves", bounds)
     (directed,) = [p for p in patterns if p.steps == (("directed_by", False),)]
     assert len(directed.answers) == 1
     names = {"Silver Lantern", "Copper Kettle", "Iron Anchor"}
     wanted = {entity_id(normal_form(name)) for name in names}
-    assert set(complete(directed, reader, most=10)) == wanted
-    assert len(complete(directed, reader, most=2)) == 2
+    assert set(complete_pattern(directed, reader, most=10)) == wanted
+    assert len(complete_pattern(directed, reader, most=2)) == 2
 
 
 def test_stores_enumerate_alike(tmp_path):
     found = []
     for url in ("memory:", str(tmp_path / "films.knot")):
         store = put_triples(open_store(url, create=True), FILMS)
-        patterns, _ = patterns_of(store, "Silver Lantern", Bounds(kept=2, walked=1, beam=4))
+        patterns, _ = patterns_of(store, "Silver Lantern", PathBounds(kept=2, walked=1, beam=4))
         found.append([(p.key, p.answers, p.sizes) for p in patterns])
         store.close()
     assert found[0] == found[1]
@@ -126,5 +129,5 @@ def test_stores_enumerate_alike(tmp_path):
 
 def test_nothing_named_has_no_paths(films):
     for text, limit in product(("", "who wrote it?", "???"), (1, 400)):
-        patterns, _ = patterns_of(films, text, Bounds(links=limit))
+        patterns, _ = patterns_of(films, text, PathBounds(links=limit))
         assert patterns == []

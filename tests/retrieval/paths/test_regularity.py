@@ -2,19 +2,19 @@
 
 from tests.retrieval.paths.films import FILMS, put_triples
 
-from knotwork.retrieval.paths.regularity import REGULAR_RELATION, Regularity
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.paths.path_retriever import REGULAR_RELATION, RelationRegularity
+from knotwork.stores.urls import open_store
 
 SAID = [(f"Town {n}", f"was {n} miles north of", f"Village {n}") for n in range(12)]
 
 
 def test_a_graph_with_few_relations_is_regular(films):
-    assert Regularity(films).holds({"directed_by", "written_by"})
+    assert RelationRegularity(films).holds({"directed_by", "written_by"})
 
 
 def test_relations_that_hold_once_are_not():
     store = put_triples(open_store("memory:", create=True), [*FILMS, *SAID])
-    assert not Regularity(store).holds({"directed_by"})
+    assert not RelationRegularity(store).holds({"directed_by"})
 
 
 def test_a_frequent_relation_is_regular_anywhere_unless_it_is_no_word():
@@ -23,7 +23,7 @@ def test_a_frequent_relation_is_regular_anywhere_unless_it_is_no_word():
     ]
     said = [(f"Hill {n}", f"rises {n} feet over", f"Lake {n}") for n in range(12)]
     store = put_triples(open_store("memory:", create=True), [*often, *said])
-    regularity = Regularity(store)
+    regularity = RelationRegularity(store)
     assert regularity.holds({"fords"})
     assert not regularity.holds({"on"})
     assert not regularity.holds({"fords", "rises 3 feet over"})
@@ -31,7 +31,7 @@ def test_a_frequent_relation_is_regular_anywhere_unless_it_is_no_word():
 
 def test_it_follows_the_store():
     store = put_triples(open_store("memory:", create=True), FILMS)
-    regularity = Regularity(store)
+    regularity = RelationRegularity(store)
     assert regularity.holds({"directed_by"})
     put_triples(store, SAID)
     assert not regularity.holds({"directed_by"})

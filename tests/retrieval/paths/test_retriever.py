@@ -6,9 +6,9 @@ from tests.retrieval.small_index import build_index
 
 from knotwork.errors import ConfigError
 from knotwork.records import CO_OCCURRENCE_RELATION, Query
-from knotwork.retrieval.paths.retriever import PathsRetriever
-from knotwork.retrieval.registry import build_retriever
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.paths.path_retriever import PathsRetriever
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.stores.urls import open_store
 from knotwork.testing.embedders import HashingEmbedder
 
 QUESTIONS = [

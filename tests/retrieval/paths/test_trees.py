@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from knotwork.errors import ConfigError
-from knotwork.retrieval.paths.coarse import shipped_trees
-from knotwork.retrieval.paths.features import FEATURES
-from knotwork.retrieval.paths.trees import parse_trees
+from knotwork.retrieval.paths.boosted_trees import parse_trees
+from knotwork.retrieval.paths.path_features import FEATURES
+from knotwork.retrieval.paths.path_ranking import shipped_trees
 
 
 def rows(count, columns, seed):

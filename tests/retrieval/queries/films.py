@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knotwork.records import PropertyNode, Relationship
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 
 PEOPLE = {
     "p1": ("Marta Ilves", 1920),

@@ -10,11 +10,12 @@ from tests.retrieval.queries.films import FILMS, film_store, values
 from knotwork.errors import QueryRefused
 from knotwork.records import Query
 from knotwork.retrieval.queries.comparisons import read_comparisons, require_numbers
-from knotwork.retrieval.queries.cypher_templates import CypherTemplatesRetriever
-from knotwork.retrieval.queries.dynamic_cypher import DynamicCypherRetriever
-from knotwork.retrieval.queries.templates import Template
-from knotwork.retrieval.queries.text_to_cypher import TextToCypherRetriever
-from knotwork.synthesis.answering import compose_answer
+from knotwork.retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
+from knotwork.retrieval.queries.query_retrievers import (
+    DynamicCypherRetriever,
+    TextToCypherRetriever,
+)
+from knotwork.synthesis.extractive_answers import compose_answer
 from knotwork.testing.chat_models import ScriptedChatModel
 
 DECADE = [(">=", "2000-01-01", "2000-12-31"), ("<=", "2010-01-01", "2010-12-31")]

@@ -7,15 +7,19 @@ from tests.retrieval.queries.films import film_store, values
 
 from knotwork.errors import QueryRefused, RetrievalError
 from knotwork.records import Query
-from knotwork.retrieval.queries.assembling import assemble_plans
-from knotwork.retrieval.queries.cypher_graph import CypherGraph
-from knotwork.retrieval.queries.dynamic_cypher import DynamicCypherRetriever
-from knotwork.retrieval.queries.linking import SchemaLinker, split_name
-from knotwork.retrieval.queries.plans import PlanHop, PlanNode, QueryPlan, Returned
-from knotwork.retrieval.queries.statements import Asked
-from knotwork.retrieval.queries.values import find_mentions
-from knotwork.retrieval.queries.written_cypher import quote_name
-from knotwork.stores.queries import RunsCypher
+from knotwork.retrieval.queries.cypher_target import CypherGraph, quote_name
+from knotwork.retrieval.queries.plan_assembly import assemble_plans
+from knotwork.retrieval.queries.query_plans import (
+    LinkedQuestion,
+    PlanHop,
+    PlanNode,
+    QueryPlan,
+    Returned,
+)
+from knotwork.retrieval.queries.query_retrievers import DynamicCypherRetriever
+from knotwork.retrieval.queries.schema_linker import SchemaLinker, split_name
+from knotwork.retrieval.queries.stored_values import find_mentions
+from knotwork.stores.property_graphs import RunsCypher
 from knotwork.testing.chat_models import ScriptedChatModel
 
 
@@ -116,7 +120,7 @@ def test_a_store_without_cypher_is_refused(store):
 def test_any_text_makes_plans_that_run_or_none(text):
     store = SHARED
     target = CypherGraph(store, graph="films")
-    asked = Asked(text, target.schema(), find_mentions(text, target.values()))
+    asked = LinkedQuestion(text, target.schema(), find_mentions(text, target.values()))
     for plan in assemble_plans(asked, SchemaLinker(target.schema())):
         target.run(target.write(plan))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import knotwork
 from knotwork.retrieval.queries.table_rows import TableRows
-from knotwork.stores.tables import TableFile, tables_path
+from knotwork.stores.table_file import TableFile, tables_path
 from knotwork.testing.chat_models import ScriptedChatModel
 
 ORDERS = [

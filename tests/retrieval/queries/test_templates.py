@@ -5,8 +5,7 @@ from tests.retrieval.queries.films import film_store, values
 
 from knotwork.errors import ConfigError
 from knotwork.records import Query
-from knotwork.retrieval.queries.cypher_templates import CypherTemplatesRetriever
-from knotwork.retrieval.queries.templates import read_templates
+from knotwork.retrieval.queries.cypher_templates import CypherTemplatesRetriever, read_templates
 from knotwork.testing.chat_models import ScriptedChatModel
 
 FILE = """

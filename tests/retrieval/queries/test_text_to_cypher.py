@@ -6,12 +6,11 @@ from tests.retrieval.queries.films import film_store, values
 from knotwork.errors import ModelUnavailable
 from knotwork.inference.chat import ChatReply
 from knotwork.records import Query
-from knotwork.retrieval.queries.examples import Example, ExampleBook
-from knotwork.retrieval.queries.text_to_cypher import TextToCypherRetriever
-from knotwork.retrieval.queries.text_translation import parse_statement
+from knotwork.retrieval.queries.model_translators import Example, ExampleBook, parse_statement
+from knotwork.retrieval.queries.query_retrievers import TextToCypherRetriever
 from knotwork.stores.memory import MemoryStore
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.testing.community_contract import sample_community, sample_report
+from knotwork.testing.enrichment_contract import sample_community, sample_report
 from knotwork.testing.store_contract import add_document
 
 GOOD = "MATCH (f:Film)-[:DIRECTED_BY]->(p:Person) WHERE p.name = 'Olev Raud' RETURN f.title"

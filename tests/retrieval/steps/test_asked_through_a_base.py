@@ -6,7 +6,7 @@ from tests.retrieval.small_index import build_index
 from knotwork import KnowledgeBase
 from knotwork.config import Settings
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.stores.registry import open_store
+from knotwork.stores.urls import open_store
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.embedders import HashingEmbedder
 

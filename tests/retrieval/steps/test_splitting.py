@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork.records import Span
-from knotwork.retrieval.steps.splitting import BLANK, MOST_HOPS, split_question
+from knotwork.retrieval.steps.decompose import MOST_HOPS, split_question
+from knotwork.retrieval.steps.step_prompts import BLANK
 
 
 def split(text, *names):

@@ -6,16 +6,16 @@ from tests.retrieval.small_index import build_index
 
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.retrieval.registry import build_retriever
+from knotwork.retrieval.retriever_builder import build_retriever
+from knotwork.retrieval.retriever_registry import STEPS
 from knotwork.retrieval.steps.diversify import similarities
-from knotwork.retrieval.steps.registry import STEPS
-from knotwork.retrieval.steps.rerank import Rerank
-from knotwork.retrieval.steps.rewrite import without_politeness
-from knotwork.stores.registry import open_store
+from knotwork.retrieval.steps.postprocessing import Rerank
+from knotwork.retrieval.steps.query_transformation import without_politeness
+from knotwork.stores.urls import open_store
 from knotwork.testing.brains import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.text.terms import content_terms
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
 NESTED = "Where did the director of Silver Lantern grow up?"
 

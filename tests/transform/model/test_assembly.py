@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions, relations
 
 from knotwork.records import Extraction, Mention, Span
-from knotwork.transform.model.assembly import Assembled, Surroundings, assemble
-from knotwork.transform.model.drafts import Draft, EntityDraft, RelationDraft
+from knotwork.transform.model.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft
 from knotwork.transform.rules import RuleExtractor
 
 TEXT = "Ada Lovelace wrote notes. She praised the difference engine of Charles Babbage in London."
@@ -18,7 +18,7 @@ def assembled(
     text: str,
     draft: Draft,
     *,
-    around: Surroundings | None = None,
+    around: ReplyContext | None = None,
     title: str = "",
     rules: bool = True,
 ) -> tuple[Assembled, Extraction, str]:
@@ -68,9 +68,9 @@ def test_titles_documents_and_memory_may_name_what_the_chunk_calls_shorter() -> 
     text = "Then Scrooge went home."
     assert assembled(text, draft, rules=False)[0].kept == 0
     for around in (
-        Surroundings(document_text="Ebenezer Scrooge was old. Then Scrooge went home."),
-        Surroundings(document_text="He was old: Ebenezer\n  Scrooge. Then Scrooge went home."),
-        Surroundings(memory="Ebenezer Scrooge (PERSON)\nEbenezer Scrooge | employs | Cratchit"),
+        ReplyContext(document_text="Ebenezer Scrooge was old. Then Scrooge went home."),
+        ReplyContext(document_text="He was old: Ebenezer\n  Scrooge. Then Scrooge went home."),
+        ReplyContext(memory="Ebenezer Scrooge (PERSON)\nEbenezer Scrooge | employs | Cratchit"),
     ):
         made, _, whole = assembled(text, draft, around=around, rules=False)
         (mention,) = made.extraction.mentions
@@ -112,7 +112,7 @@ def test_a_relation_that_rules_found_too_is_one_with_a_description() -> None:
 
 def test_a_relation_without_a_label_has_one_in_its_language() -> None:
     draft = Draft((), (RelationDraft("蔡元培", "", "北京大学", "他曾任校长。"),))
-    made, _, _ = assembled(HAN, draft, around=Surroundings(language="zh"), rules=False)
+    made, _, _ = assembled(HAN, draft, around=ReplyContext(language="zh"), rules=False)
     assert [r.relation for r in made.extraction.relations] == ["相关"]
 
 
@@ -152,7 +152,7 @@ def test_types_of_a_schema_count_before_those_of_rules() -> None:
     draft = Draft(
         (EntityDraft("London", "Town"),), (RelationDraft("Ada Lovelace", "IN_TOWN", "London"),)
     )
-    made, _, _ = assembled(TEXT, draft, around=Surroundings(typed=True))
+    made, _, _ = assembled(TEXT, draft, around=ReplyContext(typed=True))
     assert mentions(made.extraction)["london"].type == "Town"
     assert "IN_TOWN" in {r.relation for r in made.extraction.relations}
     made, base, _ = assembled(TEXT, draft)

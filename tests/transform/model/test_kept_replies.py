@@ -7,14 +7,12 @@ import pytest
 from tests.transform.documents import cut
 
 from knotwork.errors import ModelError
-from knotwork.inference.cached import CachedChatModel
-from knotwork.inference.call_cache import CallCache
+from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.inference.chat import ChatRequest
 from knotwork.records import ReadingStatus
-from knotwork.testing.brains.rules import RuleBrain
+from knotwork.testing.brains.rule_brain import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.transform.model.extractor import ModelExtractor
-from knotwork.transform.model.outcomes import ChunkOutcome
+from knotwork.transform.model.model_extractor import ChunkOutcome, ModelExtractor
 
 DOCUMENT, CHUNKS = cut(
     "Firms",

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 
-from knotwork.transform.model.cleaning import plain_text
-from knotwork.transform.model.drafts import Draft, EntityDraft, RelationDraft
-from knotwork.transform.model.lines import LineReader
+from knotwork.transform.model.reply_formats import LineReader
+from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft, plain_text
 
 GRAPH = (
     "entity | Ada Lovelace | PERSON | wrote the first programme",

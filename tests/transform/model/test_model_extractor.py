@@ -5,22 +5,21 @@ from tests.transform.documents import cut, mentions
 
 from knotwork.config import LlmSettings
 from knotwork.inference.chat import ChatRequest
-from knotwork.inference.chat_registry import ChatModels
+from knotwork.inference.model_registry import ChatModels
 from knotwork.inference.retries import RetryPolicy
 from knotwork.records import Chunk, Document, ReadingStatus
-from knotwork.testing.brains.rules import RuleBrain
+from knotwork.testing.brains.rule_brain import RuleBrain
 from knotwork.testing.chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
-from knotwork.text.tokens import count_tokens
-from knotwork.transform.base import Extractor
-from knotwork.transform.model.drafts import Draft, EntityDraft
-from knotwork.transform.model.extractor import ModelExtractor
-from knotwork.transform.model.memory import MEMORY_TOKENS, recall, recall_similar
-from knotwork.transform.model.methods import ChunkTask, LineMethod, ask
-from knotwork.transform.model.schema import ExtractionSchema
-from knotwork.transform.model.turns import Turns
+from knotwork.text.token_counts import count_tokens
+from knotwork.transform.extractor import Extractor
+from knotwork.transform.model.chunk_memory import MEMORY_TOKENS, recall_lines, recall_similar
+from knotwork.transform.model.extraction_methods import ChunkTask, LineMethod, chunk_request
+from knotwork.transform.model.extraction_schema import ExtractionSchema
+from knotwork.transform.model.model_extractor import ModelExtractor, Turns
+from knotwork.transform.model.reply_records import Draft, EntityDraft
 from knotwork.transform.rules import Dictionary, RuleExtractor
-from knotwork.transform.rules.dictionary import Entry
+from knotwork.transform.rules.dictionary import DictionaryEntry
 
 PARTS = tuple(
     f"Ada Smith founded Acme {place} in {year}. Later Bob Jones led Acme {place} from Vienna."
@@ -93,15 +92,15 @@ def test_memory_of_a_long_document_is_that_of_its_beginning() -> None:
 def test_memory_is_bounded_and_says_nothing_twice() -> None:
     document, chunks = document_of(30)
     extractions = ModelExtractor(brained()).extract(document, chunks)
-    memory = recall(extractions)
+    memory = recall_lines(extractions)
     assert 0 < count_tokens(memory) <= MEMORY_TOKENS
     assert len(set(memory.splitlines())) == len(memory.splitlines())
-    assert recall([]) == ""
-    assert count_tokens(recall(extractions, limit_tokens=20)) <= 20
+    assert recall_lines([]) == ""
+    assert count_tokens(recall_lines(extractions, limit_tokens=20)) <= 20
 
 
 def test_what_changes_the_result_changes_the_name() -> None:
-    dictionary = Dictionary((Entry("Acme"),))
+    dictionary = Dictionary((DictionaryEntry("Acme"),))
     models = [ScriptedChatModel("none"), ScriptedChatModel("none", name="other:model")]
     extractors = [
         ModelExtractor(models[0]),
@@ -135,7 +134,7 @@ class FirstWords:
     name = "first-words-1"
 
     def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
-        return ask(f"What is this about? {task.text} {fault}", task)
+        return chunk_request(f"What is this about? {task.text} {fault}", task)
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
         return Draft(

@@ -10,13 +10,10 @@ from tests.transform.documents import cut as cut_document
 from tests.transform.model.mutations import HARMFUL
 
 from knotwork.records import Extraction
-from knotwork.transform.model.assembly import assemble
-from knotwork.transform.model.cleaning import plain_text
-from knotwork.transform.model.drafts import Draft
-from knotwork.transform.model.json_form import JsonReader
-from knotwork.transform.model.lines import LineReader
-from knotwork.transform.model.methods import LineMethod
-from knotwork.transform.model.tuples import TupleReader
+from knotwork.transform.model.extraction_methods import LineMethod
+from knotwork.transform.model.reply_formats import JsonReader, LineReader, TupleReader
+from knotwork.transform.model.reply_grounding import assemble
+from knotwork.transform.model.reply_records import Draft, plain_text
 
 TEXT = (
     "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed the engine in "

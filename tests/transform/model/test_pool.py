@@ -4,11 +4,9 @@ from collections.abc import Iterator
 import pytest
 
 from knotwork.errors import ModelUnavailable
-from knotwork.inference.halt import Halt
-from knotwork.inference.ordered import work_ordered
+from knotwork.inference.concurrency import Halt, work_ordered
 from knotwork.records import Extraction, ReadingStatus
-from knotwork.transform.model.outcomes import ChunkOutcome
-from knotwork.transform.model.pool import give_up_without_server
+from knotwork.transform.model.model_extractor import ChunkOutcome, give_up_without_server
 
 
 def threads() -> int:

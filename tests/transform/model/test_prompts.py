@@ -2,18 +2,23 @@
 
 import pytest
 
-from knotwork.testing.brains.marks import read_assignment
-from knotwork.text.tokens import count_tokens
-from knotwork.transform.model.drafts import Draft, EntityDraft, RelationDraft
-from knotwork.transform.model.gleaning import gleaning_request
-from knotwork.transform.model.memory import MEMORY_TOKENS
-from knotwork.transform.model.methods import ChunkTask, LineMethod
+from knotwork.testing.brains.prompts import read_assignment
+from knotwork.text.token_counts import count_tokens
+from knotwork.transform.model.chunk_memory import MEMORY_TOKENS
+from knotwork.transform.model.extraction_methods import (
+    ChunkTask,
+    LineMethod,
+    check_request,
+    gleaning_request,
+)
+from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
 from knotwork.transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork.transform.model.reflection import check_request
-from knotwork.transform.model.schema import ExtractionSchema, Pattern
+from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft
 
 SCHEMA = ExtractionSchema(
-    ("PERSON", "ORGANIZATION"), ("works for",), (Pattern("PERSON", "works for", "ORGANIZATION"),)
+    ("PERSON", "ORGANIZATION"),
+    ("works for",),
+    (RelationPattern("PERSON", "works for", "ORGANIZATION"),),
 )
 
 

@@ -13,16 +13,25 @@ from tests.transform.model.mutations import HARMFUL
 from knotwork.errors import BudgetExceeded, ConfigError, Unparsable
 from knotwork.inference.chat import ChatReply
 from knotwork.testing.brains import RuleBrain
-from knotwork.testing.brains.marks import read_assignment
+from knotwork.testing.brains.prompts import read_assignment
 from knotwork.testing.chat_models import ScriptedChatModel
-from knotwork.text.tokens import count_tokens
-from knotwork.transform.model.cleaning import plain_text
-from knotwork.transform.model.counted_schema import SchemaCounts, SchemaProposal, word_key
+from knotwork.text.token_counts import count_tokens
+from knotwork.transform.model.extraction_schema import (
+    ExtractionSchema,
+    RelationPattern,
+    SchemaCounts,
+    SchemaProposal,
+    word_key,
+)
 from knotwork.transform.model.prompts import prompts_in
-from knotwork.transform.model.proposal import CHUNKS_PER_CALL, proposal_request, propose_schema
-from knotwork.transform.model.proposed_lines import read_proposal
-from knotwork.transform.model.schema import ExtractionSchema, Pattern
-from knotwork.transform.model.schema_examples import schema_of_examples
+from knotwork.transform.model.reply_records import plain_text
+from knotwork.transform.model.schema_discovery import (
+    CHUNKS_PER_CALL,
+    proposal_request,
+    propose_schema,
+    read_proposal,
+    schema_of_examples,
+)
 
 NAMES = st.text(min_size=1).filter(str.strip)
 COUNTS = st.integers(0, 10**9)
@@ -32,7 +41,9 @@ COUNTS = st.integers(0, 10**9)
 @given(
     types=st.dictionaries(NAMES, st.tuples(COUNTS, st.text()), max_size=4),
     relations=st.dictionaries(NAMES, COUNTS, max_size=4),
-    patterns=st.lists(st.tuples(NAMES, NAMES, NAMES).map(lambda p: Pattern(*p)), max_size=4),
+    patterns=st.lists(
+        st.tuples(NAMES, NAMES, NAMES).map(lambda p: RelationPattern(*p)), max_size=4
+    ),
     strict=st.booleans(),
     heading=st.text(),
 )
@@ -85,12 +96,15 @@ def test_examples_say_types_relations_and_what_joins_them(tmp_path):
     assert made.schema == ExtractionSchema(
         ("Person", "Company", "State"),
         ("works for", "born in"),
-        (Pattern("Person", "works for", "Company"), Pattern("Person", "works for", "State")),
+        (
+            RelationPattern("Person", "works for", "Company"),
+            RelationPattern("Person", "works for", "State"),
+        ),
         strict=True,
     )
     assert made.types == {"Person": 4, "Company": 2, "State": 1}
     assert made.relations == {"works for": 3, "born in": 1}
-    assert made.patterns[Pattern("Person", "works for", "Company")] == 2
+    assert made.patterns[RelationPattern("Person", "works for", "Company")] == 2
     assert "of 4 examples" in made.counted
 
 
@@ -255,8 +269,9 @@ def test_what_two_replies_say_is_kept_and_spellings_are_one():
     assert made.types == {"COMPANY": 3, "PLACE": 3, "PERSON": 2}
     assert made.relations == {"works for": 2, "is based in": 2}
     assert set(made.schema.patterns) == {
-        Pattern("PERSON", "works for", "COMPANY"), Pattern("COMPANY", "is based in", "PLACE")
-    }  # fmt: skip
+        RelationPattern("PERSON", "works for", "COMPANY"),
+        RelationPattern("COMPANY", "is based in", "PLACE"),
+    }
     assert made.meanings["PERSON"] == "human beings"
     assert made.schema.strict is False
     assert "of 4 in all" in made.counted
@@ -358,9 +373,9 @@ def test_words_are_compared_by_their_stems():
 
 def test_a_prompt_lists_relations_once():
     prompts = prompts_in("en")
-    joined = ExtractionSchema(("A",), ("likes",), (Pattern("A", "likes", "A"),))
+    joined = ExtractionSchema(("A",), ("likes",), (RelationPattern("A", "likes", "A"),))
     assert joined.rules_text(prompts) == "Allowed: A - likes - A."
-    more = ExtractionSchema(("A",), ("knows",), (Pattern("A", "likes", "A"),))
+    more = ExtractionSchema(("A",), ("knows",), (RelationPattern("A", "likes", "A"),))
     assert more.rules_text(prompts) == (
         "Relations, no others: knows, likes. Allowed: A - likes - A."
     )

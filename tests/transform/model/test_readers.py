@@ -12,11 +12,10 @@ from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
 from knotwork.records import Extraction
-from knotwork.transform.model.assembly import assemble
-from knotwork.transform.model.drafts import EntityDraft, RelationDraft
-from knotwork.transform.model.json_form import JsonReader
-from knotwork.transform.model.methods import LineMethod
-from knotwork.transform.model.tuples import TupleReader
+from knotwork.transform.model.extraction_methods import LineMethod
+from knotwork.transform.model.reply_formats import JsonReader, TupleReader
+from knotwork.transform.model.reply_grounding import assemble
+from knotwork.transform.model.reply_records import EntityDraft, RelationDraft
 
 RECORDED = json.loads(
     (Path(__file__).parent / "data" / "nano_graphrag.json").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from tests.transform.documents import cut, extract, mentions, relations
 
 from knotwork.errors import ConfigError
 from knotwork.records import Document
-from knotwork.transform.model.recorded import RecordedExtractor, Recording
-from knotwork.transform.registry import make_extractor
+from knotwork.transform.extractor_registry import make_extractor
+from knotwork.transform.model.recorded_extractor import RecordedExtractor, Recording
 from knotwork.transform.rules import RuleExtractor
 
 TEXT = "Ada Lovelace wrote notes. She praised the difference engine of Charles Babbage."

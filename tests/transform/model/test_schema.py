@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from knotwork.errors import ConfigError
-from knotwork.transform.model.drafts import Draft, EntityDraft, RelationDraft
-from knotwork.transform.model.schema import ExtractionSchema, Pattern
+from knotwork.transform.model.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork.transform.model.reply_records import Draft, EntityDraft, RelationDraft
 
 DATA = {
     "entity_types": ["Person", "Company"],
@@ -52,7 +52,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
     path.write_text('entity_types = ["人物"]\npatterns = [["人物", "任职", "组织"]]\n', "utf-8")
     schema = ExtractionSchema.read(path)
-    assert schema.patterns == (Pattern("人物", "任职", "组织"),)
+    assert schema.patterns == (RelationPattern("人物", "任职", "组织"),)
     assert schema.all_entity_types == ("人物", "组织")
     assert schema.all_relation_types == ("任职",)
 

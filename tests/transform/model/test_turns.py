@@ -4,13 +4,15 @@ from tests.transform.documents import cut, mentions, relations
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.inference.chat import ChatReply
 from knotwork.records import ReadingStatus
-from knotwork.testing.brains.rules import RuleBrain
+from knotwork.testing.brains.rule_brain import RuleBrain
 from knotwork.testing.chat_models import Script, ScriptedChatModel
-from knotwork.transform.model.instructions import InstructionMethod
-from knotwork.transform.model.methods import ExtractionMethod, LineMethod
-from knotwork.transform.model.outcomes import ChunkOutcome
-from knotwork.transform.model.schema import ExtractionSchema
-from knotwork.transform.model.turns import ChunkJob, Turns, extract_chunk
+from knotwork.transform.model.extraction_methods import (
+    ExtractionMethod,
+    InstructionMethod,
+    LineMethod,
+)
+from knotwork.transform.model.extraction_schema import ExtractionSchema
+from knotwork.transform.model.model_extractor import ChunkJob, ChunkOutcome, Turns, extract_chunk
 from knotwork.transform.rules import RuleExtractor
 
 TEXT = "Ada Lovelace wrote notes on the engine. Charles Babbage designed it in London."

@@ -1,4 +1,4 @@
-"""`knotwork ask`: an answer with its sources."""
+"""`knotwork ask` and `knotwork agent`: answers with their sources, in one step or in several."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import (
+from knotwork.cli.session import (
     MIN_SCORE_OPTION,
     MODE_OPTION,
     PARAMETER_OPTION,
     RETRIEVAL_QUERY_OPTION,
     RETRIEVER_OPTION,
     WHERE_OPTION,
+    Session,
+    complete_from,
+    read_parameters,
+    read_statement,
+    show_examples,
     with_session,
 )
-from knotwork.cli.session import Session
-from knotwork.cli.statements import read_parameters, read_statement
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     "--budget", metavar="AMOUNT", default="", help='The most to spend: as 3k, or "0.01 EUR".'
 )
 @with_session()
-def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
+def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     """Answer a question from the index, with a citation for every sentence.
 
     When the documents hold no answer it says so and shows the nearest passages. A language model,
@@ -58,9 +60,14 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     of the documents are quoted, and a note says why. Questions about all documents, one document or
     a topic are answered by an outline or central sentences, questions that count by numbers.
     """
-    from knotwork.cli.answers import print_answer, print_evidence, print_usage
-    from knotwork.cli.envelopes import describe_answer, describe_evidence
-    from knotwork.cli.evidence import find_documents, note_emptiness
+    from knotwork.cli.answers import (
+        find_documents,
+        note_empty_index,
+        print_answer,
+        print_answer_usage,
+        print_evidence,
+    )
+    from knotwork.cli.json_output import describe_answer, describe_evidence
 
     if not arguments["question"].strip():
         raise ConfigError("The question is empty.", fix='Ask in words: knotwork ask "Who …?"')
@@ -81,15 +88,15 @@ def command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     if evidence:
         session.terminal.say("\nPassages", style="bold")
         print_evidence(session.terminal, evidence, documents, explain=True)
-    note_emptiness(session.terminal, knowledge_base)
-    print_usage(session.terminal, answer)
+    note_empty_index(session.terminal, knowledge_base)
+    print_answer_usage(session.terminal, answer)
 
 
 def _ask(
     session: Session, knowledge_base: KnowledgeBase, arguments: dict[str, Any]
 ) -> tuple[Answer, Evidence, bool]:
     """Return the answer, what was found, and whether the answer's text was shown as it came."""
-    from knotwork.cli.streaming import AnswerView
+    from knotwork.cli.answers import AnswerView
 
     answer: Answer | None = None
     evidence: Evidence | None = None
@@ -115,3 +122,101 @@ def _ask(
     assert answer is not None
     assert evidence is not None
     return answer, evidence, view.has_shown_answer
+
+
+AGENT_KINDS = ("iterative", "corrective", "reasoning")
+
+
+@click.command(
+    epilog=show_examples(
+        'knotwork agent "Where did the director of Silver Lantern grow up?"',
+        'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
+        'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
+    )
+)
+@click.argument("question")
+@click.option(
+    "--kind",
+    metavar="NAME",
+    default="iterative",
+    show_default=True,
+    shell_complete=complete_from(AGENT_KINDS),
+    help="iterative, corrective or reasoning.",
+)
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    default="graph,hybrid,bm25",
+    show_default=True,
+    help="Retrievers that it may use, the main one first.",
+)
+@click.option(
+    "--steps",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=6,
+    show_default=True,
+    help="Searches, at most.",
+)
+@click.option(
+    "--tokens",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=8_000,
+    show_default=True,
+    help="Tokens of a language model, at most.",
+)
+@click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
+@WHERE_OPTION
+@click.option("--explain", is_flag=True, help="Show the passages found, and every step.")
+@click.option("--no-llm", is_flag=True, help="Plan by rules, though a language model is set.")
+@with_session()
+def agent_command(  # noqa: PLR0913  one for each option
+    session: Session,
+    *,
+    question: str,
+    kind: str,
+    tools: str,
+    steps: int,
+    tokens: int,
+    k: int | None,
+    filters: tuple[str, ...],
+    explain: bool,
+    no_llm: bool,
+) -> None:
+    """Answer a question step by step: plan, search, judge, and search again.
+
+    A language model, if one is set, chooses the steps; without one rules do, at no tokens. The
+    answer is made of sentences of the documents.
+    """
+    from knotwork.agents.ask import ask_agent
+    from knotwork.cli.answers import find_documents, note_empty_index, print_answer, print_evidence
+    from knotwork.cli.json_output import describe_answer, describe_evidence
+
+    if not question.strip():
+        raise ConfigError("The question is empty.", fix='Ask in words: knotwork agent "Who …?"')
+    knowledge_base = session.open()
+    answer, evidence = ask_agent(
+        knowledge_base,
+        question,
+        kind=kind,
+        tools=[name.strip() for name in tools.split(",") if name.strip()],
+        steps=steps,
+        tokens=tokens,
+        k=k,
+        use_llm=not no_llm,
+        filters=filters,
+    )
+    documents = find_documents(knowledge_base, evidence)
+    if session.common.json:
+        payload = describe_answer(answer)
+        payload["steps"] = list(evidence.trace)
+        if explain:
+            payload["evidence"] = describe_evidence(evidence, documents)
+        session.terminal.emit(payload)
+        return
+    print_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
+    if explain:
+        session.terminal.say("\nPassages", style="bold")
+        print_evidence(session.terminal, evidence, documents, explain=True)
+    note_empty_index(session.terminal, knowledge_base)

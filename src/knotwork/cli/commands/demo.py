@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
-from knotwork.cli.session import Session
+from knotwork.cli.session import Session, show_examples, with_session
 
 if TYPE_CHECKING:
     from knotwork.demo import DemoQuestion
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     )
 )
 @with_session()
-def command(session: Session) -> None:
+def demo_command(session: Session) -> None:
     """Index about twenty bundled documents and answer three questions, with citations.
 
     Nothing leaves this machine, and no model is asked for text.
@@ -73,7 +71,7 @@ def describe_demo(
     path: Path, report: IndexReport, answers: list[Answer], seconds: float
 ) -> dict[str, Any]:
     """Return the object of `demo --json`."""
-    from knotwork.cli.envelopes import describe_answer, describe_report
+    from knotwork.cli.json_output import describe_answer, describe_report
 
     return {
         "store": str(path),
@@ -91,8 +89,8 @@ def print_demo(
 ) -> None:
     """Print what was done, the answers with their sources, and what to try next."""
     from knotwork.cli.answers import print_answer
+    from knotwork.cli.index_summary import NO_EMBEDDER_LABEL
     from knotwork.cli.progress import format_seconds
-    from knotwork.cli.summaries import NO_EMBEDDER
 
     terminal = session.terminal
     terminal.say(
@@ -100,7 +98,7 @@ def print_demo(
         f"{report.total_chunks} chunks, {report.total_entities} entities, "
         f"in {format_seconds(report.seconds.get('total', 0.0))}."
     )
-    embedder = f"{report.embedder}, on this machine" if report.embedder else NO_EMBEDDER
+    embedder = f"{report.embedder}, on this machine" if report.embedder else NO_EMBEDDER_LABEL
     terminal.say(f"Embedder: {embedder}.")
     for note in report.notes:
         terminal.say(note, style="yellow")

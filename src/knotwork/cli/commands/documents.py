@@ -1,4 +1,4 @@
-"""`knotwork documents`: what is in the index, and what could not be read."""
+"""`knotwork documents` and `knotwork delete`: list and remove the documents of an index."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
-from knotwork.cli.session import Session
+from knotwork.cli.session import Session, show_examples, with_session
 from knotwork.cli.terminal import count_of
 
 
@@ -22,9 +20,9 @@ from knotwork.cli.terminal import count_of
 )
 @click.option("--fields", is_flag=True, help="List what --where can compare instead.")
 @with_session()
-def command(session: Session, *, fields: bool) -> None:
+def documents_command(session: Session, *, fields: bool) -> None:
     """List the documents of the index, and the files that were skipped with the reason."""
-    from knotwork.cli.progress import tell_failure
+    from knotwork.cli.progress import describe_failure
 
     if fields:
         _list_fields(session)
@@ -51,7 +49,7 @@ def command(session: Session, *, fields: bool) -> None:
     if skipped:
         session.terminal.say("\nSkipped", style="bold yellow")
         for item in skipped:
-            session.terminal.say(tell_failure(item["uri"], item["message"]), indent=2)
+            session.terminal.say(describe_failure(item["uri"], item["message"]), indent=2)
     counts = f"{count_of(len(indexed), 'document')}, {len(skipped):,} skipped"
     session.terminal.note(counts, style="dim")
 
@@ -67,3 +65,26 @@ def _list_fields(session: Session) -> None:
         [(f.name, f"{f.documents:,}", ", ".join(f.examples)) for f in fields],
         header=("field", "documents", "values"),
     )
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork delete notes/old.md",
+        "knotwork delete a.pdf b.pdf --store handbook.knot",
+        "knotwork delete notes/old.md --json",
+    )
+)
+@click.argument("uris", metavar="URI...", nargs=-1, required=True, type=click.Path())
+@with_session()
+def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
+    """Remove documents, and exactly what only they supported. Files are not touched.
+
+    A document whose file is still in an indexed folder comes back with the next `index` of it.
+    """
+    session.open()  # raises where there is no index, which opening to write would make
+    removed = session.open(read_only=False).delete(uris)
+    if session.common.json:
+        session.terminal.emit({"removed": list(removed)})
+        return
+    for uri in removed:
+        session.terminal.say(f"Removed {uri}")

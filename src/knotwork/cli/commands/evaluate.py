@@ -1,4 +1,4 @@
-"""`knotwork eval`: answers on a file of questions, or retrievers on a data set."""
+"""`knotwork eval`: measure answers to a file of questions, or retrievers on a data set."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import WHERE_OPTION, complete_from, with_session
-from knotwork.cli.session import Session, check_choice
+from knotwork.cli.session import (
+    WHERE_OPTION,
+    Session,
+    check_choice,
+    complete_from,
+    show_examples,
+    with_session,
+)
 from knotwork.cli.terminal import count_of
-from knotwork.errors import ConfigError
+from knotwork.errors import ConfigError, MissingExtra
 
 if TYPE_CHECKING:
     from knotwork.evaluation.datasets import Dataset
-    from knotwork.evaluation.runner import EvaluationRun
+    from knotwork.evaluation.retriever_runs import EvaluationRun
+
 
 DRAWN_METRIC = "recall@5"
 BASELINE = "hybrid"
 """What every retriever is compared with when all are measured."""
 
-SHOWN = ("wrong", "changed", "all")
+SHOWN_CASES = ("wrong", "changed", "all")
 """Which questions of a file may be printed with their answers."""
 
-_OF_FILES = {
+_FILE_OPTIONS = {
     "compare": "Name retrievers to compare with --retrievers.",
     "budget": "",
     "show": "",
@@ -34,7 +40,7 @@ _OF_FILES = {
 }
 """Options of a file, with what to do instead for a folder."""
 
-_OF_FOLDERS = {
+_FOLDER_OPTIONS = {
     "retrievers": "Compare answers with: --compare retrieval.retriever=NAME",
     "every": "Compare answers with: --compare retrieval.retriever=NAME",
     "hide_titles": "",
@@ -61,7 +67,7 @@ _OF_FOLDERS = {
 @click.option(
     "--show",
     metavar="WHICH",
-    shell_complete=complete_from(SHOWN),
+    shell_complete=complete_from(SHOWN_CASES),
     help="FILE: print wrong, changed or all questions with their answers.",
 )
 @WHERE_OPTION
@@ -85,7 +91,7 @@ _OF_FOLDERS = {
 )
 @click.option("--plot", metavar="FILE", type=Path, help="DIR: draw the means into an image.")
 @with_session()
-def command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
+def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
     """Measure answers on a file of questions, or retrievers on a data set.
 
     FILE has questions with the strings that a right answer contains, as JSON lines or CSV. The
@@ -97,15 +103,15 @@ def command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN4
     language model where one is set.
     """
     if path.is_dir():
-        _refuse_options(path, "a folder", _OF_FILES)
+        _refuse_options(path, "a folder", _FILE_OPTIONS)
         _evaluate_retrievers(session, path, options)
         return
-    _refuse_options(path, "a file of questions", _OF_FOLDERS)
+    _refuse_options(path, "a file of questions", _FOLDER_OPTIONS)
     from knotwork.cli.answer_evaluation import evaluate_file
 
     shown = options["show"]
     if shown is not None:
-        check_choice("value of --show", shown, SHOWN)
+        check_choice("value of --show", shown, SHOWN_CASES)
     evaluate_file(
         session,
         path,
@@ -128,32 +134,29 @@ def _refuse_options(path: Path, kind: str, others: Mapping[str, str]) -> None:
 
 def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]) -> None:
     from knotwork.evaluation.datasets import load_dataset
-    from knotwork.evaluation.report import as_json
-    from knotwork.evaluation.retrievers import read_retrievers
+    from knotwork.evaluation.retriever_runs import describe_retriever_runs, read_retrievers
 
     every = options["every"]
     names = _all_names(session) if every else read_retrievers(options["retrievers"])
     dataset = load_dataset(folder, hide_titles=options["hide_titles"], limit=options["limit"])
-    run = run_evaluation(session, dataset, names, skipping=every)
+    run = run_retriever_evaluation(session, dataset, names, skipping=every)
     if options["plot"] is not None:
-        from knotwork.cli.plots import draw_means
-
         draw_means(run, options["plot"])
     if session.common.json:
-        session.terminal.emit(as_json(run))
+        session.terminal.emit(describe_retriever_runs(run))
     else:
-        print_run(session, run)
+        print_retriever_evaluation(session, run)
 
 
 def _all_names(session: Session) -> list[str]:
     """Return every retriever but the one that is another's name, the baseline first."""
-    from knotwork.retrieval.registry import AUTO, retriever_names
+    from knotwork.retrieval.retriever_registry import AUTO, retriever_names
 
     names = retriever_names(model=bool(session.settings.llm.model))
     return [BASELINE, *(name for name in names if name not in {AUTO, BASELINE})]
 
 
-def run_evaluation(
+def run_retriever_evaluation(
     session: Session, dataset: Dataset, names: list[str], *, skipping: bool = False
 ) -> EvaluationRun:
     """Index the corpus where it is not yet, ask every question, and return the outcome.
@@ -163,15 +166,15 @@ def run_evaluation(
     from platformdirs import user_cache_path
 
     from knotwork.cli.progress import choose_counter, choose_view
-    from knotwork.evaluation.runner import EvaluationRun, index_dataset, index_path
-    from knotwork.evaluation.runner import evaluate as ask_all
+    from knotwork.evaluation.retriever_runs import EvaluationRun, index_dataset, index_path
+    from knotwork.evaluation.retriever_runs import evaluate_retrievers as ask_all
     from knotwork.indexing.communities import CommunityOptions
-    from knotwork.indexing.communities.survey import bring_up_to_date, is_current
+    from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
     from knotwork.inference import open_embedder
-    from knotwork.inference.reranker_registry import open_reranker
+    from knotwork.inference.model_registry import open_reranker
     from knotwork.inference.role_models import RoleModels, calls_path
-    from knotwork.stores.registry import open_store
-    from knotwork.transform.registry import make_extractor
+    from knotwork.stores.urls import open_store
+    from knotwork.transform.extractor_registry import make_extractor
 
     settings = session.settings
     embedder = open_embedder(settings.embedding.model, settings.embedding)
@@ -204,12 +207,16 @@ def run_evaluation(
     return run
 
 
-def print_run(session: Session, run: EvaluationRun) -> None:
+def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
     """Print the means as a table and as bars, and what the paired tests say."""
-    from knotwork.evaluation.report import COMPARED_METRICS, as_json, differences
+    from knotwork.evaluation.retriever_runs import (
+        COMPARED_METRICS,
+        compare_retrievers,
+        describe_retriever_runs,
+    )
 
     terminal = session.terminal
-    described = as_json(run)
+    described = describe_retriever_runs(run)
     means: dict[str, dict[str, float]] = described["retrievers"]
     questions = count_of(run.questions, "question")
     terminal.say(f"{run.dataset}: {questions}, means in percent", style="bold")
@@ -225,7 +232,7 @@ def print_run(session: Session, run: EvaluationRun) -> None:
     terminal.say(f"\n{DRAWN_METRIC}", style="bold")
     terminal.table((name, draw_bar(values[DRAWN_METRIC])) for name, values in means.items())
     for metric in COMPARED_METRICS:
-        compared = differences(run, metrics=[metric])
+        compared = compare_retrievers(run, metrics=[metric])
         if not compared:
             break
         first = compared[0].first
@@ -245,3 +252,28 @@ def print_run(session: Session, run: EvaluationRun) -> None:
 def draw_bar(share: float, width: int = 50) -> str:
     """Return a bar of a share from 0 to 1, with its value."""
     return f"{'█' * round(share * width)}{'·' * (width - round(share * width))} {share * 100:.1f}"
+
+
+def draw_means(run: EvaluationRun, target: Path) -> None:
+    """Draw every metric of every retriever as bars; the suffix of ``target`` is the format.
+
+    Raises MissingExtra without the extra `plot`, OSError where the place cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("A plot", "plot") from error
+    means = {name: outcome.means() for name, outcome in run.runs.items()}
+    metrics = list(next(iter(means.values())))
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    width = 0.8 / len(means)
+    for number, (name, values) in enumerate(means.items()):
+        places = [place + number * width for place in range(len(metrics))]
+        axes.bar(places, [values[metric] * 100 for metric in metrics], width, label=name)
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(metrics))], metrics)
+    axes.set_ylim(0, 100)
+    axes.set_ylabel("percent")
+    axes.set_title(f"{run.dataset}, {run.questions} questions")
+    axes.legend()
+    figure.savefig(target)

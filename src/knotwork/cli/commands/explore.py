@@ -1,4 +1,4 @@
-"""`knotwork explore`: the neighbourhood of names in the knowledge graph."""
+"""`knotwork explore`, `knotwork cypher` and `knotwork communities`: read the knowledge graph."""
 
 from __future__ import annotations
 
@@ -6,15 +6,25 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
-from knotwork.cli.answers import shorten
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import complete_from, with_session
-from knotwork.cli.session import Session, check_choice
-from knotwork.cli.terminal import Terminal, count_of, join_lines
+from knotwork.cli.session import (
+    PARAMETER_OPTION,
+    Session,
+    check_choice,
+    complete_from,
+    read_parameters,
+    show_examples,
+    with_session,
+)
+from knotwork.cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork.retrieval.dossiers import Dossier, Passage
+    from collections.abc import Mapping
+
+    from knotwork.indexing.communities.index_reports import Topic
+    from knotwork.records import Chunk, Document
+    from knotwork.retrieval.entity_lookup import Dossier, DossierPassage
+
 
 _COUNT = click.IntRange(min=1)
 
@@ -44,7 +54,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--limit", metavar="N", type=_COUNT, help="Edges, at most: 50 by default; paths: 5.")
 @click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this name.")
 @with_session()
-def command(
+def explore_command(
     session: Session,
     *,
     names: tuple[str, ...],
@@ -58,7 +68,7 @@ def command(
     strongest relations first, then co-occurrences. With --to, show the shortest paths from one name
     to another instead.
     """
-    from knotwork.cli.envelopes import describe_dossier, describe_subgraph
+    from knotwork.cli.json_output import describe_dossier, describe_subgraph
     from knotwork.records import Direction, EdgeType
 
     check_choice("direction", direction, get_args(Direction))
@@ -120,7 +130,7 @@ def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
     if dossier.description:
         terminal.say(join_lines(dossier.description), indent=2)
     for passage in dossier.passages:
-        quote = shorten(_sentence_that_mentions(passage))
+        quote = shorten_excerpt(_sentence_that_mentions(passage))
         terminal.say(f"• {quote} ({join_lines(passage.document.uri)})", indent=2)
     for label, names in lists:
         if names:
@@ -128,11 +138,11 @@ def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
     terminal.say()
 
 
-def _sentence_that_mentions(passage: Passage) -> str:
+def _sentence_that_mentions(passage: DossierPassage) -> str:
     """Return the first sentence of a passage that names the entity, or else its first; a title only
     if there is nothing else.
     """
-    from knotwork.synthesis.citing import show_sentence
+    from knotwork.synthesis.citations import show_sentence
 
     chunk = passage.chunk
     titles = {show_sentence(title) for title in (*chunk.headings, chunk.document_title)}
@@ -145,7 +155,7 @@ def _sentence_that_mentions(passage: Passage) -> str:
 
 
 def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit: int) -> None:
-    from knotwork.cli.envelopes import describe_path
+    from knotwork.cli.json_output import describe_path
 
     if len(names) != 1:
         raise ConfigError("--to takes one name to begin with.", fix="Give one NAME and --to NAME.")
@@ -158,3 +168,136 @@ def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit:
     if not paths:
         session.terminal.say("No path of at most five relations leads from one to the other.")
     session.terminal.note(count_of(len(paths), "path"), style="dim")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
+        "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
+        "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
+    )
+)
+@click.argument("statement")
+@PARAMETER_OPTION
+@click.option("--graph", metavar="NAME", default="", help="An imported graph, not the index's own.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Rows, at most.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds, at most.",
+)
+@with_session()
+def cypher_command(
+    session: Session,
+    *,
+    statement: str,
+    parameters: tuple[str, ...],
+    graph: str,
+    limit: int,
+    timeout_s: float,
+) -> None:
+    """Run a Cypher statement that reads: MATCH, WHERE, WITH, UNWIND, RETURN.
+
+    Nothing can be changed by one, and no file is read.
+    """
+    from knotwork.cli.answers import show_rows
+    from knotwork.cli.json_output import describe_result
+
+    given = read_parameters(parameters)
+    result = session.open().cypher(
+        statement, given, graph=graph, row_limit=limit, timeout_s=timeout_s
+    )
+    if session.common.json:
+        session.terminal.emit(describe_result(result))
+        return
+    if not result.rows:
+        session.terminal.note("No row.")
+        return
+    session.terminal.table(show_rows(result.rows), header=result.columns)
+    cut = " (--limit allows no more)" if result.truncated else ""
+    session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork communities",
+        'knotwork communities "money and travel" -n 3',
+        "knotwork communities --level 1 --json",
+    )
+)
+@click.argument("topic", metavar="[TOPIC]", required=False, default="")
+@click.option(
+    "--level",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Of this level alone; 0 is the topmost.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=_COUNT,
+    default=10,
+    show_default=True,
+    help="Communities, at most.",
+)
+@click.option("--rebuild", is_flag=True, help="Rebuild all communities; none is kept.")
+@with_session()
+def communities_command(
+    session: Session, *, topic: str, level: int | None, limit: int, rebuild: bool
+) -> None:
+    """Show groups of entities that belong together, with reports made of the documents' sentences.
+
+    With a TOPIC those whose reports match it, else the topmost ones. Communities are brought up to
+    date with the documents first; no language model is asked.
+    """
+    from knotwork.cli.json_output import describe_topics
+
+    opened = session.open()
+    if rebuild or not opened.has_communities:
+        session.terminal.note("Finding communities and writing reports …", style="dim")
+        opened = session.open(read_only=False)
+    topics = opened.communities(topic, level=level, limit=limit, rebuild=rebuild)
+    chunks = opened.store.documents.chunks(
+        {chunk_id for topic in topics for chunk_id in topic.report.chunk_ids}
+    )
+    documents = opened.store.documents.documents({c.document_id for c in chunks.values()})
+    names = opened.member_names(topics)
+    if session.common.json:
+        session.terminal.emit(describe_topics(topics, names, chunks, documents))
+        return
+    for item in topics:
+        _print_topic(session.terminal, item, names, chunks, documents)
+    total = count_of(len(topics), "community", "communities")
+    session.terminal.note(total if topics else "No community fits.", style="dim")
+
+
+def _print_topic(
+    terminal: Terminal,
+    topic: Topic,
+    names: Mapping[str, str],
+    chunks: Mapping[str, Chunk],
+    documents: Mapping[str, Document],
+) -> None:
+    community, report = topic.community, topic.report
+    terminal.say(report.title, style="bold")
+    size = count_of(community.size, "entity", "entities")
+    members = ", ".join(names[i] for i in community.entity_ids if i in names)
+    terminal.say(f"level {community.level}, {size}: {members}", style="dim", indent=2)
+    for finding in report.findings:
+        cited = [chunks[s.chunk_id] for s in finding.supports if s.chunk_id in chunks]
+        places = {documents[chunk.document_id].uri for chunk in cited}
+        where = f" ({', '.join(sorted(places))})" if places else ""
+        terminal.say(f"• {shorten_excerpt(finding.text)}{where}", indent=2)
+    terminal.say()

@@ -1,28 +1,170 @@
-"""`knotwork graph`: what the knowledge graph holds, its names, and its export."""
+"""`knotwork graph`: count, export and import knowledge graphs.
+
+The commands on aliases of entities are in `graph_aliases`.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.commands import graph_import, graph_names
-from knotwork.cli.options import keep_common, with_session
-from knotwork.cli.session import Session, check_choice
-from knotwork.cli.summaries import NO_EMBEDDER
-from knotwork.cli.terminal import count_of
+from knotwork.cli.commands import graph_aliases
+from knotwork.cli.index_summary import NO_EMBEDDER_LABEL
+from knotwork.cli.session import (
+    Session,
+    check_choice,
+    complete_from,
+    keep_common,
+    show_examples,
+    with_session,
+)
+from knotwork.cli.terminal import Terminal, count_of, join_lines
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
+    from knotwork.indexing.graph_import import GraphImportReport
     from knotwork.stores.base import Store
 
-MOST_RELATIONS = 15
-GRAPHRAG = "graphrag"
+
+AUTO_FORMAT = "auto"
+GRAPH_FORMATS = (AUTO_FORMAT, "table", "graphml", "turtle", "ntriples", "nquads", "trig")
+LINE_INTERVAL_S = 5.0
+_STAGES = {"read": "Bytes read", "write": "Things"}
+_SHOWN_BAD_LINES = 5
+_DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
+"""Signs by names, for those that are hard to write in a shell."""
+
+
+@click.command(
+    "import",
+    short_help="Bring in a graph: triples, tables, GraphML, RDF.",
+    epilog=show_examples(
+        "knotwork graph import films.tsv",
+        "knotwork graph import people.csv knows.csv --name friends",
+        "knotwork graph import ontology.ttl --json",
+    ),
+)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--format",
+    metavar="NAME",
+    shell_complete=complete_from(GRAPH_FORMATS),
+    default=AUTO_FORMAT,
+    show_default=True,
+    help="table, graphml, turtle, ntriples, nquads or trig.",
+)
+@click.option("--name", metavar="NAME", default="", help="Call it this; else by its first path.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    default="",
+    help="What columns of tables without a header are: source,relation,target.",
+)
+@click.option(
+    "--delimiter", metavar="SIGN", default="", help="Column separator; detected by default."
+)
+@click.option(
+    "--vectors/--no-vectors",
+    default=None,
+    help="Embed passages, or names alone; by default passages up to 2,000 things.",
+)
+@with_session()
+def import_graph(
+    session: Session,
+    *,
+    paths: tuple[Path, ...],
+    format: str,  # noqa: A002
+    name: str,
+    columns: str,
+    delimiter: str,
+    vectors: bool | None,
+) -> None:
+    """Bring in the graph of files or folders, to be searched like what was extracted.
+
+    Each fact becomes a line of text that answers can cite, an edge, and two names. Triples and
+    tables of nodes and edges (TSV, CSV), GraphML and RDF are read. Lines that cannot be read are
+    counted and shown. A second import of the same name replaces the first; `knotwork delete
+    graph:NAME` takes it out.
+    """
+    from knotwork.cli.progress import choose_counter
+    from knotwork.indexing.graph_import.graph_importer import describe_graph_import
+
+    check_choice("graph format", format, GRAPH_FORMATS)
+    opened = session.open(read_only=False)
+    steps = opened.import_graph_steps(
+        paths,
+        format="" if format == AUTO_FORMAT else format,
+        name=name,
+        columns=[part.strip() for part in columns.split(",") if part.strip()],
+        delimiter=_DELIMITER_NAMES.get(delimiter, delimiter),
+        vectors=vectors,
+    )
+    report: GraphImportReport | None = None
+    told = time.monotonic()
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        for step in steps:
+            counter.count(_STAGES[step.stage], step.done, step.total)
+            report = step.report or report
+            shown = session.terminal.is_interactive or session.common.no_progress
+            if not shown and not session.common.json and time.monotonic() - told > LINE_INTERVAL_S:
+                told = time.monotonic()
+                session.terminal.note(f"{_STAGES[step.stage]}: {step.done:,} of {step.total:,}")
+    assert report is not None, "the last step has the report"
+    if session.common.json:
+        session.terminal.emit(describe_graph_import(report))
+    else:
+        print_graph_import(session.terminal, report)
+
+
+def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:
+    """Print what came in, and what did not."""
+    if report.unchanged:
+        terminal.say(f"The graph {report.name} is in the index as it is; nothing was done.")
+        return
+    terminal.say(f"Imported the graph {report.name}", style="bold")
+    rows = [
+        (f"{report.facts:,}", f"facts, of {count_of(report.relations, 'relation')}"),
+        (f"{report.things:,}", "things"),
+        (f"{report.chunks:,}", f"passages, in {count_of(report.documents, 'document')}"),
+    ]
+    if report.shared_names:
+        rows.append((f"{report.shared_names:,}", "things called by more than the name they share"))
+    if report.loops:
+        rows.append((f"{report.loops:,}", "facts of a thing about itself, which are text alone"))
+    terminal.table(rows, indent=2)
+    _print_bad_lines(terminal, report)
+    for uri in report.removed:
+        terminal.say(f"Removed {uri}, which the graph does not reach any more")
+    terminal.say(f"Take it out with: knotwork delete {report.uri}")
+    for note in report.notes:
+        terminal.note(note, style="dim")
+
+
+def _print_bad_lines(terminal: Terminal, report: GraphImportReport) -> None:
+    if not report.bad_lines:
+        return
+    lines = count_of(sum(report.bad_lines.values()), "line")
+    terminal.say(f"{lines} could not be read, or not in full", style="bold")
+    terminal.table([(f"{n:,}", reason) for reason, n in report.bad_lines.items()], indent=2)
+    terminal.table(list(_bad_line_rows(report)), indent=2)
+
+
+def _bad_line_rows(report: GraphImportReport) -> Iterable[tuple[str, str]]:
+    for bad in report.examples[:_SHOWN_BAD_LINES]:
+        yield f"{bad.file}:{bad.line}" if bad.line else bad.file, join_lines(bad.text)
+
+
+SHOWN_RELATIONS = 15
+GRAPHRAG_FORMAT = "graphrag"
 """The format that holds more than the graph: the tables of Microsoft GraphRAG."""
 
 
@@ -30,25 +172,25 @@ def complete_formats(_context: click.Context, _parameter: click.Parameter, typed
     """Return the export formats that begin with what was typed, in a shell."""
     from knotwork.stores.export import FORMATS
 
-    return [name for name in (*FORMATS, GRAPHRAG) if name.startswith(typed)]
+    return [name for name in (*FORMATS, GRAPHRAG_FORMAT) if name.startswith(typed)]
 
 
 @click.group()
 @keep_common
-def command() -> None:
+def graph_command() -> None:
     """Count or export the knowledge graph, and decide which names mean one thing."""
 
 
 for named in (
-    graph_names.names,
-    graph_names.join,
-    graph_names.part,
-    graph_import.graph_import,
+    graph_aliases.names,
+    graph_aliases.join,
+    graph_aliases.part,
+    import_graph,
 ):
-    command.add_command(named)
+    graph_command.add_command(named)
 
 
-@command.command(
+@graph_command.command(
     short_help="Count nodes, edges and relations.",
     epilog=show_examples(
         "knotwork graph stats",
@@ -75,20 +217,20 @@ def stats(session: Session) -> None:
     blocks = (
         ("Nodes", graph.labels, None),
         ("Edges", graph.edge_types, None),
-        ("Most frequent relations", graph.relations, MOST_RELATIONS),
+        ("Most frequent relations", graph.relations, SHOWN_RELATIONS),
     )
     for title, counts, most in blocks:
         session.terminal.say(title, style="bold")
         rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
         session.terminal.table(rows or [("0", "none")], indent=2)
         session.terminal.say()
-    embedder = held.embedder or NO_EMBEDDER
+    embedder = held.embedder or NO_EMBEDDER_LABEL
     session.terminal.say(f"Embedder: {embedder}")
     if held.failed:
         session.terminal.say(f"Skipped files: {held.failed:,}; see knotwork documents")
 
 
-@command.command(
+@graph_command.command(
     short_help="Write the whole graph to a file.",
     epilog=show_examples(
         "knotwork graph export --format graphml --output graph.graphml",
@@ -120,8 +262,8 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
     """
     from knotwork.stores.export import FOLDER_FORMATS, FORMATS, export_graph
 
-    check_choice("export format", format, (*FORMATS, GRAPHRAG))
-    to_folder = format in {*FOLDER_FORMATS, GRAPHRAG}
+    check_choice("export format", format, (*FORMATS, GRAPHRAG_FORMAT))
+    to_folder = format in {*FOLDER_FORMATS, GRAPHRAG_FORMAT}
     if output is None and (to_folder or session.common.json):
         wanted = f"An export as {format}" if to_folder else "An export with --json"
         raise ConfigError(f"{wanted} needs --output.", fix="Add --output with a path.")
@@ -132,8 +274,8 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
             with report.files[0].open(encoding="utf-8", newline="") as file:
                 shutil.copyfileobj(file, sys.stdout)
         return
-    if format == GRAPHRAG:
-        _export_tables(session, store, output)
+    if format == GRAPHRAG_FORMAT:
+        _export_graphrag_tables(session, store, output)
         return
     report = export_graph(store, output, format=format)
     files = [str(file) for file in report.files]
@@ -146,13 +288,15 @@ def export(session: Session, *, format: str, output: Path | None) -> None:  # no
         session.terminal.say(f"Wrote {counts} to {', '.join(files)}")
 
 
-def _export_tables(session: Session, store: Store, output: Path) -> None:
-    from knotwork.indexing.exchange.exporting import export_graphrag
+def _export_graphrag_tables(session: Session, store: Store, output: Path) -> None:
+    from knotwork.indexing.foreign_indexes.graphrag_export import export_graphrag
 
     report = export_graphrag(store, output)
     files = [str(file) for file in report.files]
     if session.common.json:
-        session.terminal.emit({"format": GRAPHRAG, "files": files, "rows": dict(report.rows)})
+        session.terminal.emit(
+            {"format": GRAPHRAG_FORMAT, "files": files, "rows": dict(report.rows)}
+        )
         return
     for file in report.files:
         rows = count_of(report.rows[file.stem], "row")

@@ -1,25 +1,29 @@
-"""`knotwork index`: bring the index up to date with files and folders."""
+"""`knotwork index`, `knotwork embed` and `knotwork import`: fill an index from files or from an
+index of another system, and compute its vectors again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import complete_from, with_session
-from knotwork.cli.session import Session, check_choice
+from knotwork.cli.session import Session, check_choice, complete_from, show_examples, with_session
+from knotwork.cli.terminal import Terminal, count_of
 from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
     from knotwork.cli.progress import ProgressView
-    from knotwork.indexing.estimation import IndexEstimate
+    from knotwork.indexing.foreign_indexes import ImportReport, ImportStep
+    from knotwork.indexing.reembedding import EmbedReport
     from knotwork.indexing.report import IndexReport
-    from knotwork.indexing.runs import IndexOptions
+    from knotwork.indexing.runs import IndexEstimate, IndexOptions
     from knotwork.knowledge_base import KnowledgeBase
 
-VIEWS = ("auto", "bar", "plain", "json", "none")
+
+PROGRESS_VIEWS = ("auto", "bar", "plain", "json", "none")
 TIERS = ("none", "lean", "full")
 
 
@@ -59,13 +63,13 @@ TIERS = ("none", "lean", "full")
 @click.option(
     "--progress",
     metavar="VIEW",
-    shell_complete=complete_from(VIEWS),
+    shell_complete=complete_from(PROGRESS_VIEWS),
     default="auto",
     show_default=True,
     help="auto, bar, plain, json or none.",
 )
 @with_session()
-def command(
+def index_command(
     session: Session,
     *,
     paths: tuple[str, ...],
@@ -79,13 +83,13 @@ def command(
 
     It may be stopped at any time: the same command goes on where it stopped.
     """
-    from knotwork.cli.envelopes import describe_report
+    from knotwork.cli.index_summary import print_interruption, print_report
+    from knotwork.cli.json_output import describe_report
     from knotwork.cli.progress import choose_view
-    from knotwork.cli.summaries import print_interruption, print_report
     from knotwork.indexing.report import IndexingInterrupted
     from knotwork.indexing.runs import IndexOptions
 
-    check_choice("value of --progress", progress, VIEWS)
+    check_choice("value of --progress", progress, PROGRESS_VIEWS)
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
     wanted = IndexOptions(retry=retry, tier=tier, budget=budget)
@@ -112,7 +116,8 @@ def command(
 
 def show_estimate(session: Session, estimate: IndexEstimate) -> None:
     """Print what a run would cost."""
-    from knotwork.cli.costs import describe_estimate, print_estimate
+    from knotwork.cli.index_summary import print_estimate
+    from knotwork.cli.json_output import describe_estimate
 
     if session.common.json:
         session.terminal.emit(describe_estimate(estimate))
@@ -144,3 +149,205 @@ def run_indexing(
         raise
     assert report is not None, "a run ends with its report"
     return report
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork embed",
+        "knotwork embed --model local:multilingual-e5-small",
+        "knotwork embed --model openai:text-embedding-3-small --json",
+    )
+)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    default="",
+    help="The embedding model, as local:NAME or openai:NAME. Default: embedding.model; for auto, "
+    "the model of a new index.",
+)
+@with_session()
+def embed_command(session: Session, *, model: str) -> None:
+    """Embed the index again with another model. The documents are not read again.
+
+    Searches use the old vectors until all new ones are there. You can stop it at any time: the same
+    command continues where it stopped.
+    """
+    from knotwork.cli.progress import choose_counter
+    from knotwork.indexing.reembedding import EmbeddingInterrupted
+
+    session.open()  # raises if there is no index, which opening it for writing would create
+    opened = session.open(read_only=False)
+    terminal = session.terminal
+    report: EmbedReport | None = None
+    try:
+        with choose_counter(terminal, hidden=session.common.no_progress) as counter:
+            for event in opened.embed_events(model):
+                counter.count(event.stage.capitalize(), event.done, event.total)
+                report = event.report or report
+    except EmbeddingInterrupted as interruption:
+        _print_embed_interruption(terminal, interruption.report)
+        raise click.exceptions.Exit(130) from None
+    assert report is not None, "the last event has the report"
+    if session.common.json:
+        terminal.emit(describe_embedding(report))
+    else:
+        _print_embed_report(terminal, report)
+
+
+def describe_embedding(report: EmbedReport) -> dict[str, object]:
+    """Return the report as `--json` prints it."""
+    return {
+        "embedder": report.embedder,
+        "previous": report.previous,
+        "dimension": report.dimension,
+        "chunks": report.chunks,
+        "done": report.done,
+        "without_vectors": report.without_vectors,
+        "vectors": dict(report.vectors),
+        "embedded": report.embedded,
+        "seconds": round(report.seconds, 3),
+        "notes": list(report.notes),
+        "interrupted": report.interrupted,
+    }
+
+
+def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
+    from knotwork.cli.progress import format_seconds
+
+    before = f", previously {report.previous}" if report.previous else ""
+    names = {
+        "chunk": ("chunk", "chunks"),
+        "sentence": ("chunk with sentences", "chunks with sentences"),
+        "entity": ("entity", "entities"),
+        "question": ("chunk with questions", "chunks with questions"),
+        "report": ("report", "reports"),
+    }
+    counts = [count_of(n, *names[name]) for name, n in report.vectors.items() if n]
+    terminal.say(f"Embedder   {report.embedder}{before}", style="bold")
+    terminal.say(f"Vectors    {', '.join(counts) or 'none'}")
+    terminal.say(f"Embedded   {count_of(report.embedded, 'text')} in this run")
+    terminal.say(f"Time       {format_seconds(report.seconds)}")
+    for note in report.notes:
+        terminal.note(note, style="yellow")
+
+
+def _print_embed_interruption(terminal: Terminal, report: EmbedReport) -> None:
+    if terminal.json:
+        terminal.emit(describe_embedding(report))
+    terminal.fail(
+        f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are kept; "
+        "until the rest is done, the index is searched as before.",
+        "Run the same command again to continue.",
+    )
+
+
+IMPORT_FORMATS = ("auto", "graphrag", "lightrag")
+_COUNTED_KINDS = (
+    "documents",
+    "text units",
+    "entities",
+    "relations",
+    "claims",
+    "communities",
+    "reports",
+)
+"""The kinds that the files count, in the order in which they are shown."""
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork import ragtest/output",
+        "knotwork import rag_storage/ --format lightrag --store handbook.knot",
+        "knotwork import ragtest/ --json",
+    )
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    metavar="NAME",
+    shell_complete=complete_from(IMPORT_FORMATS),
+    default="auto",
+    show_default=True,
+    help="auto, graphrag or lightrag.",
+)
+@click.option("--name", metavar="NAME", default="", help="Call it this; else by its folder.")
+@with_session()
+def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
+    """Bring in an index of Microsoft GraphRAG or LightRAG, without asking a model again.
+
+    Documents, text units, entities, relations, communities and reports come in, and what does not
+    is counted with its reason. Vectors are computed again. A second import of the same name
+    replaces the first; `knotwork delete` removes it.
+    """
+    from knotwork.cli.progress import choose_counter
+    from knotwork.indexing.embedding import Embedding
+    from knotwork.indexing.foreign_indexes import import_steps
+    from knotwork.inference.model_registry import NO_EMBEDDER
+
+    check_choice("import format", format, IMPORT_FORMATS)
+    opened = session.open(read_only=False)
+    wanted = session.settings.embedding.model != NO_EMBEDDER
+    steps = import_steps(
+        opened.store,
+        folder,
+        format=format,
+        name=name,
+        embedding=Embedding(opened.embedder, wanted=wanted),
+    )
+    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        report: ImportReport | None = None
+        step: ImportStep
+        for step in steps:
+            counter.count("Chunks", step.done, step.total)
+            report = step.report or report
+    assert report is not None, "the last step has the report"
+    if session.common.json:
+        session.terminal.emit(describe_import(report))
+    else:
+        print_import(session.terminal, report)
+
+
+def describe_import(report: ImportReport) -> dict[str, object]:
+    """Return an import as `--json` shows it."""
+    return {
+        "format": report.format,
+        "name": report.name,
+        "held": dict(report.held),
+        "brought": dict(report.brought),
+        "dropped": [
+            {"kind": kind, "reason": reason, "count": count}
+            for kind, reason, count in report.dropped
+        ],
+        "removed": list(report.removed),
+        "embedder": report.embedder,
+        "notes": list(report.notes),
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def print_import(terminal: Terminal, report: ImportReport) -> None:
+    """Print what came in, and what did not."""
+    terminal.say(f"Imported {report.format} index {report.name}", style="bold")
+    rows = [
+        (kind, f"{report.held.get(kind, 0):,}", f"{report.brought.get(kind, 0):,}")
+        for kind in _COUNTED_KINDS
+        if report.held.get(kind) and kind in report.brought
+    ]
+    terminal.table(rows, header=("", "in files", "came in"), indent=2)
+    others = [
+        (f"{n:,}", kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n
+    ]
+    _print_counts(terminal, "Along with these", others)
+    dropped = [(f"{count:,}", f"{kind}: {reason}") for kind, reason, count in report.dropped]
+    _print_counts(terminal, "Left behind", dropped)
+    for uri in report.removed:
+        terminal.say(f"Removed {uri}, which the index does not hold any more")
+    for note in report.notes:
+        terminal.note(note, style="dim")
+
+
+def _print_counts(terminal: Terminal, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    listed = list(rows)
+    if listed:
+        terminal.say(title, style="bold")
+        terminal.table(listed, indent=2)

@@ -1,4 +1,4 @@
-"""`knotwork schema`: which types and relations a language model is to extract."""
+"""Propose, infer or show the types and relations that a model extracts (`knotwork schema`)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import keep_common, with_session
-from knotwork.cli.session import Session
+from knotwork.cli.session import Session, keep_common, show_examples, with_session
 from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork.indexing.schema_proposals import ProposalReport
-    from knotwork.transform.model.counted_schema import SchemaProposal
+    from knotwork.transform.model.extraction_schema import SchemaProposal
+
 
 _COUNT = click.IntRange(min=1)
 _ENTRIES = click.IntRange(min=1, max=200)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SchemaOutput:
     """The file that a schema is written to, if any."""
 
     path: Path | None
@@ -49,11 +48,11 @@ def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator of click'
 
 @click.group()
 @keep_common
-def command() -> None:
+def schema_command() -> None:
     """Propose, infer or show the schema by which a language model extracts."""
 
 
-@command.command(
+@schema_command.command(
     short_help="Propose one for the documents of the index.",
     epilog=show_examples(
         "knotwork schema propose -o schema.toml",
@@ -103,10 +102,10 @@ def propose(
     a model the types and relations of the index are counted. Edit the file, and set
     extraction.schema to it.
     """
-    from knotwork.cli.costs import describe_money, describe_usage
+    from knotwork.cli.json_output import describe_model_usage, describe_money
     from knotwork.indexing.schema_proposals import propose_for_index
 
-    target = Target(output, force)
+    target = SchemaOutput(output, force)
     target.check()
     report = propose_for_index(
         session.open().store,
@@ -121,15 +120,15 @@ def propose(
         "model": report.model,
         "chunks": report.chunks,
         "documents": report.documents,
-        "usage": describe_usage(report.usage),
+        "usage": describe_model_usage(report.usage),
         "money": describe_money(report.money),
         "notes": list(report.notes),
     }
-    _give(session, report.proposal, target, heading=_origin(report), further=further)
+    _write_proposal(session, report.proposal, target, heading=_origin(report), further=further)
     _note_cost(session, report)
 
 
-@command.command(
+@schema_command.command(
     short_help="Infer one from records that you have.",
     epilog=show_examples(
         "knotwork schema examples triples.csv -o schema.toml",
@@ -146,14 +145,14 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
     FILE is .csv, .tsv or .jsonl with source, source type, relation, target and target type; or
     with source type, relation and target type alone.
     """
-    from knotwork.transform.model.schema_examples import schema_of_examples
+    from knotwork.transform.model.schema_discovery import schema_of_examples
 
-    target = Target(output, force)
+    target = SchemaOutput(output, force)
     target.check()
-    _give(session, schema_of_examples(file), target, heading=f"Inferred from {file}.")
+    _write_proposal(session, schema_of_examples(file), target, heading=f"Inferred from {file}.")
 
 
-@command.command(
+@schema_command.command(
     short_help="Show the one in force.",
     epilog=show_examples(
         "knotwork schema show",
@@ -164,24 +163,23 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 @with_session(hides_store=True)
 def show(session: Session) -> None:
     """Show the schema in force: the file of extraction.schema."""
-    from knotwork.transform.model.counted_schema import SchemaProposal
-    from knotwork.transform.model.schema import ExtractionSchema
+    from knotwork.transform.model.extraction_schema import ExtractionSchema, SchemaProposal
 
     path = session.settings.extraction.schema
     schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
     if session.common.json:
-        session.terminal.emit({"file": path or None, **_describe(SchemaProposal(schema))})
+        session.terminal.emit({"file": path or None, **_describe_proposal(SchemaProposal(schema))})
     elif path:
-        _write(SchemaProposal(schema).toml(f"In force: {path}"))
+        _print_toml(SchemaProposal(schema).toml(f"In force: {path}"))
     else:
         session.terminal.say("No schema is set: a model may find entities of any type.")
         session.terminal.note("Propose one with: knotwork schema propose -o schema.toml")
 
 
-def _give(
+def _write_proposal(
     session: Session,
     proposal: SchemaProposal,
-    target: Target,
+    target: SchemaOutput,
     *,
     heading: str,
     further: dict[str, Any] | None = None,
@@ -192,7 +190,7 @@ def _give(
         target.path.write_text(written, encoding="utf-8")
     if session.common.json:
         file = str(target.path) if target.path else None
-        session.terminal.emit({"file": file, **_describe(proposal), **(further or {})})
+        session.terminal.emit({"file": file, **_describe_proposal(proposal), **(further or {})})
     elif target.path is not None:
         schema = proposal.schema
         parts = (
@@ -203,17 +201,17 @@ def _give(
         session.terminal.say(f"Wrote {', '.join(parts)} to {target.path}")
         session.terminal.note(f"Use it with: --set extraction.schema={target.path}", style="dim")
     else:
-        _write(written)
+        _print_toml(written)
     tokens = _prompt_tokens(proposal)
     session.terminal.note(f"It adds about {tokens} tokens to what is asked of each chunk.")
 
 
-def _write(toml: str) -> None:
+def _print_toml(toml: str) -> None:
     """Print a file on standard output as it is: what a terminal might obey is escaped in it."""
     sys.stdout.write(toml)
 
 
-def _describe(proposal: SchemaProposal) -> dict[str, Any]:
+def _describe_proposal(proposal: SchemaProposal) -> dict[str, Any]:
     schema = proposal.schema
     return {
         "strict": schema.strict,
@@ -238,7 +236,7 @@ def _describe(proposal: SchemaProposal) -> dict[str, Any]:
 
 def _prompt_tokens(proposal: SchemaProposal) -> int:
     """Return how many tokens a schema adds to a prompt in English, against none."""
-    from knotwork.text.tokens import count_tokens
+    from knotwork.text.token_counts import count_tokens
     from knotwork.transform.model.prompts import prompts_in
 
     prompts, schema = prompts_in("en"), proposal.schema

@@ -1,4 +1,4 @@
-"""`knotwork search`: passages, and why each is there."""
+"""`knotwork search` and `knotwork retrievers`: find passages, and list the retrievers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import (
+from knotwork.cli.session import (
     MIN_SCORE_OPTION,
     PARAMETER_OPTION,
     RETRIEVAL_QUERY_OPTION,
     RETRIEVER_OPTION,
     WHERE_OPTION,
+    Session,
+    read_parameters,
+    read_statement,
+    show_examples,
     with_session,
 )
-from knotwork.cli.session import Session
-from knotwork.cli.statements import read_parameters, read_statement
 
 
 @click.command(
@@ -35,7 +36,7 @@ from knotwork.cli.statements import read_parameters, read_statement
 @PARAMETER_OPTION
 @click.option("--explain", is_flag=True, help="Show why each passage is there.")
 @with_session()
-def command(
+def search_command(
     session: Session,
     *,
     question: str,
@@ -45,9 +46,8 @@ def command(
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Find the passages nearest to a question."""
-    from knotwork.cli.answers import print_evidence
-    from knotwork.cli.envelopes import describe_evidence
-    from knotwork.cli.evidence import find_documents, note_emptiness
+    from knotwork.cli.answers import find_documents, note_empty_index, print_evidence
+    from knotwork.cli.json_output import describe_evidence
 
     knowledge_base = session.open()
     evidence = knowledge_base.search(
@@ -61,4 +61,59 @@ def command(
         session.terminal.emit(describe_evidence(evidence, documents))
     else:
         print_evidence(session.terminal, evidence, documents, explain=explain)
-        note_emptiness(session.terminal, knowledge_base)
+        note_empty_index(session.terminal, knowledge_base)
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork retrievers",
+        "knotwork retrievers --json",
+        'knotwork search "salt layer" --retriever "bm25 + graph > diversify"',
+    )
+)
+@with_session(hides_store=True)
+def retrievers_command(session: Session) -> None:
+    """List the retrievers for --retriever, and the steps they may be composed with.
+
+    docs/patterns.md describes the purpose of each, the graph it needs, and its options.
+    """
+    from knotwork.retrieval.retriever_registry import (
+        AUTO,
+        AUTO_IS,
+        AUTO_OVER_GRAPHS,
+        RETRIEVERS,
+        STEPS,
+    )
+
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "auto": AUTO_IS,
+                "auto_over_graphs": AUTO_OVER_GRAPHS,
+                "retrievers": {
+                    name: {
+                        "summary": pattern.summary,
+                        "needs": _list_requirements(
+                            model=pattern.needs_model, embedder=pattern.needs_embedder
+                        ),
+                    }
+                    for name, pattern in sorted(RETRIEVERS.items())
+                },
+                "steps": {name: step.summary for name, step in sorted(STEPS.items())},
+            }
+        )
+        return
+    terminal = session.terminal
+    terminal.say("Retrievers", style="bold")
+    rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} where a graph was imported", "")]
+    for name, pattern in sorted(RETRIEVERS.items()):
+        needs = _list_requirements(model=pattern.needs_model, embedder=pattern.needs_embedder)
+        rows.append((name, pattern.summary, f"needs {' and '.join(needs)}" if needs else ""))
+    terminal.table(rows, indent=2)
+    terminal.say("\nSteps, before or after one", style="bold")
+    terminal.table([(name, step.summary) for name, step in sorted(STEPS.items())], indent=2)
+    terminal.say("\nCompose them as in: decompose > bm25 + graph > diversify")
+
+
+def _list_requirements(*, model: bool, embedder: bool) -> list[str]:
+    return [*(["a language model"] if model else []), *(["vectors"] if embedder else [])]

@@ -1,18 +1,33 @@
-"""`knotwork serve`: answer people and programs over HTTP."""
+"""`knotwork serve`, `knotwork keys` and `knotwork mcp`: serve an index over HTTP, manage its API
+keys, and serve assistants by the Model Context Protocol.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import with_session
-from knotwork.cli.session import Session
+from knotwork.cli.session import (
+    Session,
+    check_choice,
+    complete_from,
+    keep_common,
+    show_examples,
+    with_session,
+)
+from knotwork.cli.terminal import count_of
+from knotwork.errors import ConfigError
 
-_PORT = click.IntRange(0, 65_535)
+if TYPE_CHECKING:
+    from knotwork.service.keys import KeyFile
+
+
+_PORT_RANGE = click.IntRange(0, 65_535)
 
 
 @click.command(
@@ -25,14 +40,14 @@ _PORT = click.IntRange(0, 65_535)
 @click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path(path_type=Path))
 @click.option("--host", metavar="ADDRESS", help="Listen there. [env: KNOTWORK_SERVICE_HOST]")
 @click.option(
-    "--port", metavar="N", type=_PORT, help="0 is any free one. [env: KNOTWORK_SERVICE_PORT]"
+    "--port", metavar="N", type=_PORT_RANGE, help="0 is any free one. [env: KNOTWORK_SERVICE_PORT]"
 )
 @click.option(
     "--keys", metavar="FILE", type=click.Path(), help="Keys. [env: KNOTWORK_SERVICE_KEYS]"
 )
 @click.option("--read-only", is_flag=True, help="Take no uploads, and change no index.")
 @with_session()
-def command(
+def serve_command(
     session: Session,
     *,
     place: Path | None,
@@ -52,8 +67,7 @@ def command(
     require_extra()
     from knotwork.service import make_app
     from knotwork.service.pages import BUILD_COMMAND, has_pages
-    from knotwork.service.running import KnotworkServer
-    from knotwork.service.serving import Place
+    from knotwork.service.server import KnotworkServer, ServerConfig
 
     service = session.settings.service
     service = replace(
@@ -64,7 +78,7 @@ def command(
     )
     path = place if place is not None else Path(session.settings.store.path)
     settings = replace(session.settings, service=service)
-    served = Place(path.expanduser().absolute(), settings, read_only=read_only)
+    served = ServerConfig(path.expanduser().absolute(), settings, read_only=read_only)
     served.check()
 
     def tell(address: str) -> None:
@@ -88,3 +102,229 @@ def command(
 
     app = make_app(served)
     KnotworkServer(app).serve_at(service.host, service.port, tell)
+
+
+_ROLES = ("read", "write", "admin")
+_PLACE_OPTION = click.option(
+    "--place",
+    metavar="FOLDER|FILE",
+    type=click.Path(path_type=Path),
+    help="What is served; without it the index of the settings.",
+)
+_FILE_OPTION = click.option(
+    "--keys",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file of keys. [env: KNOTWORK_SERVICE_KEYS]",
+)
+
+
+@click.group(
+    epilog=show_examples(
+        "knotwork keys add laptop --role admin",
+        "knotwork keys list",
+        "knotwork keys remove laptop",
+    )
+)
+@keep_common
+def keys_command() -> None:
+    """Add, list and remove the keys of a server."""
+
+
+@keys_command.command(
+    short_help="Make a key, and show it once.",
+    epilog=show_examples(
+        "knotwork keys add laptop --role admin",
+        "knotwork keys add phone --place ~/indexes",
+        "knotwork keys add bot --place ~/indexes -w handbook -w papers",
+    ),
+)
+@click.argument("name")
+@click.option(
+    "--role",
+    metavar="ROLE",
+    default="read",
+    show_default=True,
+    shell_complete=complete_from(_ROLES),
+    help="read, write or admin.",
+)
+@click.option(
+    "-w",
+    "--workspace",
+    "workspaces",
+    metavar="NAME",
+    multiple=True,
+    help="A workspace it may see; without any, all.",
+)
+@_PLACE_OPTION
+@_FILE_OPTION
+@with_session(hides_store=True)
+def add(
+    session: Session,
+    *,
+    name: str,
+    role: str,
+    workspaces: tuple[str, ...],
+    place: Path | None,
+    file: Path | None,
+) -> None:
+    """Make a key and print it. It is kept as a hash alone, so that nobody can show it again."""
+    from knotwork.service.keys import (
+        ALL_WORKSPACES,
+        WORKSPACE_NAME_RULE,
+        KeyRole,
+        is_workspace_name,
+    )
+
+    check_choice("role", role, _ROLES)
+    wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
+    if wrong:
+        raise ConfigError(f"`{wrong[0]}` is no name for a workspace.", fix=WORKSPACE_NAME_RULE)
+    keys = _open_key_file(session, place, file)
+    bound = workspaces or (ALL_WORKSPACES,)
+    key, text = keys.add(name, role=KeyRole(role), workspaces=bound)
+    if session.common.json:
+        session.terminal.emit({"id": key.id, "name": name, "role": role, "key": text})
+        return
+    session.terminal.say(text)
+    session.terminal.note("Keep it safe: it is not shown again.", style="dim")
+
+
+@keys_command.command(
+    "list",
+    short_help="List the keys, never their text.",
+    epilog=show_examples(
+        "knotwork keys list",
+        "knotwork keys list --place ~/indexes",
+        "knotwork keys list --json | jq -r '.keys[].name'",
+    ),
+)
+@_PLACE_OPTION
+@_FILE_OPTION
+@with_session(hides_store=True)
+def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
+    """List the keys with their roles and workspaces."""
+    keys = _open_key_file(session, place, file).listed()
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "keys": [
+                    {
+                        "id": key.id,
+                        "name": key.name,
+                        "role": key.role,
+                        "workspaces": list(key.workspaces),
+                        "created": key.created,
+                    }
+                    for key in keys
+                ]
+            }
+        )
+        return
+    session.terminal.table(
+        [(key.id, key.name, key.role, ", ".join(key.workspaces), key.created) for key in keys],
+        header=("id", "name", "role", "workspaces", "created"),
+    )
+    session.terminal.note(count_of(len(keys), "key"), style="dim")
+
+
+@keys_command.command(
+    short_help="Remove a key; takes effect immediately.",
+    epilog=show_examples(
+        "knotwork keys remove bot",
+        "knotwork keys remove 4f0c2a9be781",
+        "knotwork keys remove bot --place ~/indexes",
+    ),
+)
+@click.argument("name")
+@_PLACE_OPTION
+@_FILE_OPTION
+@with_session(hides_store=True)
+def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
+    """Remove the key of this name or id. A server that runs refuses it from now on."""
+    key = _open_key_file(session, place, file).remove(name)
+    if session.common.json:
+        session.terminal.emit({"removed": key.id, "name": key.name})
+    else:
+        session.terminal.say(f"Removed {key.name} ({key.id}).")
+
+
+def _open_key_file(session: Session, place: Path | None, file: Path | None) -> KeyFile:
+    """Return the keys of a place, or those of a file."""
+    from knotwork.service.keys import KEYS_FILE, KeyFile, keys_beside
+
+    named = session.settings.service.keys
+    if file is not None or named:
+        return KeyFile(file or Path(named))
+    path = (place or Path(session.settings.store.path)).expanduser().absolute()
+    if not path.is_dir() and not path.parent.is_dir():
+        raise ConfigError(
+            f"There is no folder `{path.parent}` for `{KEYS_FILE}`.", fix="Name one: --place FOLDER"
+        )
+    return KeyFile(keys_beside(path))
+
+
+MCP_PORT = 8766
+
+
+@click.command(
+    epilog=show_examples(
+        "knotwork mcp                              for an assistant that starts it",
+        "knotwork mcp --http --port 8766           for programs on this machine",
+        "knotwork mcp --write --allow ~/papers     it may index this folder, too",
+    )
+)
+@click.option("--http", is_flag=True, help="Serve 127.0.0.1 instead of the standard streams.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=MCP_PORT,
+    show_default=True,
+    help="Of --http; 0 is any that is free.",
+)
+@click.option("--write", is_flag=True, help="Let programs change the index. Else they only read.")
+@click.option(
+    "--allow",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A folder that may be indexed; may be given several times.",
+)
+@click.option("--no-llm", is_flag=True, help="Ask no language model.")
+@with_session()
+def mcp_command(
+    session: Session, *, http: bool, port: int, write: bool, allow: tuple[Path, ...], no_llm: bool
+) -> None:
+    """Serve the index to assistants by the Model Context Protocol: tools to search, ask and
+    explore, documents and reports as resources.
+    """
+    from knotwork.mcp_server import Permissions, check_sdk
+
+    if session.common.json:
+        raise ConfigError("`knotwork mcp` prints no object.", fix="Leave --json out.")
+    check_sdk()
+    permissions = Permissions(write=write, folders=allow, use_llm=not no_llm)
+    opened = session.open(read_only=not write)
+    _send_foreign_logs_to_stderr()
+    from knotwork.mcp_server.server import serve_http, serve_stdio
+
+    if http:
+        serve_http(
+            opened,
+            permissions,
+            port=port,
+            tell=lambda address: session.terminal.note(f"Serving {address}; stop with Ctrl-C."),
+        )
+    else:
+        serve_stdio(opened, permissions)
+
+
+def _send_foreign_logs_to_stderr() -> None:
+    """Show warnings of libraries once; those of Knotwork have a handler already."""
+    handler = logging.StreamHandler()
+    handler.addFilter(lambda record: not record.name.startswith("knotwork"))
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[handler]
+    )

@@ -1,4 +1,4 @@
-"""`knotwork tables`: tables beside the index, to be asked by SQL."""
+"""`knotwork tables`: tables beside the index, queried by SQL."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import keep_common, with_session
-from knotwork.cli.session import Session
+from knotwork.cli.session import Session, keep_common, show_examples, with_session
 from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
-from knotwork.stores.tables import TableFile, TableShape, tables_path
+from knotwork.stores.table_file import TableFile, TableShape, tables_path
 
 
 @click.group(
@@ -22,11 +20,11 @@ from knotwork.stores.tables import TableFile, TableShape, tables_path
     )
 )
 @keep_common
-def command() -> None:
+def tables_command() -> None:
     """Keep tables of spreadsheets beside the index, and ask them by SQL, read-only."""
 
 
-@command.command(
+@tables_command.command(
     epilog=show_examples(
         "knotwork tables add sales.csv",
         "knotwork tables add sales.xlsx prices.tsv",
@@ -37,13 +35,13 @@ def command() -> None:
 @with_session()
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
     """Add or replace the tables of .csv, .tsv and .xlsx files."""
-    from knotwork.indexing.tables import add_tables
+    from knotwork.indexing.table_storage import add_tables
 
     tables = _open(session)
     _show(session, [shape for path in files for shape in add_tables(tables, path)])
 
 
-@command.command(
+@tables_command.command(
     name="list",
     epilog=show_examples(
         "knotwork tables list",
@@ -57,7 +55,7 @@ def show(session: Session) -> None:
     _show(session, _open(session).tables())
 
 
-@command.command(
+@tables_command.command(
     epilog=show_examples(
         "knotwork tables remove sales",
         "knotwork tables remove sales --store sales.knot",
@@ -72,7 +70,7 @@ def remove(session: Session, *, name: str) -> None:
     session.terminal.note(f"Removed {name}.")
 
 
-@command.command(
+@tables_command.command(
     epilog=show_examples(
         'knotwork tables query "SELECT count(*) FROM sales"',
         'knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5',

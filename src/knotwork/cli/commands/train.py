@@ -1,4 +1,6 @@
-"""`knotwork train`: rankers, and weights of fusions, trained on questions about the index."""
+"""`knotwork train`: train the path ranker, or the weights of a fusion, on questions about the
+index.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +10,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork.cli.app import show_examples
-from knotwork.cli.options import keep_common, with_session
-from knotwork.cli.session import Session
+from knotwork.cli.session import Session, keep_common, show_examples, with_session
 from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork.evaluation.fusion_training import FusionReport
-    from knotwork.evaluation.path_training import TrainingReport
+    from knotwork.evaluation.path_training import PathTrainingReport
 
 
 @click.group()
 @keep_common
-def command() -> None:
+def train_command() -> None:
     """Train on questions about the index."""
 
 
-@command.command(
+@train_command.command(
     short_help="Train the ranker of paths.",
     epilog=show_examples(
         "knotwork train paths -o paths.model",
@@ -71,8 +71,11 @@ def paths(
 
     A fifth of the questions is held back to measure the ranker. Needs the extra `rank`.
     """
-    from knotwork.evaluation.path_questions import make_path_questions, read_path_questions
-    from knotwork.evaluation.path_training import train_ranker
+    from knotwork.evaluation.path_training import (
+        make_path_questions,
+        read_path_questions,
+        train_ranker,
+    )
 
     if output.exists() and not force:
         raise ConfigError(
@@ -85,12 +88,12 @@ def paths(
     report = train_ranker(store, asked, seed=seed)
     output.write_text(report.model, "utf-8")
     if session.common.json:
-        session.terminal.emit(describe(report, output))
+        session.terminal.emit(describe_path_training(report, output))
     else:
-        show(session, report, output)
+        print_path_training(session, report, output)
 
 
-def describe(report: TrainingReport, output: Path) -> dict[str, object]:
+def describe_path_training(report: PathTrainingReport, output: Path) -> dict[str, object]:
     """Return the object of `train paths --json`: fractions from 0 to 1."""
     return {
         "model": str(output),
@@ -103,7 +106,7 @@ def describe(report: TrainingReport, output: Path) -> dict[str, object]:
     }
 
 
-def show(session: Session, report: TrainingReport, output: Path) -> None:
+def print_path_training(session: Session, report: PathTrainingReport, output: Path) -> None:
     """Print how good the ranker is and what it looks at most."""
     terminal = session.terminal
     asked = count_of(report.questions, "question")
@@ -119,7 +122,7 @@ def show(session: Session, report: TrainingReport, output: Path) -> None:
     terminal.say(f"Written to {output}. Use it with the option trees={output} of `paths`.")
 
 
-@command.command(
+@train_command.command(
     short_help="Learn the weights of a fusion.",
     epilog=show_examples(
         'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
@@ -142,13 +145,13 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
     Recall is measured on questions that the weights were not learned from, in five folds.
     """
     from knotwork.cli.progress import choose_counter
+    from knotwork.evaluation.datasets import read_question_set
     from knotwork.evaluation.fusion_training import (
         collect_fusion_examples,
         read_parts,
         train_fusion,
     )
-    from knotwork.evaluation.questions import read_question_set
-    from knotwork.retrieval.fusion import DEPTH
+    from knotwork.retrieval.fusion import FUSION_DEPTH
 
     names = read_parts(parts)
     knowledge_base = session.open()
@@ -159,7 +162,7 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
     collected = collect_fusion_examples(
         names,
         cases,
-        lambda text, part: knowledge_base.search(text, retriever=part, k=DEPTH),
+        lambda text, part: knowledge_base.search(text, retriever=part, k=FUSION_DEPTH),
     )
     examples = []
     with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
@@ -168,12 +171,12 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
             counter.count("Searching", done, len(cases))
     report = train_fusion(names, examples)
     if session.common.json:
-        session.terminal.emit(describe_fusion(report))
+        session.terminal.emit(describe_fusion_training(report))
     else:
-        show_fusion(session, report)
+        print_fusion_training(session, report)
 
 
-def describe_fusion(report: FusionReport) -> dict[str, object]:
+def describe_fusion_training(report: FusionReport) -> dict[str, object]:
     """Return the object of `train fusion --json`: fractions from 0 to 1."""
     return {
         "retriever": report.specification,
@@ -191,7 +194,7 @@ def describe_fusion(report: FusionReport) -> dict[str, object]:
     }
 
 
-def show_fusion(session: Session, report: FusionReport) -> None:
+def print_fusion_training(session: Session, report: FusionReport) -> None:
     """Print the fusion, how much each part counts, and whether it is worth its searches."""
     terminal = session.terminal
     asked = count_of(report.questions, "question")

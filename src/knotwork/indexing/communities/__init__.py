@@ -1,17 +1,17 @@
 """Communities of an index, and reports of them: extractive ones, and a model's where one is set."""
 
 from knotwork.indexing.communities.briefs import ReportBudgets
-from knotwork.indexing.communities.refreshing import (
+from knotwork.indexing.communities.detection import (
     CommunityChanges,
     CommunityOptions,
     refresh_communities,
 )
-from knotwork.indexing.communities.reporting import (
+from knotwork.indexing.communities.index_reports import (
     ReportChanges,
     refresh_reports,
     write_reports,
 )
-from knotwork.indexing.communities.writing import ReportWriter
+from knotwork.indexing.communities.report_writer import ReportWriter
 
 __all__ = [
     "CommunityChanges",

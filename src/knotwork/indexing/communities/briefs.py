@@ -1,7 +1,8 @@
-"""What a model is told of a community: names, what is known of them, and numbered sentences.
+"""Build the brief from which a model writes a community report.
 
-A brief holds a part of the community's material, under a ceiling of tokens. Its key is the hash of
-what it says, so a change of the documents that leaves the brief as it is costs no call.
+A brief holds a part of the community's material, under a ceiling of tokens: names, descriptions and
+numbered sentences. Its key is the hash of its content, so a change of the documents that leaves the
+brief unchanged costs no call.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
 
-from knotwork.indexing.communities.extractive import central_names
-from knotwork.indexing.communities.foundation import Children, Foundation
-from knotwork.indexing.communities.material import Material, read_material
-from knotwork.indexing.communities.refreshing import community_store
-from knotwork.indexing.communities.sentences import Sentence
-from knotwork.indexing.describing import Describer
+from knotwork.indexing.communities.detection import community_store
+from knotwork.indexing.communities.extractive_reports import (
+    Children,
+    ExtractiveReports,
+    Material,
+    central_names,
+    read_material,
+)
+from knotwork.indexing.communities.report_sentences import ReportSentence
+from knotwork.indexing.entity_descriptions import Describer
 from knotwork.records import (
     ALIAS_RELATION,
     Community,
@@ -29,11 +34,11 @@ from knotwork.records import (
 from knotwork.stores.base import Store
 from knotwork.stores.resolutions import read_groups
 from knotwork.text.languages import detect_language
-from knotwork.text.tokens import count_tokens
+from knotwork.text.token_counts import count_tokens
 
-Told = TypeVar("Told", Sentence, "BriefLine")
+BriefItem = TypeVar("BriefItem", ReportSentence, "BriefLine")
 
-VERSION = "model-1"
+BRIEF_VERSION = "model-1"
 """The kind of writer, a part of every key; raised when the same brief should be written anew.
 
 No name of a model is part of a key: what one model wrote stays when another one is set.
@@ -120,7 +125,7 @@ class BriefDesk:
         budgets: ReportBudgets | None = None,
         known: Iterable[CommunityReport] = (),
     ) -> None:
-        self.foundation = Foundation(store, children, known)
+        self.foundation = ExtractiveReports(store, children, known)
         self._describer = Describer(
             store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
@@ -188,7 +193,7 @@ def make_brief(
     chosen = _chosen_sentences(own if own and own.sentences else material, room - reserved)
     known = (*heading, *_unsaid(related, chosen))
     told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
-    key = content_id(VERSION, *known, "lines", *told)
+    key = content_id(BRIEF_VERSION, *known, "lines", *told)
     language = material.language if material.sentences else detect_language("\n".join(known))
     if not below:
         lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
@@ -253,7 +258,7 @@ def _relations(store: Store, community: Community, material: Material) -> list[R
     return list(dict.fromkeys(related))[:_RELATIONS]
 
 
-def _unsaid(related: Iterable[Related], sentences: Iterable[Sentence]) -> tuple[str, ...]:
+def _unsaid(related: Iterable[Related], sentences: Iterable[ReportSentence]) -> tuple[str, ...]:
     """Return the relations whose two names no sentence holds, as many as there is room for."""
     told = [sentence.text for sentence in sentences]
     unsaid = [r.text for r in related if not any(r.source in t and r.target in t for t in told)]
@@ -272,7 +277,7 @@ def _parts(below: Sequence[CommunityReport]) -> tuple[str, ...]:
     return (f"parts: {'; '.join(short)}",) if short else ()
 
 
-def _chosen_sentences(material: Material, room: int) -> list[Sentence]:
+def _chosen_sentences(material: Material, room: int) -> list[ReportSentence]:
     """Return the central sentences, then those with the best coverage, as many as there is room
     for; sentences of one chunk stand together, in their order.
     """
@@ -292,7 +297,7 @@ def _findings(below: Iterable[CommunityReport]) -> Iterator[BriefLine]:
             yield BriefLine(plain_line(finding.text), finding.supports)
 
 
-def _within(items: Iterable[Told], room: int) -> Iterator[Told]:
+def _within(items: Iterable[BriefItem], room: int) -> Iterator[BriefItem]:
     """Yield the items that fit, in order; the first in any case."""
     first = True
     for item in items:

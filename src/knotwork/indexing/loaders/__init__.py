@@ -1,7 +1,7 @@
 """From the bytes of a file to a document: text, title, headings, pages and metadata."""
 
-from knotwork.indexing.loaders.base import Content, Loader, Source, TextBuilder
-from knotwork.indexing.loaders.registry import (
+from knotwork.indexing.loaders.loader import Content, Loader, Source, TextBuilder
+from knotwork.indexing.loaders.loader_registry import (
     LOADERS,
     load_document,
     load_edge_keys,

@@ -1,4 +1,4 @@
-"""Files that are ZIP archives inside: opened only when what they unfold to is bounded."""
+"""Open ZIP-based files safely: limit the number and the uncompressed size of their members."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from knotwork.errors import LoadError
-from knotwork.indexing.loaders.base import Source, broken, show_size
+from knotwork.indexing.loaders.loader import Source, broken_file_error, format_size
 
 ZIP_SIGNATURE = b"PK\x03\x04"
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -32,11 +32,11 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(source.data))
     except zipfile.BadZipFile as error:
-        raise broken(source, f"it is not a whole ZIP archive ({error})") from error
+        raise broken_file_error(source, f"it is not a whole ZIP archive ({error})") from error
     with archive:
         members = archive.infolist()
         if any(member.flag_bits & 1 for member in members):
-            raise needs_password(source)
+            raise encrypted_file_error(source)
         total = sum(member.file_size for member in members)
         markup = sum(m.file_size for m in members if m.filename.lower().endswith(_MARKUP))
         if (
@@ -46,8 +46,8 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
         ):
             raise LoadError(
                 "too_large",
-                f"`{source.uri}` unfolds to {show_size(total)} in {len(members):,} parts; "
-                f"the limit is {show_size(source.max_bytes)} of text.",
+                f"`{source.uri}` unfolds to {format_size(total)} in {len(members):,} parts; "
+                f"the limit is {format_size(source.max_bytes)} of text.",
                 fix="Raise `index.max_file_mb` if you trust it.",
             )
         yield archive
@@ -59,7 +59,7 @@ def check_archive(source: Source) -> None:
         pass
 
 
-def needs_password(source: Source) -> LoadError:
+def encrypted_file_error(source: Source) -> LoadError:
     """Return the error of a file that is encrypted."""
     return LoadError(
         "password",
@@ -70,7 +70,7 @@ def needs_password(source: Source) -> LoadError:
 
 def _old_or_encrypted(source: Source) -> LoadError:
     if "EncryptedPackage".encode("utf-16-le") in source.data:
-        return needs_password(source)
+        return encrypted_file_error(source)
     return LoadError(
         "unsupported",
         f"`{source.uri}` is in the binary Office format of before 2007.",

@@ -1,4 +1,4 @@
-"""EPUB books: the pages of their spine, in reading order."""
+"""Load EPUB books: the documents of their spine, in reading order."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import zipfile
 from typing import Any
 from urllib.parse import unquote
 
-from knotwork.indexing.loaders.archives import needs_password, open_archive
-from knotwork.indexing.loaders.base import Content, Source, TextBuilder, broken, flat_metadata
-from knotwork.indexing.loaders.decoding import decode_text
+from knotwork.indexing.loaders.archives import encrypted_file_error, open_archive
 from knotwork.indexing.loaders.html import add_html, parse_html
+from knotwork.indexing.loaders.loader import (
+    Content,
+    Source,
+    TextBuilder,
+    broken_file_error,
+    flat_metadata,
+)
+from knotwork.indexing.loaders.plain_text import decode_text
 
 MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"
@@ -30,7 +36,7 @@ class EpubLoader:
         with open_archive(source) as archive:
             names = set(archive.namelist())
             if _is_protected(archive, names):
-                raise needs_password(source)
+                raise encrypted_file_error(source)
             package_path = _package_path(source, archive, names)
             package = _parse(archive.read(package_path))
             builder = TextBuilder()
@@ -72,7 +78,7 @@ def _package_path(source: Source, archive: zipfile.ZipFile, names: set[str]) -> 
             path = root_file.get("full-path") or ""
             if path in names:
                 return str(path)
-    raise broken(source, "it names no package file")
+    raise broken_file_error(source, "it names no package file")
 
 
 def _spine(package: Any) -> list[str]:  # noqa: ANN401

@@ -1,14 +1,14 @@
-"""Web pages: the text that a reader came for, without scripts and navigation."""
+"""Load web pages: their main text, without scripts, navigation and hidden elements."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple
 
-from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
-from knotwork.indexing.loaders.cues import is_generic_title, run_in_term
-from knotwork.indexing.loaders.decoding import decode_text
-from knotwork.indexing.loaders.rows import Cell, add_table, spread_cells
+from knotwork.indexing.loaders.loader import Content, Source, TextBuilder, clean_text, flat_metadata
+from knotwork.indexing.loaders.plain_text import decode_text
+from knotwork.indexing.loaders.tables_and_lists import SpanningCell, add_table, spread_cells
+from knotwork.indexing.loaders.titles_and_captions import is_generic_title, run_in_term
 from knotwork.records import FrameKind
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
@@ -316,8 +316,8 @@ def _is_keyed(row: list[Any]) -> bool:
     return first == "th" and bool(others) and "th" not in others
 
 
-def _read_cell(cell: Any) -> Cell:  # noqa: ANN401
-    return Cell(_text_of(cell), _count(cell.get("colspan")), _count(cell.get("rowspan")))
+def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
+    return SpanningCell(_text_of(cell), _count(cell.get("colspan")), _count(cell.get("rowspan")))
 
 
 def _count(spanned: str | None) -> int:

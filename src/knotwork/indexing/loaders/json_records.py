@@ -1,8 +1,7 @@
-"""JSON and JSON lines: every record as readable lines, its title as a heading.
+"""Load JSON and JSON Lines: each record as readable lines, its title as a heading.
 
-A file is one document whatever the number of its records, so that it can be replaced and removed as
-a whole; a record with a title becomes a section of its own, and so never shares a chunk with
-another unless both are tiny.
+A file is one document, so that it is replaced and removed as a whole. A record with a title
+becomes a section and never shares a chunk with another record.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from knotwork.indexing.loaders.base import (
+from knotwork.indexing.loaders.loader import (
     Content,
     Source,
     TextBuilder,
-    broken,
+    broken_file_error,
     clean_text,
     flat_metadata,
 )
-from knotwork.indexing.loaders.decoding import decode_text
-from knotwork.indexing.loaders.titles import readable_name
+from knotwork.indexing.loaders.plain_text import decode_text
+from knotwork.indexing.loaders.titles_and_captions import readable_name
 
 _TITLE_KEYS = ("title", "heading", "headline", "subject", "name", "question", "标题", "名称")
 _TEXT_KEYS = (
@@ -60,7 +59,7 @@ def _parse(source: Source, text: str) -> Any:  # noqa: ANN401 - any JSON value
                 return [json.loads(line) for line in text.splitlines() if line.strip()]
             except json.JSONDecodeError:
                 pass  # it is no JSON lines either: say what is wrong with it as JSON
-        raise broken(source, f"it is no valid JSON ({error})") from error
+        raise broken_file_error(source, f"it is no valid JSON ({error})") from error
 
 
 def _parse_lines(source: Source, text: str) -> list[Any]:
@@ -71,7 +70,9 @@ def _parse_lines(source: Source, text: str) -> list[Any]:
         try:
             values.append(json.loads(line))
         except json.JSONDecodeError as error:
-            raise broken(source, f"line {number} is no valid JSON ({error.msg})") from error
+            raise broken_file_error(
+                source, f"line {number} is no valid JSON ({error.msg})"
+            ) from error
     return values
 
 

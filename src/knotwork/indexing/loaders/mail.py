@@ -1,15 +1,22 @@
-"""Electronic mail: who wrote to whom and when, and what."""
+"""Load e-mail messages: headers, body, and the names of attachments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knotwork.indexing.loaders.base import Content, Source, TextBuilder, broken, flat_metadata
-from knotwork.indexing.loaders.decoding import decode_text
 from knotwork.indexing.loaders.html import add_html, parse_html
+from knotwork.indexing.loaders.loader import (
+    Content,
+    Source,
+    TextBuilder,
+    broken_file_error,
+    flat_metadata,
+)
+from knotwork.indexing.loaders.plain_text import decode_text
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
+
 
 _FIELDS = ("From", "To", "Cc", "Date")
 
@@ -28,7 +35,7 @@ class MailLoader:
         fields = {name: str(message[name]) for name in _FIELDS if message[name]}
         subject = str(message["Subject"] or "")
         if not fields and not subject:
-            raise broken(source, "it has none of the fields of a mail")
+            raise broken_file_error(source, "it has none of the fields of a mail")
         builder = TextBuilder()
         builder.heading(1, subject)
         for number, (name, value) in enumerate(fields.items()):

@@ -1,19 +1,23 @@
-"""Markdown: kept as its source, with the headings, lists, tables and code that a parser finds.
+"""Load Markdown: keep the source, find its blocks, and read its front matter as metadata.
 
-See also front matter.
+Front matter is YAML between lines of ``---``, or TOML between lines of ``+++``. It is replaced
+by spaces in the text, so that offsets stay valid and no answer cites a setting.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import date, time
 from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
-from knotwork.indexing.loaders.base import Content, Source, lead_in
-from knotwork.indexing.loaders.cues import run_in_term
-from knotwork.indexing.loaders.decoding import decode_text
-from knotwork.indexing.loaders.front_matter import read_front_matter
-from knotwork.indexing.loaders.rows import row_key
+from knotwork.indexing.loaders.loader import Content, Source, flat_metadata, lead_in_sentence
+from knotwork.indexing.loaders.plain_text import decode_text
+from knotwork.indexing.loaders.tables_and_lists import row_key
+from knotwork.indexing.loaders.titles_and_captions import run_in_term
 from knotwork.records import Frame, FrameKind, Heading, Span
 
 _MARKUP = re.compile(
@@ -32,7 +36,7 @@ class MarkdownLoader:
 
     def load(self, source: Source) -> Content:
         text, body, metadata = read_front_matter(decode_text(source), uri=source.uri)
-        markdown = Markdown(text, start=body)
+        markdown = MarkdownBlocks(text, start=body)
         return Content(
             text=text,
             media_type="text/markdown",
@@ -43,7 +47,7 @@ class MarkdownLoader:
         )
 
 
-class Markdown:
+class MarkdownBlocks:
     """The blocks of Markdown text after ``start``, as CommonMark with tables reads them."""
 
     def __init__(self, text: str, *, start: int = 0) -> None:
@@ -77,7 +81,7 @@ class Markdown:
             elif token.type in ("fence", "code_block"):
                 yield Frame(FrameKind.CODE, self._span(*token.map))
             elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
-                if lead := lead_in(said):
+                if lead := lead_in_sentence(said):
                     yield Frame(FrameKind.LEAD, self._span(*token.map), _plain(lead))
                 if token.type == "table_open":
                     yield from self._table_frames(index)
@@ -120,3 +124,88 @@ def _term_frames(paragraph: str, span: Span) -> Iterator[Frame]:
 
 def _plain(markup: str) -> str:
     return " ".join(_MARKUP.sub(lambda match: match.group(1) or "", markup).split())
+
+
+_log = logging.getLogger("knotwork.indexing")
+_LONGEST_FRONT_MATTER = 20_000
+_YAML = re.compile(
+    rf"\A---[ \t]*\n(.{{0,{_LONGEST_FRONT_MATTER}}}?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
+    re.DOTALL,
+)
+_TOML = re.compile(
+    rf"\A\+\+\+[ \t]*\n(.{{0,{_LONGEST_FRONT_MATTER}}}?)(?<=\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL
+)
+_INK = re.compile(r"\S")
+
+
+class FrontMatter(NamedTuple):
+    """The text with its front matter blanked, where the body begins, and what was read."""
+
+    text: str
+    body: int
+    metadata: dict[str, str]
+
+
+def read_front_matter(text: str, *, uri: str) -> FrontMatter:
+    """Return what the front matter of a text says, and the text without it.
+
+    Where nothing else has a text, as where the front matter is broken, the text stays as it is.
+    """
+    match = _YAML.match(text) or _TOML.match(text)
+    if match is None:
+        return FrontMatter(text, 0, {})
+    values = _parse_front_matter(match.group(1), is_toml=text.startswith("+"), uri=uri)
+    if values is None:
+        return FrontMatter(text, match.end(), {})
+    if text[match.end() :].strip():
+        text = _INK.sub(" ", match.group()) + text[match.end() :]
+    return FrontMatter(text, match.end(), values)
+
+
+def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str] | None:
+    import yaml
+
+    try:
+        # YAML's base loader keeps all values as strings: dates stay as they were written.
+        values = (
+            tomllib.loads(block) if is_toml else yaml.load(block, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings only
+        )
+        return _flatten(values or {})
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        _log.info("keeping the front matter of %s as text: %s", uri, error)
+        return None
+
+
+def _flatten(values: object) -> dict[str, str]:
+    """Return all values by dotted names, those of a list joined.
+
+    Raises ValueError where the values are no mapping, or unfold to far more than can be written:
+    aliases make nested values as large as one likes.
+    """
+    if not isinstance(values, Mapping):
+        raise ValueError("it is not a mapping of names to values")  # noqa: TRY004 - of the file
+    found: dict[str, list[str]] = {}
+    size = 0
+    for name, value in _leaves(values, ""):
+        size += len(name) + len(value)
+        if size > 2 * _LONGEST_FRONT_MATTER:
+            raise ValueError("its values unfold to too much")
+        found.setdefault(name, []).append(value)
+    return flat_metadata({name: ", ".join(filter(None, items)) for name, items in found.items()})
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, name)
+        # An empty list counts too: a tower of aliases to one would take for ever.
+        yield name, ""
+    elif isinstance(value, bool):
+        yield name, str(value).lower()
+    elif isinstance(value, date | time):
+        yield name, value.isoformat()
+    else:
+        yield name, str(value)

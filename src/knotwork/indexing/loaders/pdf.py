@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, with headings, lists and code as their place and type show them."""
+"""Load PDF files: join their lines to paragraphs, and read the outline and the metadata."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from knotwork.errors import LoadError
-from knotwork.indexing.loaders.archives import needs_password
-from knotwork.indexing.loaders.base import Content, Source, TextBuilder, clean_text, flat_metadata
-from knotwork.indexing.loaders.pdf_fonts import correct_space_widths
-from knotwork.indexing.loaders.pdf_frames import (
-    PlacedLine,
-    frame_lines,
-    headings_by_type,
-    is_item,
-)
+from knotwork.indexing.loaders.archives import encrypted_file_error
+from knotwork.indexing.loaders.loader import Content, Source, TextBuilder, clean_text, flat_metadata
+from knotwork.indexing.loaders.pdf_content_stream import PdfFonts, correct_space_widths
 from knotwork.indexing.loaders.pdf_lines import (
     WIDE,
-    Line,
+    PdfLine,
     read_lines,
     without_contents,
     without_running_lines,
 )
-from knotwork.indexing.loaders.pdf_pieces import Fonts
-from knotwork.indexing.loaders.pdf_rows import name_cells_of_rows
-from knotwork.indexing.loaders.rows import row_key
+from knotwork.indexing.loaders.pdf_structure import (
+    PlacedLine,
+    frame_lines,
+    headings_by_type,
+    is_item,
+    name_cells_of_rows,
+)
+from knotwork.indexing.loaders.tables_and_lists import row_key
 from knotwork.records import FrameKind, Heading, Span
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
@@ -79,9 +78,9 @@ class PdfLoader:
         _quieten()
         reader = PdfReader(io.BytesIO(source.data), strict=False)
         if reader.is_encrypted and not reader.decrypt(source.password):
-            raise needs_password(source)
+            raise encrypted_file_error(source)
         correct_space_widths(reader)
-        fonts = Fonts()
+        fonts = PdfFonts()
         pages = [read_lines(page, number, fonts) for number, page in enumerate(reader.pages)]
         if not any(pages):
             held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
@@ -110,7 +109,7 @@ def _quieten() -> None:
         logger.setLevel(logging.CRITICAL)
 
 
-def _add_lines(builder: TextBuilder, lines: Sequence[Line]) -> list[PlacedLine]:
+def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLine]:
     """Append lines, in paragraphs by their distances; words cut by a line end are joined."""
     words = _Words(lines)
     prose = [line for line in lines if line.row is None]
@@ -146,7 +145,7 @@ class _Measure(NamedTuple):
     columns: int
 
 
-def _measure_pages(lines: Sequence[Line]) -> dict[int, _Measure]:
+def _measure_pages(lines: Sequence[PdfLine]) -> dict[int, _Measure]:
     measured = {}
     for page, run in groupby(lines, key=lambda line: line.page):
         own = list(run)
@@ -157,7 +156,7 @@ def _measure_pages(lines: Sequence[Line]) -> dict[int, _Measure]:
     return measured
 
 
-def _is_indented(line: Line, margin: float) -> bool:
+def _is_indented(line: PdfLine, margin: float) -> bool:
     """Return whether a line begins as the first one of a paragraph of Chinese does."""
     if not _BEGINS_WIDE.match(line.text):
         return False
@@ -165,7 +164,7 @@ def _is_indented(line: Line, margin: float) -> bool:
 
 
 def _gap_between(
-    line: Line, following: Line, pitch: float, words: _Words, *, begins: bool, wrapped: bool
+    line: PdfLine, following: PdfLine, pitch: float, words: _Words, *, begins: bool, wrapped: bool
 ) -> tuple[str, int]:
     """Return what parts two lines, and how many characters at the end of the first are left out.
 
@@ -185,7 +184,7 @@ def _gap_between(
     return "" if wrapped else "\n", 0
 
 
-def _is_wrapped(line: Line, following: Line, longest: int) -> bool:
+def _is_wrapped(line: PdfLine, following: PdfLine, longest: int) -> bool:
     """Return whether a line of Chinese goes on in the next one, without a space between them."""
     if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
         return False
@@ -198,7 +197,7 @@ def _columns(text: str) -> int:
     return len(text) + len(_WIDE_CHARACTER.findall(text))
 
 
-def _ends_paragraph(line: Line, following: Line, pitch: float) -> bool:
+def _ends_paragraph(line: PdfLine, following: PdfLine, pitch: float) -> bool:
     first = following.text.lstrip()[:1]
     goes_on = first.islower() or "\u3400" <= first <= "\u9fff"
     larger = max(line.size, following.size)
@@ -216,7 +215,7 @@ def _ends_paragraph(line: Line, following: Line, pitch: float) -> bool:
     return gap > _WIDE_GAP or (gap > _PARAGRAPH_GAP and not first.islower())
 
 
-def _usual_pitch(lines: Sequence[Line]) -> float:
+def _usual_pitch(lines: Sequence[PdfLine]) -> float:
     """Return the distance of lines in a paragraph, as a multiple of the size of their type."""
     distances = [
         (line.y - following.y) / following.size
@@ -231,7 +230,7 @@ def _usual_pitch(lines: Sequence[Line]) -> float:
 class _Words:
     """The words of a document: how one that a line end cuts is written elsewhere."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[PdfLine]) -> None:
         self._counts = Counter(
             word for line in lines for word in _WORD.findall(line.text.casefold())
         )

@@ -1,7 +1,4 @@
-"""Lines of PDF pages with their place and type, without those that only lead through the pages.
-
-A PDF says where each piece of text is printed and in which font, and nothing of what it is.
-"""
+"""Build the lines of PDF pages, without running heads, page numbers, contents and indexes."""
 
 from __future__ import annotations
 
@@ -14,10 +11,15 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from knotwork.indexing.loaders.base import clean_text
-from knotwork.indexing.loaders.cues import FEWEST_PAGES, is_bold, is_monospaced, run_in_term
-from knotwork.indexing.loaders.pdf_pieces import Fonts, Piece, PieceReader
+from knotwork.indexing.loaders.loader import clean_text
+from knotwork.indexing.loaders.pdf_content_stream import PdfFonts, Piece, PieceReader
 from knotwork.indexing.loaders.pdf_tables import FoundTable, find_tables
+from knotwork.indexing.loaders.titles_and_captions import (
+    MIN_REPEATING_PAGES,
+    is_bold,
+    is_monospaced,
+    run_in_term,
+)
 
 WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
 """Chinese characters and their punctuation, as a set in a regular expression."""
@@ -59,7 +61,7 @@ _IN_ORDER = 0.85
 """The share of neighbouring entries of a table of contents or an index that are in order."""
 
 
-class Row(NamedTuple):
+class PdfRow(NamedTuple):
     """A row of a table: its cells, whose lines are parted by line ends, and its place from 0.
 
     ``lefts`` are where the columns of the table begin, in points. ``is_header`` is whether the type
@@ -72,7 +74,7 @@ class Row(NamedTuple):
     is_header: bool = False
 
 
-class Line(NamedTuple):
+class PdfLine(NamedTuple):
     """A line of a page: where it begins in points from the lower left, and its type.
 
     ``bold`` and ``monospaced`` are whether all of it is. ``term`` is a bold term that it begins
@@ -89,7 +91,7 @@ class Line(NamedTuple):
     monospaced: bool = False
     term: str = ""
     after_blank: bool = False
-    row: Row | None = None
+    row: PdfRow | None = None
 
     @property
     def shape(self) -> tuple[str, int, int]:
@@ -105,7 +107,7 @@ class _Run(NamedTuple):
     font: str
 
 
-def read_lines(page: Any, number: int, fonts: Fonts) -> list[Line]:  # noqa: ANN401 - a pypdf page
+def read_lines(page: Any, number: int, fonts: PdfFonts) -> list[PdfLine]:  # noqa: ANN401 - a pypdf page
     """Return the lines of a page, in the order of the file; ``number`` counts pages from 0."""
     runs: list[_Run] = []
     reader = PieceReader(fonts.of(page))
@@ -129,7 +131,7 @@ def read_lines(page: Any, number: int, fonts: Fonts) -> list[Line]:  # noqa: ANN
     return _with_rows(list(_make_lines(runs, number)), reader)
 
 
-def _with_rows(lines: list[Line], reader: PieceReader) -> list[Line]:
+def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
     """Return the lines of a page with a line for each row in place of the lines of a table."""
     pieces = [
         piece if piece.text.isascii() else piece._replace(text=_usual(piece.text))
@@ -139,7 +141,7 @@ def _with_rows(lines: list[Line], reader: PieceReader) -> list[Line]:
     holders = _lines_of(pieces, lines) if tables else []
     if not holders:
         return lines
-    rows: dict[int, list[Line]] = {}
+    rows: dict[int, list[PdfLine]] = {}
     replaced: set[int] = set()
     for table in tables:
         own = {number for row in table.pieces for number in row}
@@ -158,7 +160,7 @@ def _with_rows(lines: list[Line], reader: PieceReader) -> list[Line]:
     ]
 
 
-def _lines_of(pieces: Sequence[Piece], lines: Sequence[Line]) -> list[int]:
+def _lines_of(pieces: Sequence[Piece], lines: Sequence[PdfLine]) -> list[int]:
     """Return the number of the line that each piece is in, nothing if their texts differ."""
     inked = ["".join(line.text.split()) for line in lines]
     if "".join(piece.text for piece in pieces) != "".join(inked):
@@ -168,14 +170,14 @@ def _lines_of(pieces: Sequence[Piece], lines: Sequence[Line]) -> list[int]:
     return [bisect_right(ends, start) for start, _ in zip(starts, pieces, strict=False)]
 
 
-def _make_row(table: FoundTable, place: int, line: Line) -> Line:
+def _make_row(table: FoundTable, place: int, line: PdfLine) -> PdfLine:
     cells = table.rows[place]
-    row = Row(cells, place, table.lefts, is_header=table.has_header and place == 0)
+    row = PdfRow(cells, place, table.lefts, is_header=table.has_header and place == 0)
     text = " ".join(" ".join(cells).split())
-    return Line(text, line.page, table.lefts[0], line.y, line.size, row=row)
+    return PdfLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
 
 
-def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[Line]:
+def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[PdfLine]:
     own: list[_Run] = []
     after_blank = False
     for run in [*runs, _Run("\n", 0.0, 0.0, 0.0, "")]:
@@ -205,7 +207,7 @@ def _tightened(text: str) -> str:
     return _STRETCHED.sub("", text) if is_stretched else text
 
 
-def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> Line | None:
+def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> PdfLine | None:
     text = _tightened("".join(run.text for run in runs).rstrip())
     inked = [run for run in runs if run.text.strip()]
     if not inked:
@@ -213,7 +215,7 @@ def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> Line | 
     sizes: Counter[float] = Counter()
     for run in inked:
         sizes[round(run.size, 1)] += len(run.text.strip())
-    return Line(
+    return PdfLine(
         text=text,
         page=page,
         x=inked[0].x,
@@ -226,7 +228,7 @@ def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> Line | 
     )
 
 
-def without_running_lines(pages: Sequence[list[Line]]) -> list[list[Line]]:
+def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]:
     """Leave out heads and feet, which stand in one place of most pages, and page numbers.
 
     A head is the same on most pages, digits apart, or is repeated in a place where the lines of
@@ -234,7 +236,7 @@ def without_running_lines(pages: Sequence[list[Line]]) -> list[list[Line]]:
     with the pages. Pages of one line keep it, unless it is a head or foot of other pages.
     """
     kept = [list(page) for page in pages]
-    if len(kept) < FEWEST_PAGES:
+    if len(kept) < MIN_REPEATING_PAGES:
         return kept
     for place in (0, -1):
         for _ in range(_EDGE_LINES):
@@ -250,14 +252,14 @@ def without_running_lines(pages: Sequence[list[Line]]) -> list[list[Line]]:
     return kept
 
 
-def _running(edges: Sequence[Line], pages: int) -> set[Line]:
+def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
     """Return which of the first or last lines of pages lead through the pages."""
     shapes = Counter(line.shape for line in edges)
     heights = Counter(round(line.y) for line in edges)
     repeated = Counter(round(line.y) for line in edges if shapes[line.shape] > 1)
     offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
     numbered = {height for (_, height), count in offsets.items() if 2 * count > pages}
-    found: set[Line] = set()
+    found: set[PdfLine] = set()
     for line in edges:
         height = round(line.y)
         is_head = 2 * heights[height] > pages and (
@@ -271,13 +273,13 @@ def _running(edges: Sequence[Line], pages: int) -> set[Line]:
     return found
 
 
-def _offsets(line: Line) -> set[int]:
+def _offsets(line: PdfLine) -> set[int]:
     """Return by how much the numbers at the ends of a line differ from that of its page."""
     numbers = (match[1] or match[2] for match in _EDGE_NUMBER.finditer(line.text.strip()))
     return {int(number) - line.page for number in numbers}
 
 
-def without_contents(lines: Sequence[Line], pages: int) -> list[Line]:
+def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
     """Leave out tables of contents and indexes: entries that end with the numbers of pages.
 
     The numbers of a table of contents grow, the entries of an index follow the alphabet. Other
@@ -296,7 +298,7 @@ def without_contents(lines: Sequence[Line], pages: int) -> list[Line]:
     return [line for number, line in enumerate(lines) if number not in left_out]
 
 
-def _blocks_of_entries(lines: Sequence[Line]) -> Iterator[list[int]]:
+def _blocks_of_entries(lines: Sequence[PdfLine]) -> Iterator[list[int]]:
     """Yield the lines that may be entries and follow each other, with few short lines between."""
     block: list[int] = []
     nearest = -_GAP  # the last entry below a title, or that title

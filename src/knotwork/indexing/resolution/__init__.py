@@ -1,7 +1,7 @@
 """Which entities are one thing under several names: rules, and a judge for what they leave open."""
 
-from knotwork.indexing.resolution.judging import FULL_SHARE, LEAN_SHARE, Judge
-from knotwork.indexing.resolution.resolving import (
+from knotwork.indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
+from knotwork.indexing.resolution.resolver import (
     ResolutionChanges,
     decide,
     merged_names,

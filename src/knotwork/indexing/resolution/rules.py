@@ -1,36 +1,113 @@
-"""What names and texts decide about two entities by themselves, and what they leave to a judge.
+"""Decide by rules whether two entities are the same, different, or a case for the judge.
 
-The first rule that applies decides. A rule that says "same" asks for more than a likeness of names:
-the same letters, or a text that states it, or documents that never name the one without the other.
+A rule is one function in `_RULES`; it sees a `PairView` and returns a `Ruling`. The first rule that
+applies decides. A rule that says "same" requires more than similar names: the same letters, a text
+that states it, or documents that never mention one without the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from knotwork.indexing.resolution.apartness import is_acronym, rule_apart
-from knotwork.indexing.resolution.evidence import Profile
-from knotwork.indexing.resolution.names import given_agree
-from knotwork.indexing.resolution.rulings import (
-    PairView,
-    Ruling,
-    agree,
-    differ,
-    leave_open,
-    view_pair,
-)
-from knotwork.indexing.resolution.spelling import are_spellings, is_plural
-from knotwork.indexing.resolution.statements import is_explained, is_other_name
-from knotwork.indexing.resolution.vocabulary import (
+from knotwork.indexing.resolution.name_evidence import EntityProfile, NameEvidence
+from knotwork.indexing.resolution.name_shapes import (
     AMBIGUOUS_PLACES,
     HAN_GENERIC,
     HAN_LANDSCAPE,
+    HAN_LANGUAGES,
     HAN_PLACE_FORMS,
     LOOSE_LEGAL_FORMS,
     PROVINCES,
+    are_spellings,
+    edit_distance,
+    given_agree,
+    is_plural,
 )
-from knotwork.text.segmentation import segment
-from knotwork.transform.rules.vocabulary import JOINERS
+from knotwork.records import Span, Verdict
+from knotwork.text.chinese import HAN, segment
+from knotwork.transform.rules.entity_names import is_short_for
+from knotwork.transform.rules.lexicon import JOINERS
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is decided of a pair; without a verdict, it is left to a judge.
+
+    ``score`` is how sure the verdict is, or how likely a judge says "same", from 0 to 1.
+    """
+
+    verdict: Verdict | None
+    reason: str
+    score: float
+
+
+@dataclass(frozen=True)
+class PairView:
+    """Two entities: the one with the shorter name, and the other."""
+
+    short: EntityProfile
+    full: EntityProfile
+    evidence: NameEvidence
+    profiles: Mapping[str, EntityProfile]
+    likeness: float = 0.0
+    nearness: float = 0.0
+    rivals: tuple[str, ...] = ()
+    """Other entities that ``short`` may be as well, by its name."""
+
+    @cached_property
+    def chunks(self) -> tuple[str, ...]:
+        """The chunks that state an alias of the two."""
+        pair = min(self.short.id, self.full.id), max(self.short.id, self.full.id)
+        return self.evidence.aliases.get(pair, ())
+
+    @cached_property
+    def within(self) -> bool:
+        """Tell whether the short name stands in no document without the full one."""
+        return self.evidence.is_within(self.short.id, self.full.id)
+
+    @cached_property
+    def introduced(self) -> bool:
+        """Tell whether every document that names both begins with the full name."""
+        return self.evidence.is_introduced(self.short.id, self.full.id)
+
+    @cached_property
+    def together(self) -> bool:
+        """Tell whether a document names both."""
+        return bool(self.evidence.shared_documents(self.short.id, self.full.id))
+
+
+def view_pair(
+    one: EntityProfile,
+    other: EntityProfile,
+    evidence: NameEvidence,
+    profiles: Mapping[str, EntityProfile],
+    *,
+    likeness: float = 0.0,
+    nearness: float = 0.0,
+    rivals: tuple[str, ...] = (),
+) -> PairView:
+    """Return two entities as the rules see them."""
+    short, full = sorted((one, other), key=lambda p: (len(p.shape.squeezed), p.id))
+    return PairView(short, full, evidence, profiles, likeness, nearness, rivals)
+
+
+def differ(reason: str) -> Ruling:
+    """Return that two entities are not one, for sure."""
+    return Ruling(Verdict.DIFFERENT, reason, 1.0)
+
+
+def agree(reason: str, score: float) -> Ruling:
+    """Return that two entities are one."""
+    return Ruling(Verdict.SAME, reason, score)
+
+
+def leave_open(reason: str, score: float) -> Ruling:
+    """Return that two entities may be one, as likely as ``score`` says."""
+    return Ruling(None, reason, score)
+
 
 _SURE_LETTERS = 5
 _PROPER_TAGS = frozenset({"nr", "nrt", "ns", "nt", "nz"})
@@ -108,7 +185,7 @@ def _is_known_place(pair: PairView, form: str) -> bool:
     return pair.together and not several
 
 
-def _is_proper(bare: Profile) -> bool:
+def _is_proper(bare: EntityProfile) -> bool:
     """Tell whether a Chinese company's name is one without its legal form: 中国铁塔, not 互联网."""
     words = segment(bare.shape.core)
     named = len(words) > 1 and words[0].tag in _PROPER_TAGS
@@ -118,14 +195,14 @@ def _is_proper(bare: Profile) -> bool:
 def _by_acronym(pair: PairView) -> Ruling | None:
     """Decide on capitals that stand for words, sure where a text states it and none gainsays."""
     for short, full in ((pair.short, pair.full), (pair.full, pair.short)):
-        if not is_acronym(short, full):
+        if not is_acronym_of(short, full):
             continue
         if not is_explained(pair, short, full):
             return leave_open("initials", 0.5 if pair.together else 0.25)
         others = [
             other
             for other in pair.evidence.partners.get(short.id, frozenset()) - {full.id}
-            if other in pair.profiles and is_acronym(short, pair.profiles[other])
+            if other in pair.profiles and is_acronym_of(short, pair.profiles[other])
         ]
         if any(not _alike(pair.profiles[other], full) for other in others):
             return leave_open("initials, stated for several names", 0.5)
@@ -135,7 +212,7 @@ def _by_acronym(pair: PairView) -> Ruling | None:
     return None
 
 
-def _alike(one: Profile, other: Profile) -> bool:
+def _alike(one: EntityProfile, other: EntityProfile) -> bool:
     """Tell whether two full names may be of one thing: alike, or one inside the other."""
     inside = set(one.shape.words) <= set(other.shape.words)
     around = set(other.shape.words) <= set(one.shape.words)
@@ -246,3 +323,132 @@ _RULES: tuple[Callable[[PairView], Ruling | None], ...] = (
     _by_statement,
     _by_spelling,
 )
+
+
+CONFLICTS = frozenset(
+    frozenset(pair)
+    for pair in (
+        ("PERSON", "PLACE"),
+        ("PERSON", "ORGANIZATION"),
+        ("PERSON", "WORK"),
+        ("PERSON", "EVENT"),
+        ("PERSON", "PRODUCT"),
+        ("PLACE", "WORK"),
+    )
+)
+"""Types that exclude each other."""
+
+
+def rule_apart(one: EntityProfile, other: EntityProfile) -> Ruling | None:
+    """Return why two entities are not one, by types and names alone; None where nothing says so."""
+    kinds = frozenset((one.entity.type, other.entity.type))
+    if kinds in CONFLICTS:
+        return differ(f"types differ: {' and '.join(sorted(kinds))}")
+    generations = {one.shape.generation, other.shape.generation} - {""}
+    if len(generations) > 1:
+        return differ("generations differ")
+    if is_acronym_of(one, other) or is_acronym_of(other, one):
+        return None
+    if one.shape.marks != other.shape.marks:
+        odd = sorted(one.shape.marks ^ other.shape.marks)
+        return differ(f"one has what the other has not: {', '.join(odd)}")
+    return _rule_given_names(one, other)
+
+
+def _rule_given_names(one: EntityProfile, other: EntityProfile) -> Ruling | None:
+    first, second = one.person, other.person
+    if first is None or second is None or first.surname != second.surname:
+        return None
+    if given_agree(first, second):
+        return None
+    alike = edit_distance(" ".join(first.given), " ".join(second.given), most=2) <= 2
+    return None if alike else differ("given names differ")
+
+
+def is_acronym_of(short: EntityProfile, full: EntityProfile) -> bool:
+    """Tell whether one name is in capitals that can stand for the words of the other."""
+    if not short.shape.acronym or full.shape.acronym:
+        return False
+    if len(full.shape.words) == 3 and "and" in full.shape.words:  # two names, not one
+        return False
+    name = short.entity.name.removesuffix("s")
+    return short.shape.acronym in full.shape.initials or is_short_for(name, full.entity.name)
+
+
+_BETWEEN = 60
+_STATES = re.compile(
+    r"\s*[,(（，]?\s*(?:(?:also|formerly|otherwise|commonly|better|originally)\s+)?"
+    r"(?:known\s+as|abbreviated(?:\s+(?:as|to))?|a\.?k\.?a\.?|short\s+for|shortened\s+to)"
+    r"\s+[\"“‘']?(?:the\s+)?",
+    re.IGNORECASE,
+)
+_HAN_STATES = re.compile(
+    r"\s*[，,]?\s*[（(]?\s*(?:以下|下文)?(?:简称|簡稱|又称|又稱|又名|亦称|也称|也叫|全称|全稱|原名|旧称)"
+    r"(?:为|為)?\s*[：:]?\s*[“「『\"《]?"
+)
+_BRACKET = re.compile(r"\s*[(（]\s*(?:the\s+)?[\"“”「『']?")
+
+
+_CUT_OFF = re.compile(
+    r"(?:[A-Z][\w.'’-]*|&|\b(?:of|and|for|first|second|third))[\s,-]+(?:(?:the|The)\s+)?$"
+    rf"|[{HAN}]$"
+)
+"""What stands before a name that is only the end of a longer one."""
+_GOES_ON = re.compile(f"[{HAN}]")
+
+
+def is_explained(pair: PairView, short: EntityProfile, full: EntityProfile) -> bool:
+    """Tell whether a text sets the short name in brackets behind the full one, or the other way
+    round, or says that it is another name.
+    """
+    han = full.shape.han or short.shape.han
+    cues = (_BRACKET, _HAN_STATES if han else _STATES)
+    return any(
+        _find_statement(text, first.entity.name, second.entity.name, cues) is not None
+        for text in _texts(pair)
+        for first, second in ((full, short), (short, full))
+    )
+
+
+def is_other_name(pair: PairView) -> bool:
+    """Tell whether a text says that one is another name of the other, and means the whole name."""
+    han = pair.full.shape.han or pair.short.shape.han
+    short, full = pair.short.entity.name, pair.full.entity.name
+    if {pair.short.shape.core, pair.full.shape.core} & HAN_LANGUAGES:
+        return False
+    whole = han and is_short_for(short, full)
+    cues = (_HAN_STATES if han else _STATES,)
+    for text in _texts(pair):
+        for first, second in ((full, short), (short, full)):
+            found = _find_statement(text, first, second, cues)
+            if found is not None and (whole or not _is_cut_off(text, found)):
+                return True
+    return False
+
+
+def _is_cut_off(text: str, found: Span) -> bool:
+    """Tell whether the names of a statement are only parts of longer ones."""
+    before = _CUT_OFF.search(text, max(0, found.start - 40), found.start)
+    return before is not None or _GOES_ON.match(text, found.end) is not None
+
+
+def _texts(pair: PairView) -> Iterator[str]:
+    return (pair.evidence.texts[c] for c in pair.chunks if c in pair.evidence.texts)
+
+
+def _find_statement(
+    text: str, first: str, second: str, cues: tuple[re.Pattern[str], ...]
+) -> Span | None:
+    """Return where ``first`` stands, with a cue behind it and ``second`` behind that."""
+    folded = text.lower()
+    if len(folded) != len(text):  # a capital of two letters in lower case: İ
+        folded = text
+    first, second = first.lower(), second.lower()
+    start = folded.find(first)
+    while start >= 0:
+        end = start + len(first)
+        place = folded.find(second, end, end + _BETWEEN + len(second))
+        if place >= 0 and any(cue.fullmatch(text, end, place) for cue in cues):
+            return Span(start, place + len(second))
+        start = folded.find(first, end)
+    return None

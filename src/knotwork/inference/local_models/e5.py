@@ -24,16 +24,20 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from knotwork.errors import ModelError
-from knotwork.inference.base import FloatMatrix
-from knotwork.inference.local_models.packages import find_package_file
-from knotwork.inference.local_models.tensors import map_file, read_tensors, write_tensors
-from knotwork.inference.local_models.transformer import ModelParts
-from knotwork.inference.local_models.unigram import (
+from knotwork.inference.embedder import FloatMatrix
+from knotwork.inference.local_models.tokenization import (
     SpecialTokens,
     UnigramTokenizer,
     Vocabulary,
     build_reaches,
     build_slots,
+)
+from knotwork.inference.local_models.transformer import (
+    ModelParts,
+    find_package_file,
+    map_file,
+    read_tensors,
+    write_tensors,
 )
 
 _log = logging.getLogger("knotwork.inference")

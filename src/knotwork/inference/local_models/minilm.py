@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from knotwork.errors import ModelError
-from knotwork.inference.local_models.packages import find_package_file
-from knotwork.inference.local_models.tensors import read_tensors
-from knotwork.inference.local_models.transformer import ModelParts
-from knotwork.inference.local_models.wordpiece import WordPieceTokenizer
+from knotwork.inference.local_models.tokenization import WordPieceTokenizer
+from knotwork.inference.local_models.transformer import ModelParts, find_package_file, read_tensors
 
 MODEL = "all-MiniLM-L6-v2"
 GRAPH = "all_minilm_l6_v2.onnx"

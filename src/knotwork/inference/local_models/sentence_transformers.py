@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.base import FloatMatrix
-from knotwork.inference.local_models.cores import available_cores
-from knotwork.inference.local_models.transformer import first_line
-from knotwork.inference.local_models.windows import Tokens
+from knotwork.inference.embedder import FloatMatrix
+from knotwork.inference.local_models.tokenization import Tokens
+from knotwork.inference.local_models.transformer import available_cores, first_line
 
 _log = logging.getLogger("knotwork.inference")
 _DEFAULT_MAX_TOKENS = 512

@@ -1,8 +1,8 @@
-"""BERT-like encoders on onnxruntime: token ids in, one vector for each token out.
+"""Run BERT-like encoders on onnxruntime, with weights in memory-mapped files.
 
 The graphs in `graphs/` hold no weights (`scripts/build_encoder_graphs.py` makes them); these come
-from the memory-mapped file of a model and are handed to the session, so that a model is on the disk
-once. Word embeddings are gathered here, row by row, and their table never enters the session.
+from safetensors files of installed packages, so that a model is on the disk once. Word embeddings
+are gathered here, row by row.
 
 Sequences run one at a time: with dynamic quantisation the scale of the activations is that of the
 whole batch, and a vector would otherwise depend on what else is embedded with it.
@@ -10,9 +10,13 @@ whole batch, and a vector would otherwise depend on what else is embedded with i
 
 from __future__ import annotations
 
+import json
+import mmap
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork.errors import MissingExtra, ModelError
-from knotwork.inference.base import FloatMatrix
-from knotwork.inference.local_models.windows import Tokens
+from knotwork.inference.embedder import FloatMatrix
+from knotwork.inference.local_models.tokenization import Tokens
 
 Rows = Callable[[NDArray[np.int64]], FloatMatrix]
 
@@ -86,12 +90,12 @@ class TransformerEncoder:
         """Return what the first graph makes of a sequence, of shape (its length, dimension)."""
         rows = self._parts.word_rows(np.asarray(sequence, dtype=np.int64))
         rows = rows + self._parts.positions[: len(rows)]
-        return _run(self._sessions[0], rows)
+        return _run_session(self._sessions[0], rows)
 
     def _forward(self, sequence: Sequence[int]) -> FloatMatrix:
         states = self.encode_states(sequence)
         for session in self._sessions[1:]:
-            states = _run(session, states)
+            states = _run_session(session, states)
         return states
 
 
@@ -103,7 +107,7 @@ def _open_graph(name: str, weights: Mapping[str, NDArray[Any]]) -> Any:  # noqa:
     return open_session(graph, weights=own)
 
 
-def _run(session: Any, rows: FloatMatrix) -> FloatMatrix:  # noqa: ANN401  untyped library
+def _run_session(session: Any, rows: FloatMatrix) -> FloatMatrix:  # noqa: ANN401  untyped library
     (states,) = session.run(None, {"embeddings": rows[np.newaxis]})
     found: FloatMatrix = states[0]
     return found
@@ -152,3 +156,113 @@ def import_onnxruntime() -> Any:  # noqa: ANN401  untyped library
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its class if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+_TENSOR_TYPES: Mapping[str, str] = {
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U32": "<u4",
+    "U8": "|u1",
+}
+_TENSOR_TYPE_NAMES = {kind: name for name, kind in _TENSOR_TYPES.items()}
+_ALIGNMENT = 64
+_MOST_HEADER_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFile:
+    """The arrays of a file by name, read-only views of its memory map, and its metadata."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    metadata: Mapping[str, str]
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """Return the memory map of a file. Raises ModelError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The model file {path} cannot be read: {error}.") from error
+
+
+def read_tensors(path: Path) -> TensorFile:
+    """Open a file of arrays. Raises ModelError if it is damaged or not such a file."""
+    content = map_file(path)
+    try:
+        size = int.from_bytes(content[:8], "little")
+        if not 2 <= size <= min(_MOST_HEADER_BYTES, len(content) - 8):
+            raise ValueError("the header is longer than the file")  # noqa: TRY301
+        header = json.loads(content[8 : 8 + size])
+        metadata = dict(header.pop("__metadata__", {}))
+        return TensorFile(
+            {name: _tensor_view(content, 8 + size, entry) for name, entry in header.items()},
+            metadata,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(
+            f"The model file {path} is damaged: {error}.", fix="Install its package again."
+        ) from error
+
+
+def _tensor_view(content: mmap.mmap, base: int, entry: Mapping[str, Any]) -> NDArray[Any]:
+    start, end = entry["data_offsets"]
+    kind = np.dtype(_TENSOR_TYPES[entry["dtype"]])
+    if not 0 <= start <= end <= len(content) - base:
+        raise ValueError("an array lies outside the file")
+    flat = np.frombuffer(content, kind, count=(end - start) // kind.itemsize, offset=base + start)
+    return flat.reshape(entry["shape"])
+
+
+def write_tensors(
+    path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
+) -> None:
+    """Write arrays to a file at once: readers see the old file or the whole new one."""
+    entries: dict[str, Any] = {"__metadata__": dict(metadata)}
+    position = 0
+    for name, array in arrays.items():
+        kind = _TENSOR_TYPE_NAMES[array.dtype.newbyteorder("<").str]
+        entries[name] = {
+            "dtype": kind,
+            "shape": list(array.shape),
+            "data_offsets": [position, position + array.nbytes],
+        }
+        position += array.nbytes + -array.nbytes % _ALIGNMENT
+    header = json.dumps(entries, separators=(",", ":")).encode()
+    header += b" " * (-(len(header) + 8) % _ALIGNMENT)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header)
+            for array in arrays.values():
+                file.write(np.ascontiguousarray(array).tobytes())
+                file.write(b"\0" * (-array.nbytes % _ALIGNMENT))
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def find_package_file(package: str, name: str) -> Path | None:
+    """Return the path of a file in a package; None if either is missing.
+
+    ``package`` is a top-level one, so that looking for it imports nothing.
+    """
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder, name)
+        if path.is_file():
+            return path
+    return None
+
+
+def available_cores() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1

@@ -1,29 +1,53 @@
-"""Ontology-driven traversal: a walk that follows what an ontology says leads on."""
+"""The ontology retriever: a walk along the relations that an ontology says to follow.
+
+Ontologies are rules for the relations that lead on from a type of entity: read from TOML, built in,
+or derived from how the relations of an index are distributed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from knotwork.inference.base import Embedder
-from knotwork.records import Edge, Entity, Evidence, Query
-from knotwork.retrieval.entity.answering import TrailReader
-from knotwork.retrieval.entity.grounding import DEFAULT_GROUNDING, GroundingSettings
-from knotwork.retrieval.entity.ontology_derived import derive_ontology
-from knotwork.retrieval.entity.ontology_rules import Ontology, default_ontology, load_ontology
-from knotwork.retrieval.entity.seeds import (
-    keyword_seeds,
-    scores_of,
-    seed_names,
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.inference.embedder import Embedder
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    Direction,
+    Edge,
+    Entity,
+    Evidence,
+    Label,
+    Query,
 )
-from knotwork.retrieval.entity.walks import WalkLimits, walk_from
-from knotwork.retrieval.question import Question, read_question
+from knotwork.retrieval.entity.graph_walks import (
+    DIRECTIONS,
+    WalkLimits,
+    keyword_seeds,
+    seed_names,
+    seed_scores,
+    walk_from,
+)
+from knotwork.retrieval.entity.walk_evidence import (
+    DEFAULT_GROUNDING,
+    GroundingSettings,
+    TrailReader,
+)
+from knotwork.retrieval.question import Question, rarity, read_question
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Store
 from knotwork.text.terms import content_terms
 
-BUILT_IN = "default"
-DERIVED = "derived"
+BUILT_IN_ONTOLOGY = "default"
+DERIVED_ONTOLOGY = "derived"
 _RARITY = 1.0 / 3.0
 _UNASKED = 0.7
 """What an edge is worth of which the question holds no word."""
@@ -46,7 +70,7 @@ class OntologyRetriever:
         *,
         store: Store,
         embedder: Embedder | None = None,
-        ontology: str | Path | Ontology = BUILT_IN,
+        ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY,
         depth: int = 2,
         fan: int = 16,
         limit: int = 400,
@@ -62,8 +86,8 @@ class OntologyRetriever:
         self._given: Ontology | None = None
         if isinstance(ontology, Ontology):
             self._given = ontology
-        elif str(ontology) != DERIVED:
-            built_in = str(ontology) == BUILT_IN
+        elif str(ontology) != DERIVED_ONTOLOGY:
+            built_in = str(ontology) == BUILT_IN_ONTOLOGY
             self._given = default_ontology() if built_in else load_ontology(ontology)
 
     def retrieve(self, query: Query) -> Evidence:
@@ -76,7 +100,7 @@ class OntologyRetriever:
             return Evidence(query, self.name, notes=("No entity has a word of the question.",))
         ontology = self._ontology()
         gain = OntologyGain(ontology, question)
-        trail = walk_from(scores_of(seeds), store=self._store, gain=gain, limits=self._limits)
+        trail = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=self._limits)
         evidence = self._reader.read(query, question, trail)
         types = ", ".join(sorted(gain.wanted)) or "none in particular"
         trace = (
@@ -118,3 +142,257 @@ class OntologyGain:
         rare = self._question.rarity(target.chunk_count) ** _RARITY
         fits = _WANTED if target.type.casefold() in self.wanted else 1.0
         return float(weight * self._shared[edge.relation] * rare * fits)
+
+
+ANY = "*"
+NO_TYPE = ""
+DEFAULT_ONTOLOGY_FILE = "ontology_default.toml"
+
+_RULE_KEYS = ("from", "to", "relations", "direction", "weight")
+_ASK_KEYS = ("words", "types")
+_TOP_KEYS = ("rest", "untyped", "follow", "ask")
+
+
+@dataclass(frozen=True, slots=True)
+class FollowRule:
+    """Edges from entities of some types to some others, and what following them is worth.
+
+    Types and relations are casefolded; ``relations`` may hold ``*`` for any characters. Empty
+    fields fit all.
+    """
+
+    sources: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
+    relations: tuple[str, ...] = ()
+    direction: Direction = "both"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WantedType:
+    """The types of entities that a question with one of these words asks for."""
+
+    words: tuple[str, ...]
+    types: frozenset[str]
+
+
+@dataclass(slots=True)
+class Ontology:
+    """Rules of which the first that fits an edge decides; ``rest`` is for those that none fits.
+
+    An entity without a type may be of any: the best rule for some type counts for it too, times
+    ``untyped``.
+    """
+
+    name: str
+    rules: Sequence[FollowRule]
+    asks: Sequence[WantedType] = ()
+    rest: float = 0.8
+    untyped: float = 0.9
+    _known: dict[tuple[str, str, str, bool], float] = field(default_factory=dict, repr=False)
+    _compiled: list[re.Pattern[str] | None] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._compiled = [_compile(rule.relations) for rule in self.rules]
+
+    def weight(self, edge: Edge, source: Entity, target: Entity) -> float:
+        """Return the weight of walking an edge from ``source`` to ``target``."""
+        forward = edge.source == source.id
+        key = source.type.casefold(), edge.relation.casefold(), target.type.casefold(), forward
+        if key not in self._known:
+            self._known[key] = self._decide(*key)
+        return self._known[key]
+
+    def _decide(self, source: str, relation: str, target: str, forward: bool) -> float:
+        guess = 0.0
+        for rule, pattern in zip(self.rules, self._compiled, strict=True):
+            if rule.direction == ("in" if forward else "out"):
+                continue
+            if pattern is not None and not pattern.fullmatch(relation):
+                continue
+            fit = self._fit(rule.sources, source) * self._fit(rule.targets, target)
+            if fit == 1.0:
+                return max(rule.weight, guess)
+            guess = max(guess, rule.weight * fit)
+        return max(self.rest, guess)
+
+    def _fit(self, types: frozenset[str], found: str) -> float:
+        if not types or ANY in types or found in types:
+            return 1.0
+        return self.untyped if found == NO_TYPE else 0.0
+
+    def wanted_types(self, question: str) -> frozenset[str]:
+        """Return the types that a question asks for, casefolded; none where it does not say."""
+        words = set(re.findall(r"\w+", question.casefold()))
+        return frozenset(
+            type_
+            for ask in self.asks
+            if any(w in words or (not w.isascii() and w in question) for w in ask.words)
+            for type_ in ask.types
+        )
+
+
+def _compile(relations: Sequence[str]) -> re.Pattern[str] | None:
+    if not relations or ANY in relations:
+        return None
+    return re.compile("|".join(f"(?:{translate(name)})" for name in relations))
+
+
+def load_ontology(path: str | Path) -> Ontology:
+    """Read an ontology from a TOML file.
+
+    Raises ConfigError that names the file and the place for whatever does not fit the form.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The ontology `{path}` cannot be read: {error}.") from error
+    return parse_ontology(text, name=str(path))
+
+
+def default_ontology() -> Ontology:
+    """Return the built-in ontology, for the types that the rules of extraction know."""
+    text = (files("knotwork.retrieval.entity") / DEFAULT_ONTOLOGY_FILE).read_text("utf-8")
+    return parse_ontology(text, name="default")
+
+
+def parse_ontology(text: str, *, name: str) -> Ontology:
+    """Return the ontology that a TOML text describes; see `load_ontology`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The ontology `{name}` is not TOML: {error}.") from error
+    _check_keys(data, _TOP_KEYS, f" in the ontology `{name}`")
+    rules = [
+        _rule(item, f"`{name}`, [[follow]] number {number}")
+        for number, item in enumerate(_tables(data, "follow", name), start=1)
+    ]
+    asks = [
+        _ask(item, f"`{name}`, [[ask]] number {number}")
+        for number, item in enumerate(_tables(data, "ask", name), start=1)
+    ]
+    place = f"`{name}`"
+    return Ontology(
+        name,
+        rules,
+        asks,
+        rest=_share(data, "rest", place, default=0.8),
+        untyped=_share(data, "untyped", place, default=0.9),
+    )
+
+
+def _rule(item: Mapping[str, Any], place: str) -> FollowRule:
+    _check_keys(item, _RULE_KEYS, f" in {place}")
+    direction = item.get("direction", "both")
+    if direction not in DIRECTIONS:
+        valid = ", ".join(f'"{known}"' for known in DIRECTIONS)
+        raise ConfigError(f"{place}: `direction` is {direction!r}. Valid: {valid}.")
+    return FollowRule(
+        sources=frozenset(_names(item, "from", place)),
+        targets=frozenset(_names(item, "to", place)),
+        relations=tuple(_names(item, "relations", place)),
+        direction=direction,
+        weight=_share(item, "weight", place, default=1.0),
+    )
+
+
+def _ask(item: Mapping[str, Any], place: str) -> WantedType:
+    _check_keys(item, _ASK_KEYS, f" in {place}")
+    words, types = _names(item, "words", place), _names(item, "types", place)
+    if not words or not types:
+        raise ConfigError(f"{place} needs both `words` and `types`.")
+    return WantedType(tuple(words), frozenset(types))
+
+
+def _tables(data: Mapping[str, Any], key: str, name: str) -> list[Mapping[str, Any]]:
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise ConfigError(f"`{name}`: `{key}` is no list of tables: write [[{key}]].")
+    return found
+
+
+def _check_keys(item: Mapping[str, Any], valid: Iterable[str], place: str) -> None:
+    for key in item:
+        if key not in valid:
+            raise UnknownName("key", key, valid, place=place)
+
+
+def _names(item: Mapping[str, Any], key: str, place: str) -> list[str]:
+    found = item.get(key, [])
+    names = [found] if isinstance(found, str) else found
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"{place}: `{key}` is {found!r}, and not a text or a list of texts.")
+    return [name.casefold() for name in names]
+
+
+def _share(item: Mapping[str, Any], key: str, place: str, *, default: float) -> float:
+    found = item.get(key, default)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    if not is_number or not 0.0 <= found <= 1.0:
+        raise ConfigError(f"{place}: `{key}` is {found!r}, and not a number from 0 to 1.")
+    return float(found)
+
+
+SAMPLED_ENTITIES = 400
+"""Ids are hashes: the first of them are a sample that no order of documents has a hand in."""
+_FAN = 16
+_MOST_RULES = 400
+_LEAST_SEEN = 2
+_CO_OCCURS = 0.6
+_LEAST_WEIGHT = 0.4
+
+
+@dataclass(slots=True)
+class _RelationCounts:
+    """How a relation leads from entities of one type."""
+
+    sources: set[str]
+    edges: int = 0
+
+
+def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology:
+    """Return rules from the schema of an index and the edges of a sample of its entities.
+
+    A relation is worth following from a type when it is rare among all relations, so that it says
+    something, and when an entity of that type has few of it, so that it leads to one place. What a
+    question asks for is as in the built-in ontology.
+    """
+    relations = store.graph.schema().relations
+    total = sum(relations.values())
+    rules = [FollowRule(relations=(CO_OCCURRENCE_RELATION,), weight=_CO_OCCURS)]
+    for (type_, relation, forward), seen in _sampled(store, sample):
+        fan = seen.edges / len(seen.sources)
+        telling = rarity(relations.get(relation, seen.edges), total)
+        weight = _LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * telling / fan**0.5
+        rules.append(
+            FollowRule(
+                sources=frozenset({type_.casefold()}),
+                relations=(_escape(relation.casefold()),),
+                direction="out" if forward else "in",
+                weight=min(weight, 1.0),
+            )
+        )
+    return Ontology("derived", rules, default_ontology().asks, rest=0.8, untyped=0.0)
+
+
+def _sampled(store: Store, sample: int) -> list[tuple[tuple[str, str, bool], _RelationCounts]]:
+    nodes = store.graph.find(label=Label.ENTITY, limit=sample)
+    entities = store.graph.entities([node.id for node in nodes])
+    around = store.graph.neighbours(list(entities), types=ENTITY_EDGES, fan=_FAN)
+    seen: defaultdict[tuple[str, str, bool], _RelationCounts] = defaultdict(
+        lambda: _RelationCounts(set())
+    )
+    for entity_id, edges in around.items():
+        names = Counter((edge.relation, edge.source == entity_id) for edge in edges)
+        for (relation, forward), times in names.items():
+            if relation != CO_OCCURRENCE_RELATION:
+                found = seen[entities[entity_id].type, relation, forward]
+                found.sources.add(entity_id)
+                found.edges += times
+    common = [item for item in seen.items() if item[1].edges >= _LEAST_SEEN]
+    return sorted(common, key=lambda item: (-item[1].edges, item[0]))[:_MOST_RULES]
+
+
+def _escape(name: str) -> str:
+    """Return a name that `fnmatch` takes literally."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

@@ -1,7 +1,8 @@
 """Comparisons with numbers and dates in a question, in English and Chinese.
 
 "between 2000 and 2010", "over $1,000", "since March 2021", "in the 1990s", "2000年到2010年之间",
-"100以上". Amounts are read first, then the words around each of them.
+"100以上". Amounts are read first, then the words around each of them. A statement that does not
+honour all numbers and negations of the question is refused.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, Span
-from knotwork.retrieval.queries.plans import Operator, PropertyCondition
-from knotwork.retrieval.queries.schema import PropertyShape
+from knotwork.retrieval.queries.query_plans import Operator, PropertyCondition
+from knotwork.retrieval.queries.target_schema import PropertyShape
 from knotwork.text.dates import DAY, DECADE, MONTH_OF_YEAR, read_day_range
 
 YEARS = range(1000, 2101)

@@ -1,32 +1,52 @@
-"""Cypher templates: one of a person's queries, chosen and filled by a model or without one."""
+"""Cypher templates: a person's own queries, chosen and filled by rules or by a model.
+
+A file of templates in TOML::
+
+    [[template]]
+    name = "films of a director"
+    description = "films that a person directed"
+    questions = ["Which films did Ann Lee direct?"]
+    statement = "MATCH (f:Film)-[:DIRECTED_BY]->(p:Person {name: $person}) RETURN f.title"
+    slots.person = { kind = "Person", property = "name" }
+
+A slot without a kind has a ``type``: text, integer, number or date; ``default`` makes it optional.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from knotwork.errors import Unparsable
-from knotwork.inference.base import Embedder
-from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
-from knotwork.inference.checked import complete_checked
-from knotwork.retrieval.queries.cypher_graph import CypherGraph, choose_graph
-from knotwork.retrieval.queries.examples import Example, ExampleBook, mask_values
-from knotwork.retrieval.queries.filling import align_values, covered, fill_slots
-from knotwork.retrieval.queries.prompting import describe_names, fill_prompt, make_harmless
-from knotwork.retrieval.queries.repair import ROUNDS
-from knotwork.retrieval.queries.retriever import StatementRetriever
-from knotwork.retrieval.queries.statements import (
-    Asked,
+from knotwork.errors import ConfigError, Unparsable
+from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork.inference.embedder import Embedder
+from knotwork.records import PropertyValue
+from knotwork.retrieval.queries.cypher_target import CypherGraph, choose_graph
+from knotwork.retrieval.queries.model_translators import (
+    Example,
+    ExampleBook,
+    describe_stored_names,
+    fill_prompt,
+    make_harmless,
+    mask_values,
+)
+from knotwork.retrieval.queries.query_plans import (
     Attempt,
+    LinkedQuestion,
     QueryTarget,
     Statement,
     Translator,
 )
-from knotwork.retrieval.queries.templates import Template, read_templates
-from knotwork.retrieval.queries.values import StoredValues, find_mentions
+from knotwork.retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
+from knotwork.retrieval.queries.stored_values import StoredValues, ValueMention, find_mentions
 from knotwork.stores.base import Store
+from knotwork.text.dates import read_date
 from knotwork.text.languages import detect_language
+from knotwork.text.names import normal_form
 
 STAGE = "template"
 LEAST_LIKENESS = 0.25
@@ -58,7 +78,7 @@ class TemplateBook:
                     self._owners.append(template)
         self._book = ExampleBook(examples, embedder=embedder)
 
-    def rank(self, asked: Asked) -> list[tuple[Template, float]]:
+    def rank(self, asked: LinkedQuestion) -> list[tuple[Template, float]]:
         """Return the templates that a question may mean, each with how well it fits."""
         best: dict[str, tuple[Template, float]] = {}
         places = {id(example): n for n, example in enumerate(self._book.examples)}
@@ -77,7 +97,7 @@ class MatchingTranslator:
     def __init__(self, book: TemplateBook) -> None:
         self._book = book
 
-    def translate(self, asked: Asked, attempts: Sequence[Attempt]) -> Statement | None:
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
         """Return the best template that is filled and was not tried."""
         tried = {attempt.statement.text for attempt in attempts}
         for template, fit in self._book.rank(asked):
@@ -96,7 +116,7 @@ class ChoosingTranslator:
         self._values = values
         self._model = model
 
-    def translate(self, asked: Asked, attempts: Sequence[Attempt]) -> Statement | None:
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
         """Return the template that the model chooses; None for none, and after one attempt.
 
         Raises ModelError as `complete_checked`.
@@ -131,14 +151,14 @@ def parse_choice(
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
 
-def _request(asked: Asked, offered: Sequence[Template]) -> ChatRequest:
+def _request(asked: LinkedQuestion, offered: Sequence[Template]) -> ChatRequest:
     lines = [
         f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
         for n, t in enumerate(offered, start=1)
     ]
     blanks = {
         "schema": make_harmless("\n".join(lines)),
-        "names": describe_names(asked),
+        "names": describe_stored_names(asked),
         "question": make_harmless(asked.text.strip()),
     }
     messages = fill_prompt("template", detect_language(asked.text), blanks)
@@ -187,3 +207,186 @@ class CypherTemplatesRetriever(StatementRetriever):
         if self._model is None:
             return [matcher]
         return [ChoosingTranslator(self._book[1], values, self._model), matcher]
+
+
+SLOT_TYPES = ("text", "integer", "number", "date")
+_PARAMETER = re.compile(r"\$(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotShape:
+    """What fills a slot: a stored value of a kind's property, or a value of a type."""
+
+    kind: str = ""
+    property: str = ""
+    type: str = "text"
+    default: PropertyValue = None
+
+    def is_stored(self) -> bool:
+        """Return whether only stored values fill the slot."""
+        return bool(self.property)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A statement with slots, and how it is asked for."""
+
+    name: str
+    description: str
+    statement: str
+    slots: Mapping[str, SlotShape] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+
+
+def read_templates(path: Path) -> tuple[Template, ...]:
+    """Read templates. Raises ConfigError that says what is wrong with which."""
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The templates in `{path}` cannot be read: {error}.") from error
+    records = data.get("template")
+    if not isinstance(records, list) or not records:
+        raise ConfigError(f"`{path}` holds no [[template]].")
+    return tuple(
+        make_template(record, f"{path}, template {n}") for n, record in enumerate(records, 1)
+    )
+
+
+def make_template(record: Mapping[str, Any], where: str) -> Template:
+    """Return the template of a record. Raises ConfigError for one whose slots do not fit."""
+    unknown = record.keys() - {"name", "description", "statement", "slots", "questions"}
+    if unknown or not isinstance(record.get("statement"), str):
+        wrong = f"has an unknown key `{min(unknown)}`" if unknown else "has no statement"
+        raise ConfigError(f"{where} {wrong}.")
+    statement = str(record["statement"])
+    slots = {
+        str(name): _make_slot(given, f"{where}, slot {name}")
+        for name, given in dict(record.get("slots", {})).items()
+    }
+    wanted = set(_PARAMETER.findall(statement))
+    if wanted != set(slots):
+        odd = ", ".join(f"`{name}`" for name in sorted(wanted ^ set(slots)))
+        raise ConfigError(f"{where}: {odd} must be both in the statement, as $name, and a slot.")
+    return Template(
+        str(record.get("name", where)),
+        str(record.get("description", "")),
+        statement,
+        slots,
+        tuple(str(question) for question in record.get("questions", ())),
+    )
+
+
+def _make_slot(given: object, where: str) -> SlotShape:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f'{where} must be a table, as {{ kind = "Person", property = "name" }}.')
+    shape = SlotShape(
+        str(given.get("kind", "")),
+        str(given.get("property", "")),
+        str(given.get("type", "text")),
+        given.get("default"),
+    )
+    if shape.type not in SLOT_TYPES:
+        raise ConfigError(f"{where}: the type is one of {', '.join(SLOT_TYPES)}.")
+    return shape
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
+_QUOTED = re.compile(r"[\"“「《'‘]([^\"”」》'’]+)[\"”」》'’]")
+
+
+def fill_slots(template: Template, asked: LinkedQuestion) -> dict[str, PropertyValue] | None:
+    """Return values for all slots of a template, or None where the question lacks one.
+
+    Stored values fill slots of their kind and property in the order in which they are named; each
+    is used once.
+    """
+    found: dict[str, PropertyValue] = {}
+    used: set[int] = set()
+    numbers = [match[0].replace(",", "") for match in _NUMBER.finditer(_unnamed(asked))]
+    for name, shape in template.slots.items():
+        value = _stored(shape, asked, used) if shape.is_stored() else _typed(shape, asked, numbers)
+        if value is None:
+            value = shape.default
+        if value is None:
+            return None
+        found[name] = value
+    return found
+
+
+def align_values(
+    template: Template, given: Mapping[str, str], values: StoredValues
+) -> dict[str, PropertyValue] | None:
+    """Return the values that a model gave for slots, as they are stored; None where one lacks."""
+    found: dict[str, PropertyValue] = {}
+    for name, shape in template.slots.items():
+        text = given.get(name, "").strip().strip("\"'“”")
+        if not text:
+            if shape.default is None:
+                return None
+            found[name] = shape.default
+            continue
+        found[name] = _aligned(shape, text, values) if shape.is_stored() else _cast(shape, text)
+    return found
+
+
+def covered(template: Template, asked: LinkedQuestion) -> float:
+    """Return the share of the stored values that a question names which a template can use."""
+    if not asked.mentions:
+        return 1.0 if not template.slots else 0.0
+    wanted = {(s.kind, s.property) for s in template.slots.values() if s.is_stored()}
+    usable = sum(
+        any((n.stored.kind, n.stored.property) in wanted for n in m.found) for m in asked.mentions
+    )
+    return usable / len(asked.mentions)
+
+
+def _stored(shape: SlotShape, asked: LinkedQuestion, used: set[int]) -> PropertyValue:
+    for number, mention in enumerate(asked.mentions):
+        if number in used:
+            continue
+        for near in mention.found:
+            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
+                used.add(number)
+                return near.stored.value
+    return None
+
+
+def _typed(shape: SlotShape, asked: LinkedQuestion, numbers: list[str]) -> PropertyValue:
+    if shape.type == "date":
+        return read_date(asked.text) or None
+    if shape.type in {"integer", "number"}:
+        return _cast(shape, numbers.pop(0)) if numbers else None
+    quoted = _QUOTED.search(asked.text)
+    return quoted[1] if quoted else None
+
+
+def _cast(shape: SlotShape, text: str) -> PropertyValue:
+    if shape.type == "integer" and re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if shape.type in {"integer", "number"}:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+    return (read_date(text) or text) if shape.type == "date" else text
+
+
+def _aligned(shape: SlotShape, text: str, values: StoredValues) -> PropertyValue:
+    for stored in values.exact([normal_form(text)]).values():
+        for item in stored:
+            if (item.kind, item.property) == (shape.kind, shape.property):
+                return item.value
+    for mention in find_mentions(f'"{text}"', values):
+        for near in mention.found:
+            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
+                return near.stored.value
+    return text
+
+
+def _unnamed(asked: LinkedQuestion) -> str:
+    """Return the question without the stored values that it names."""
+    text = asked.text
+    mentions: list[ValueMention] = sorted(asked.mentions, key=lambda m: -m.span.start)
+    for mention in mentions:
+        text = text[: mention.span.start] + " " * len(mention.surface) + text[mention.span.end :]
+    return text

@@ -1,7 +1,7 @@
-"""The user's own Cypher over the hits of a search, as in VectorCypherRetriever of neo4j-graphrag.
+"""Run a user's own Cypher over the hits of a search, like neo4j-graphrag's VectorCypherRetriever.
 
 The statement starts from the variables `node`, a chunk that was found, and `score`, the score of
-its hit: one row a hit, best first. It reads the index's own graph, as a filter leaves it.
+its hit: one row per hit, best first. It reads the index's own graph, as a filter leaves it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,12 @@ from dataclasses import dataclass, replace
 
 from knotwork.cypher.statement_parser import parse_statement
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError, QueryTimeout
-from knotwork.inference.base import Embedder
-from knotwork.records import (
-    RETRIEVAL_QUERY,
-    Evidence,
-    Hit,
-    Label,
-    PropertyValue,
-    QueryResult,
-)
-from knotwork.retrieval.features import ChunkFeatures
-from knotwork.retrieval.queries.cypher_graph import ROW_LIMIT, RUN_TIMEOUT_S, require_cypher
-from knotwork.retrieval.queries.showing import is_node
+from knotwork.inference.embedder import Embedder
+from knotwork.records import RETRIEVAL_QUERY, Evidence, Hit, Label, PropertyValue, QueryResult
+from knotwork.retrieval.chunk_features import ChunkFeatures, rank_sentences
+from knotwork.retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S, require_cypher
+from knotwork.retrieval.queries.query_rows import is_node
 from knotwork.retrieval.question import read_question
-from knotwork.retrieval.sentences import rank_sentences
 from knotwork.retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.stores.base import Store
 

@@ -1,4 +1,4 @@
-"""Plans of SQL for questions about one table: sums, counts, ends of scales, filters, groups.
+"""Plan queries for questions about one table: sums, counts, extremes, filters, groups.
 
 Precision comes first. A plan is made only if every word of the question is accounted for, every
 name means one column, and no other table would do as well. Otherwise passages answer.
@@ -18,25 +18,23 @@ from knotwork.retrieval.queries.comparisons import (
     read_comparisons,
     require_no_negation,
 )
-from knotwork.retrieval.queries.linking import SchemaLinker, split_name
-from knotwork.retrieval.queries.plans import Operator, PropertyCondition
-from knotwork.retrieval.queries.schema import KindShape, PropertyShape, TargetSchema
+from knotwork.retrieval.queries.query_plans import Operator, PropertyCondition
+from knotwork.retrieval.queries.schema_linker import SchemaLinker, split_name
 from knotwork.retrieval.queries.table_queries import (
     NUMERIC,
     ColumnValues,
     NamedColumn,
     TableQuery,
     TableReading,
-    choose_query,
-)
-from knotwork.retrieval.queries.table_wording import (
     TableWording,
+    choose_query,
     is_asked_for,
     is_grouping,
     read_table_wording,
     unaccounted,
 )
-from knotwork.stores.tables import TableShape
+from knotwork.retrieval.queries.target_schema import KindShape, PropertyShape, TargetSchema
+from knotwork.stores.table_file import TableShape
 from knotwork.text.names import STOP_NAMES
 
 LEAST_SHARE = 0.5

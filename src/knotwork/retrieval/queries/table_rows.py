@@ -1,4 +1,4 @@
-"""Answers from the tables beside an index: rows of a query, and rows of files behind them."""
+"""Answer from the tables beside an index: rows of a query, and the file rows behind them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from knotwork.records import (
     RowSource,
     Span,
 )
-from knotwork.retrieval.queries.citing import ROWS_SCORE
-from knotwork.retrieval.queries.plans import Returned
+from knotwork.retrieval.queries.query_plans import Returned
+from knotwork.retrieval.queries.query_rows import ROWS_SCORE
+from knotwork.retrieval.queries.sql_target import compare_column, quote_column
 from knotwork.retrieval.queries.table_plans import plan_query
 from knotwork.retrieval.queries.table_queries import TableQuery
-from knotwork.retrieval.queries.written_sql import compare_column, quote_column
 from knotwork.stores.base import Store
-from knotwork.stores.tables import TableFile, TableShape, tables_path
+from knotwork.stores.table_file import TableFile, TableShape, tables_path
 from knotwork.text.names import name_candidates
 from knotwork.text.terms import terms
 

@@ -1,4 +1,4 @@
-"""Diversity: what says something new comes before what repeats."""
+"""Diversity: rank what says something new before what repeats."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from knotwork.errors import ConfigError
-from knotwork.inference.base import Embedder
-from knotwork.inference.similarity import to_similarity
+from knotwork.inference.embedder import Embedder, to_similarity
 from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.stores.base import Store

@@ -1,4 +1,4 @@
-"""Routes of documents: sent, listed, shown, removed."""
+"""Routes of documents: upload, list, show, reindex and delete."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 from knotwork.errors import InvalidRequest, LoadError, NotFound
 from knotwork.records import Document
 from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
-from knotwork.service.contents import read_contents
-from knotwork.service.envelopes import Envelope, wrap
-from knotwork.service.jobs.work import is_upload, known_entries
-from knotwork.service.repeats import IdempotencyKey, Repeats
-from knotwork.service.serving import Service
-from knotwork.service.shapes.library import (
+from knotwork.service.document_graph import read_document_graph
+from knotwork.service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork.service.job_runner import is_upload, known_entries
+from knotwork.service.responses import Envelope, wrap
+from knotwork.service.schemas.workspaces import (
     DeleteRequest,
     DocumentContents,
     DocumentDetails,
@@ -25,11 +24,12 @@ from knotwork.service.shapes.library import (
     JobShape,
     RefusedFile,
     ReindexRequest,
-    Tier,
+    TierName,
     Upload,
     UploadedFile,
 )
-from knotwork.service.uploads import Spooled, check_content, keep_file, read_name
+from knotwork.service.server import Service
+from knotwork.service.uploads import SpooledFile, check_content, parse_upload_name, store_file
 from knotwork.service.workspaces import Workspace
 from knotwork.stores.base import LedgerEntry
 
@@ -47,7 +47,7 @@ async def upload_documents(
     workspace: WriteWorkspace,
     files: Annotated[list[UploadFile], File(description="Files; a name may have folders.")],
     idempotency_key: IdempotencyKey = None,
-    tier: Annotated[Tier | None, Form()] = None,
+    tier: Annotated[TierName | None, Form()] = None,
     budget: Annotated[str, Form(max_length=40)] = "",
     index: Annotated[
         bool, Form(description="False keeps the files for `estimate`, and for a later `index`.")
@@ -55,18 +55,18 @@ async def upload_documents(
 ) -> Envelope[Upload]:
     """Send files, and have a job index them. A file of a name that is there replaces it."""
     server.jobs.check()
-    spooled = [Spooled(file.filename or "", file.file) for file in files]
+    spooled = [SpooledFile(file.filename or "", file.file) for file in files]
     options = {"tier": tier, "budget": budget, "retry": False} if index else None
     told = {"to": "documents", "index": index, **(options or {})}
-    repeats = Repeats(server, key, workspace, idempotency_key, files=spooled, options=told)
-    keep = partial(_keep, server, workspace, spooled, options)
+    repeats = IdempotentUpload(server, key, workspace, idempotency_key, files=spooled, options=told)
+    keep = partial(_store_upload, server, workspace, spooled, options)
     return wrap(await repeats.answer(keep, Upload))
 
 
-def _keep(
+def _store_upload(
     server: Service,
     workspace: Workspace,
-    spooled: list[Spooled],
+    spooled: list[SpooledFile],
     options: dict[str, Any] | None,
 ) -> Upload:
     """Keep those files that can be documents, and have them indexed with the options, if any."""
@@ -75,9 +75,9 @@ def _keep(
     max_file_mb = workspace.base.settings.index.max_file_mb
     for file in spooled:
         try:
-            place = read_name(file.name)
+            place = parse_upload_name(file.name)
             check_content(file, max_file_mb=max_file_mb)
-            uri = keep_file(file, place, workspace)
+            uri = store_file(file, place, workspace)
         except LoadError as error:
             name = file.name.encode("utf-8", "replace").decode()[:500]
             refused.append(
@@ -164,7 +164,7 @@ async def list_contents(
         store = workspace.base.store
         if document not in store.documents.documents([document]):
             raise _no_document(document)
-        return DocumentContents.of(read_contents(store, document))
+        return DocumentContents.of(read_document_graph(store, document))
 
     return wrap(await server.threads.run(read))
 

@@ -1,9 +1,11 @@
-"""Routes of evaluations: retrievers measured on questions about a workspace."""
+"""Routes of evaluations: measure retrievers on questions, and compare them."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, File, Form, Path, Query, UploadFile
@@ -14,33 +16,38 @@ from knotwork.errors import (
     NotPermitted,
     RequestTooLarge,
     RetrievalError,
+    UnknownName,
 )
-from knotwork.evaluation.questions import QuestionSet, read_question_set
-from knotwork.evaluation.retrievers import read_retrievers
-from knotwork.evaluation.runner import DEPTH
+from knotwork.evaluation.datasets import QuestionSet, read_question_set
+from knotwork.evaluation.metrics import compare_paired
+from knotwork.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork.indexing.embedding import EMBEDDER_META
-from knotwork.inference.budget import parse_ceiling
-from knotwork.retrieval.registry import build_retriever
+from knotwork.inference.call_budget import parse_ceiling
+from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
-from knotwork.service.envelopes import Envelope, wrap
-from knotwork.service.evaluations.differences import Side, compare
-from knotwork.service.evaluations.records import Evaluation, Evaluations, now
-from knotwork.service.evaluations.summaries import summarize
-from knotwork.service.jobs.records import Job
-from knotwork.service.keys import AccessKey, KeyRole
-from knotwork.service.repeats import IdempotencyKey, Repeats
-from knotwork.service.serving import Service
-from knotwork.service.shapes.answers import LONGEST_FILTER, MOST_PASSAGES
-from knotwork.service.shapes.evaluations import (
+from knotwork.service.evaluation_job import summarize_results
+from knotwork.service.evaluation_store import (
     CaseShape,
     DifferenceShape,
+    Evaluation,
     EvaluationDetails,
     EvaluationList,
     EvaluationShape,
+    EvaluationStore,
     MeasuredQuestion,
+    MetricDifference,
+    PairedQuestion,
     PlanShape,
+    SideShape,
+    utc_now,
 )
-from knotwork.service.uploads import Spooled
+from knotwork.service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork.service.job_store import Job
+from knotwork.service.keys import AccessKey, KeyRole
+from knotwork.service.responses import Envelope, wrap
+from knotwork.service.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
+from knotwork.service.server import Service
+from knotwork.service.uploads import SpooledFile
 from knotwork.service.workspaces import Workspace
 
 router = APIRouter(tags=["evaluations"])
@@ -70,14 +77,14 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         Form(max_length=_MOST_RETRIEVERS, description="Names, each by itself or with commas."),
     ] = ["auto", "hybrid", "dense", "bm25"],  # noqa: B006  the schema tells it; nothing changes it
     name: Annotated[str, Form(max_length=200)] = "",
-    k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Passages ranked.")] = DEPTH,
+    k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Passages ranked.")] = RANKED_DEPTH,
     answers: Annotated[bool, Form(description="Whether answers are judged, too.")] = False,
     use_llm: Annotated[bool, Form(description="Whether a language model takes part.")] = False,
     budget: Annotated[str, Form(max_length=40, description="For all questions together.")] = "",
     filters: Annotated[
         str,
         Form(
-            max_length=LONGEST_FILTER,
+            max_length=MOST_FILTER_CHARACTERS,
             description="What documents and pages must fulfil, as \"author = 'Ann' and "
             'date >= 2023"; as the text of …/ask. Gold documents that do not count as missed.',
         ),
@@ -111,14 +118,14 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         _check_retrievers(workspace, names)
         asked = _read_questions(workspace, questions, unanswerable)
         plan = _plan(workspace, asked, options)
-        evaluation = Evaluations(workspace).create(plan, asked)
+        evaluation = EvaluationStore(workspace).create(plan, asked)
         job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
         return _describe(evaluation, [job])
 
     files = [questions, *([unanswerable] if unanswerable is not None else [])]
-    sent = [Spooled(file.filename or "", file.file) for file in files]
+    sent = [SpooledFile(file.filename or "", file.file) for file in files]
     told = {"to": "evaluations", **options}
-    repeats = Repeats(server, key, workspace, idempotency_key, files=sent, options=told)
+    repeats = IdempotentUpload(server, key, workspace, idempotency_key, files=sent, options=told)
     return wrap(await repeats.answer(start, EvaluationShape))
 
 
@@ -132,7 +139,7 @@ async def list_evaluations(
     """List evaluations, the newest first, with what each retriever came to."""
 
     def read() -> EvaluationList:
-        found = Evaluations(workspace).listed()
+        found = EvaluationStore(workspace).listed()
         jobs = _jobs(server, workspace)
         page = [_describe(item, jobs) for item in found[start : start + limit]]
         return EvaluationList(evaluations=page, total=len(found))
@@ -154,7 +161,7 @@ async def show_evaluation(
     """Return an evaluation, and for a page of its questions what each retriever came to."""
 
     def read() -> EvaluationDetails:
-        found = Evaluations(workspace).find(evaluation)
+        found = EvaluationStore(workspace).find(evaluation)
         questions = found.questions()
         wanted = [
             position
@@ -195,7 +202,7 @@ async def compare_evaluations(
     """
 
     def read() -> DifferenceShape:
-        known = Evaluations(workspace)
+        known = EvaluationStore(workspace)
         one = known.find(evaluation)
         second = known.find(other) if other else one
         first = retriever or one.plan.retrievers[0]
@@ -204,8 +211,8 @@ async def compare_evaluations(
             raise InvalidRequest(
                 "The evaluation has one retriever.", fix="Name an `other` evaluation."
             )
-        sides = Side(one, first), Side(second, other_retriever or rest[0])
-        return compare(*sides, metric=metric, limit=limit)
+        sides = ComparedRetriever(one, first), ComparedRetriever(second, other_retriever or rest[0])
+        return compare_sides(*sides, metric=metric, limit=limit)
 
     return wrap(await server.threads.run(read))
 
@@ -218,7 +225,7 @@ async def delete_evaluation(
 
     def remove() -> EvaluationShape:
         server.jobs.check()
-        known = Evaluations(workspace)
+        known = EvaluationStore(workspace)
         shown = _describe(known.find(evaluation), _jobs(server, workspace))
         if shown.state in ("queued", "running"):
             raise Conflict(
@@ -234,7 +241,7 @@ async def delete_evaluation(
 def _plan(workspace: Workspace, asked: QuestionSet, options: dict[str, Any]) -> PlanShape:
     return PlanShape(
         id=secrets.token_hex(8),
-        created=now(),
+        created=utc_now(),
         questions=len(asked.cases),
         unanswerable=len(asked.unanswerable),
         documents=workspace.base.stats().documents,
@@ -311,7 +318,7 @@ def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
     else:
         # Its job may be forgotten, or was never started by a server that was killed.
         state, finished = (newest.state, newest.finished) if newest else ("cancelled", "")
-        outcomes = summarize(plan.retrievers, evaluation.results(), {})
+        outcomes = summarize_results(plan.retrievers, evaluation.results(), {})
     return EvaluationShape(
         **dict(plan),
         state=state,
@@ -335,3 +342,93 @@ def _cases(
             is_answerable=position < len(questions.cases),
             results=measured,
         )
+
+
+MetricValues = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRetriever:
+    """One retriever of one evaluation."""
+
+    evaluation: Evaluation
+    retriever: str
+
+    def __post_init__(self) -> None:
+        known = self.evaluation.plan.retrievers
+        if self.retriever not in known:
+            place = f" in the evaluation `{self.evaluation.plan.id}`"
+            raise UnknownName("retriever", self.retriever, known, place=place)
+
+    def describe(self) -> SideShape:
+        """Return the side as JSON."""
+        plan = self.evaluation.plan
+        return SideShape(evaluation=plan.id, name=plan.name, retriever=self.retriever)
+
+    def values(self) -> dict[tuple[str, str], MetricValues]:
+        """Return the metrics by question, as its id and its text."""
+        cases = self.evaluation.questions().all
+        return {
+            (cases[result.position].id, cases[result.position].question): result.values
+            for result in self.evaluation.results()
+            if result.retriever == self.retriever
+        }
+
+
+def compare_sides(
+    one: ComparedRetriever, other: ComparedRetriever, *, metric: str, limit: int
+) -> DifferenceShape:
+    """Compare two sides on all questions on which both were measured.
+
+    Up to ``limit`` questions are told, those first that differ most in a metric, by default the
+    first. Raises UnknownName for a metric that was not measured, Conflict without a common
+    question.
+    """
+    found, others = one.values(), other.values()
+    common = [key for key in found if key in others and found[key].keys() & others[key].keys()]
+    if not common:
+        raise Conflict(
+            "The two have no question in common that was measured.",
+            fix="Compare evaluations of the same questions, when they are done.",
+        )
+    metrics = {name: None for key in common for name in found[key] if name in others[key]}
+    sorted_by = metric or next(iter(metrics))
+    if sorted_by not in metrics:
+        raise UnknownName("metric", metric, metrics)
+
+    def distance(key: tuple[str, str]) -> float:
+        return abs(found[key].get(sorted_by, 0.0) - others[key].get(sorted_by, 0.0))
+
+    shown = sorted(common, key=lambda key: -distance(key))[:limit]
+    return DifferenceShape(
+        first=one.describe(),
+        second=other.describe(),
+        questions=len(common),
+        metrics={
+            name: _compare_metric([(found[key], others[key]) for key in common], name)
+            for name in metrics
+        },
+        sorted_by=sorted_by,
+        cases=[
+            PairedQuestion(id=key[0], question=key[1], first=found[key], second=others[key])
+            for key in shown
+        ],
+    )
+
+
+def _compare_metric(
+    pairs: list[tuple[MetricValues, MetricValues]], metric: str
+) -> MetricDifference:
+    both = [(a[metric], b[metric]) for a, b in pairs if metric in a and metric in b]
+    first, second = [a for a, _ in both], [b for _, b in both]
+    compared = compare_paired(first, second)
+    return MetricDifference(
+        first=fmean(first),
+        second=fmean(second),
+        difference=compared.difference,
+        wins=compared.wins,
+        ties=len(both) - compared.wins - compared.losses,
+        losses=compared.losses,
+        p_value=compared.p_value,
+        questions=len(both),
+    )

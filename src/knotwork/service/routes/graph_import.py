@@ -1,4 +1,4 @@
-"""Routes of graphs that others made: sent, listed, removed."""
+"""Routes of imported graphs: upload, list and delete."""
 
 from __future__ import annotations
 
@@ -7,26 +7,48 @@ import shutil
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, File, Form, UploadFile
 from fastapi import Path as InPath
+from pydantic import BaseModel
 
 from knotwork.errors import InvalidRequest, LoadError, NotFound
-from knotwork.indexing.domain.formats import list_files
-from knotwork.indexing.domain.property_graphs import graph_root
+from knotwork.indexing.graph_import.formats import list_files
+from knotwork.indexing.graph_import.graph_importer import graph_root
 from knotwork.records.documents import GRAPH_URI
 from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
-from knotwork.service.envelopes import Envelope, wrap
-from knotwork.service.jobs.graphs import graph_files, hiding
-from knotwork.service.repeats import IdempotencyKey, Repeats
-from knotwork.service.serving import Service
-from knotwork.service.shapes.graph_import import GraphFormat, GraphUpload, ImportedGraph
-from knotwork.service.shapes.library import JobShape, RefusedFile
-from knotwork.service.uploads import Spooled, check_content, read_name
-from knotwork.service.workspaces import INCOMING, Workspace
+from knotwork.service.idempotency import IdempotencyKey, IdempotentUpload
+from knotwork.service.job_runner import graph_files, hide_folder
+from knotwork.service.responses import Envelope, wrap
+from knotwork.service.schemas.workspaces import JobShape, RefusedFile
+from knotwork.service.server import Service
+from knotwork.service.uploads import SpooledFile, check_content, parse_upload_name
+from knotwork.service.workspaces import INCOMPLETE_PREFIX, Workspace
 from knotwork.stores.base import LedgerEntry
-from knotwork.stores.queries import StoresPropertyGraphs
+from knotwork.stores.property_graphs import StoresPropertyGraphs
+
+GraphFormatName = Literal["table", "graphml", "turtle", "ntriples", "nquads", "trig"]
+
+
+class ImportedGraph(BaseModel):
+    """A graph, and what it is in the index; ``name`` is what statements call it."""
+
+    name: str
+    uri: str
+    documents: int
+    chunks: int
+    property_graph: bool
+
+
+class GraphUpload(BaseModel):
+    """What became of the files of a graph; the job imports them."""
+
+    name: str
+    files: list[str]
+    refused: list[RefusedFile]
+    job: JobShape
+
 
 router = APIRouter(tags=["graph"])
 uploads = APIRouter(tags=["graph"])
@@ -43,7 +65,7 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
     files: Annotated[list[UploadFile], File(description="Triples, tables, GraphML or RDF.")],
     name: Annotated[str, Form(max_length=100, description="Else as the first file.")] = "",
     format: Annotated[  # noqa: A002
-        GraphFormat | None, Form(description="Else told by endings.")
+        GraphFormatName | None, Form(description="Else told by endings.")
     ] = None,
     columns: Annotated[
         str, Form(max_length=1_000, description="Of tables without a header, with commas.")
@@ -56,7 +78,7 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
 ) -> Envelope[GraphUpload]:
     """Send the files of a graph, and have a job bring it in. One of that name is replaced."""
     server.jobs.check()
-    spooled = [Spooled(file.filename or "", file.file) for file in files]
+    spooled = [SpooledFile(file.filename or "", file.file) for file in files]
     options = {
         "name": " ".join(name.replace("/", " ").split()),
         "format": format or "",
@@ -65,8 +87,8 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
         "vectors": vectors,
     }
     told = {"to": "graphs", **options}
-    repeats = Repeats(server, key, workspace, idempotency_key, files=spooled, options=told)
-    keep = partial(_keep, server, workspace, spooled, options)
+    repeats = IdempotentUpload(server, key, workspace, idempotency_key, files=spooled, options=told)
+    keep = partial(_store_upload, server, workspace, spooled, options)
     return wrap(await repeats.answer(keep, GraphUpload))
 
 
@@ -85,7 +107,7 @@ async def list_graphs(server: Server, workspace: ReadWorkspace) -> Envelope[list
                 chunks=sum(entry.chunks for entry in entries),
                 property_graph=name in held,
             )
-            for name, entries in sorted(_graphs(workspace).items())
+            for name, entries in sorted(_imported_graphs(workspace).items())
         ]
 
     return wrap(await server.threads.run(read))
@@ -98,7 +120,7 @@ async def delete_graph(
     """Have a job remove an imported graph with all its passages."""
 
     def submit() -> JobShape:
-        entries = _graphs(workspace).get(graph)
+        entries = _imported_graphs(workspace).get(graph)
         if entries is None:
             raise NotFound(f"There is no graph `{graph}`.", fix="List them: GET …/graphs")
         uris = [entry.uri for entry in entries]
@@ -107,7 +129,7 @@ async def delete_graph(
     return wrap(await server.threads.run(submit))
 
 
-def _graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
+def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
     found = defaultdict(list)
     for entry in workspace.base.documents():
         if entry.root.startswith(GRAPH_URI):
@@ -115,17 +137,17 @@ def _graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
     return found
 
 
-def _keep(
-    server: Service, workspace: Workspace, spooled: list[Spooled], options: dict[str, Any]
+def _store_upload(
+    server: Service, workspace: Workspace, spooled: list[SpooledFile], options: dict[str, Any]
 ) -> GraphUpload:
     """Keep those files that can be of a graph in a folder of their own, and have it imported."""
     token = secrets.token_hex(8)
-    beside = workspace.graphs / f"{INCOMING}{token}"
+    beside = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
     beside.mkdir(parents=True)
     try:
-        kept, refused = _put_all(workspace, spooled, beside)
+        kept, refused = _store_files(workspace, spooled, beside)
         _require_any(kept, refused)
-        with hiding(beside):
+        with hide_folder(beside):
             list_files(graph_files(beside, kept), format=options["format"])
         beside.rename(workspace.graphs / token)
     except BaseException:
@@ -137,8 +159,8 @@ def _keep(
     return GraphUpload(name=name, files=kept, refused=refused, job=JobShape.of(job))
 
 
-def _put_all(
-    workspace: Workspace, spooled: list[Spooled], folder: Path
+def _store_files(
+    workspace: Workspace, spooled: list[SpooledFile], folder: Path
 ) -> tuple[list[str], list[RefusedFile]]:
     kept: list[str] = []
     refused: list[RefusedFile] = []
@@ -146,8 +168,8 @@ def _put_all(
     for file in spooled:
         try:
             # Their folders mean nothing here, and two files of one name cannot both be meant.
-            name = read_name(file.name).name
-            _refuse_twin(name, kept)
+            name = parse_upload_name(file.name).name
+            _refuse_duplicate(name, kept)
             check_content(file, max_file_mb=max_file_mb)
         except LoadError as error:
             shown = file.name.encode("utf-8", "replace").decode()[:500]
@@ -170,6 +192,6 @@ def _require_any(kept: list[str], refused: list[RefusedFile]) -> None:
         )
 
 
-def _refuse_twin(name: str, kept: list[str]) -> None:
+def _refuse_duplicate(name: str, kept: list[str]) -> None:
     if name in kept:
         raise LoadError("name", f"`{name}` came twice.", fix="Rename one.")

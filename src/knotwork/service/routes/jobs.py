@@ -1,4 +1,4 @@
-"""Routes of jobs: what is under way, how far it is, and how to stop it."""
+"""Routes of jobs: start, list, follow, cancel and retry."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from fastapi.responses import StreamingResponse
 
 from knotwork.errors import InvalidRequest
 from knotwork.service.access import ReadWorkspace, Server, WriteWorkspace
-from knotwork.service.envelopes import Envelope, wrap
-from knotwork.service.jobs.records import Job
-from knotwork.service.serving import Service
-from knotwork.service.shapes.library import CommunitiesRequest, IndexRequest, JobShape
-from knotwork.service.streams import EVENTS, EventStream, keep_alive, write_event
+from knotwork.service.job_store import Job
+from knotwork.service.responses import (
+    EVENT_RESPONSES,
+    Envelope,
+    EventStream,
+    format_event,
+    keep_alive,
+    wrap,
+)
+from knotwork.service.schemas.workspaces import CommunitiesRequest, IndexRequest, JobShape
+from knotwork.service.server import Service
 
 router = APIRouter(tags=["jobs"])
 
 JobId = Annotated[str, Path(description="The id of a job.", max_length=40)]
-_LOOK_S = 0.1
+_POLL_INTERVAL_S = 0.1
 _END = "end"
 
 
@@ -108,7 +114,7 @@ async def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> En
 @router.get(
     "/workspaces/{workspace}/jobs/{job}/events",
     response_class=StreamingResponse,
-    responses=EVENTS,
+    responses=EVENT_RESPONSES,
 )
 async def follow_job(
     server: Server,
@@ -131,10 +137,10 @@ async def _events(server: Service, workspace: str, job: str, after: int) -> Asyn
         found = server.jobs.find(workspace, job)
         for event in server.records.events(job, after=after):
             after = event.number
-            yield write_event(event.body, event=event.kind, number=after)
+            yield format_event(event.body, event=event.kind, number=after)
         if found.state.is_final and not server.records.events(job, after=after, limit=1):
-            yield write_event({"state": found.state}, event=_END)
+            yield format_event({"state": found.state}, event=_END)
             return
         if server.closing:
             return
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_INTERVAL_S)

@@ -1,49 +1,52 @@
-"""Routes of the map: an overview of a level, a community opened, neighbours, one entity."""
+"""Routes of the graph map: levels, communities, neighbours, and the details of an entity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from knotwork.errors import InvalidRequest, NotFound
-from knotwork.records import content_id
-from knotwork.retrieval.dossiers import read_dossier
+from knotwork.records import CommunityReport, content_id
+from knotwork.retrieval.entity_lookup import read_dossier
+from knotwork.service import map_views
 from knotwork.service.access import ReadWorkspace, Server
-from knotwork.service.charting import (
-    EDGES_FOR_EACH,
-    chart_community,
-    chart_level,
-    name_communities,
-    read_wanted,
-)
-from knotwork.service.envelopes import Envelope, wrap
-from knotwork.service.maps import views
-from knotwork.service.maps.atlas import GraphMap
-from knotwork.service.shapes.dossiers import EntityDetails
-from knotwork.service.shapes.maps import (
+from knotwork.service.graph_map import GraphMap, Keys
+from knotwork.service.map_views import MapFilter, MapSelection
+from knotwork.service.responses import Envelope, wrap
+from knotwork.service.schemas.maps import (
+    MOST_CIRCLES,
     MOST_EDGES,
+    AncestorShape,
+    CircleColumns,
     CommunityQuery,
     CommunityView,
     EntitiesRequest,
+    EntityDetails,
+    FacetList,
+    FilterFields,
     LevelQuery,
+    LevelShape,
+    LinkColumns,
     NeighboursRequest,
     Overview,
     PartShape,
 )
 from knotwork.service.workspaces import Workspace
+from knotwork.stores.extensions import StoresCommunities
 
 router = APIRouter(tags=["graph"])
 T = TypeVar("T")
 
-_UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "As it was before."}}
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As it was before."}}
 
 CommunityId = Annotated[str, Path(max_length=40)]
 
 
 @router.get(
-    "/workspaces/{workspace}/graph", responses=_UNCHANGED, response_model=Envelope[Overview]
+    "/workspaces/{workspace}/graph", responses=_NOT_MODIFIED, response_model=Envelope[Overview]
 )
 async def show_map(
     server: Server,
@@ -63,14 +66,14 @@ async def show_map(
                 f"There is no level {asked.level} of communities.",
                 fix=f"The levels are 0 (the topmost) to {max(graph_map.levels - 1, 0)}.",
             )
-        return chart_level(workspace, graph_map, asked)
+        return build_overview(workspace, graph_map, asked)
 
-    return await _answer(server, workspace, request, response, read, keeps=True)
+    return await _cached_response(server, workspace, request, response, read, keeps=True)
 
 
 @router.get(
     "/workspaces/{workspace}/graph/communities/{community}",
-    responses=_UNCHANGED,
+    responses=_NOT_MODIFIED,
     response_model=Envelope[CommunityView],
 )
 async def open_community(
@@ -90,9 +93,9 @@ async def open_community(
                 f"There is no community `{community}` on the map.",
                 fix="List them: GET …/graph",
             )
-        return chart_community(workspace, graph_map, place, asked)
+        return build_community_view(workspace, graph_map, place, asked)
 
-    return await _answer(server, workspace, request, response, read)
+    return await _cached_response(server, workspace, request, response, read)
 
 
 @router.post("/workspaces/{workspace}/graph/neighbours")
@@ -108,10 +111,10 @@ async def find_neighbours(
         places = graph_map.find_entities([asked.entity])
         if not places:
             raise _not_on_map(asked.entity)
-        part = views.view_neighbours(
+        part = map_views.view_neighbours(
             graph_map,
             places[0],
-            views.select(graph_map, read_wanted(workspace, asked)),
+            map_views.select(graph_map, read_map_filter(workspace, asked)),
             known=[p for p in graph_map.find_entities(asked.known) if p != places[0]],
             limit=asked.limit,
             edge_limit=EDGES_FOR_EACH * (asked.limit + len(asked.known)),
@@ -131,10 +134,10 @@ async def place_entities(
 
     def find() -> PartShape:
         graph_map = workspace.map.of(workspace.base.store)
-        part = views.view_entities(
+        part = map_views.view_entities(
             graph_map,
             graph_map.find_entities(asked.entities),
-            views.select(graph_map, read_wanted(workspace, asked)),
+            map_views.select(graph_map, read_map_filter(workspace, asked)),
             edge_limit=MOST_EDGES,
         )
         return PartShape.of(graph_map, part, order="asked")
@@ -177,7 +180,7 @@ async def show_entity(
     return wrap(await server.threads.run(read))
 
 
-async def _answer(
+async def _cached_response(
     server: Server,
     workspace: Workspace,
     request: Request,
@@ -190,7 +193,7 @@ async def _answer(
 
     With ``keeps``, the view is kept for whoever asks next.
     """
-    tag = await server.threads.run(_tag, workspace, str(request.url.query))
+    tag = await server.threads.run(_etag, workspace, str(request.url.query))
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
     if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
@@ -203,7 +206,7 @@ async def _answer(
     return wrap(found)
 
 
-def _tag(workspace: Workspace, query: str) -> str:
+def _etag(workspace: Workspace, query: str) -> str:
     """Return what changes with the index and with what is asked of it."""
     store = workspace.base.store
     key = workspace.map.of(store).key
@@ -215,3 +218,145 @@ def _not_on_map(entity: str) -> NotFound:
         f"The entity `{entity}` is not on the map.",
         fix="If it came since communities were found, find them anew: POST …/communities/refresh",
     )
+
+
+LINKS_FOR_EACH = 3
+"""Links between communities that are drawn, for each community."""
+EDGES_FOR_EACH = 3
+"""Relations that are drawn, for each entity."""
+_FEWEST_EDGES = 90
+
+
+def read_map_filter(workspace: Workspace, asked: FilterFields) -> MapFilter:
+    """Return what is to be drawn. Raises InvalidRequest for a document that is not there."""
+    return MapFilter(
+        types=frozenset(asked.types),
+        relations=frozenset(asked.relations),
+        weight=asked.weight,
+        entities=_entities_of(workspace, asked.document) if asked.document else None,
+    )
+
+
+def build_overview(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery) -> Overview:
+    """Return a level of the map: its largest communities and the links among them."""
+    wanted = read_map_filter(workspace, asked)
+    chosen = map_views.select(graph_map, wanted)
+    drawn = map_views.communities_at_level(graph_map, asked.level)
+    shown = _largest_communities(graph_map, drawn, asked.limit)
+    links = map_views.link_communities(
+        graph_map, shown, chosen.edges, limit=LINKS_FOR_EACH * asked.limit
+    )
+    types, relations = map_views.count_facets(graph_map, wanted, chosen, None)
+    return Overview(
+        key=graph_map.key,
+        is_current=workspace.base.has_communities,
+        radius=round(float(graph_map.radius), 2),
+        entities=len(graph_map.entity_keys),
+        relations=len(graph_map.edge_sources),
+        levels=[_describe_level(graph_map, number) for number in range(graph_map.levels)],
+        level=asked.level,
+        communities=_circle_columns(workspace, graph_map, shown, chosen),
+        total=len(drawn),
+        links=LinkColumns.of(links),
+        links_total=links.total,
+        types=FacetList.of(types),
+        relation_names=FacetList.of(relations),
+    )
+
+
+def build_community_view(
+    workspace: Workspace, graph_map: GraphMap, place: int, asked: CommunityQuery
+) -> CommunityView:
+    """Return a community opened: those right inside it, and its most important entities."""
+    wanted = read_map_filter(workspace, asked)
+    chosen = map_views.select(graph_map, wanted)
+    children = np.flatnonzero(graph_map.community_parents == place)
+    inner = _largest_communities(graph_map, children, MOST_CIRCLES)
+    links = map_views.link_communities(
+        graph_map, inner, chosen.edges, limit=LINKS_FOR_EACH * len(inner)
+    )
+    edges = min(max(EDGES_FOR_EACH * asked.limit, _FEWEST_EDGES), MOST_EDGES)
+    part = map_views.view_community(graph_map, place, chosen, limit=asked.limit, edge_limit=edges)
+    types, relations = map_views.count_facets(graph_map, wanted, chosen, graph_map.inside(place))
+    report = _community_reports(workspace, graph_map, [place]).get(place)
+    return CommunityView(
+        key=graph_map.key,
+        circle=_circle_columns(workspace, graph_map, [place], chosen),
+        summary=report.summary if report else "",
+        around=name_communities(workspace, graph_map, graph_map.around(place)),
+        children=_circle_columns(workspace, graph_map, inner, chosen),
+        children_total=len(children),
+        links=LinkColumns.of(links),
+        links_total=links.total,
+        part=PartShape.of(graph_map, part, order="importance"),
+        types=FacetList.of(types),
+        relation_names=FacetList.of(relations),
+    )
+
+
+def name_communities(
+    workspace: Workspace, graph_map: GraphMap, places: Sequence[int]
+) -> list[AncestorShape]:
+    """Return communities by their titles."""
+    reports = _community_reports(workspace, graph_map, places)
+    return [
+        AncestorShape(
+            id=graph_map.community_id(place),
+            title=_community_title(graph_map, place, reports.get(place)),
+            level=int(graph_map.community_levels[place]),
+        )
+        for place in places
+    ]
+
+
+def _circle_columns(
+    workspace: Workspace, graph_map: GraphMap, places: Sequence[int], chosen: MapSelection
+) -> CircleColumns:
+    reports = _community_reports(workspace, graph_map, places)
+    titles = [_community_title(graph_map, place, reports.get(place)) for place in places]
+    fits = map_views.count_selected(graph_map, places, chosen.entities)
+    return CircleColumns.of(graph_map, places, titles, fits)
+
+
+def _community_title(graph_map: GraphMap, place: int, report: CommunityReport | None) -> str:
+    """Return the title of a community; one whose report is gone has the names of its entities."""
+    if report is not None and report.title:
+        return report.title
+    level = int(graph_map.community_levels[place])
+    inside = graph_map.inside(place)
+    best = inside[np.argsort(-graph_map.importance[level][inside], kind="stable")][:3]
+    return ", ".join(graph_map.entity_names[int(entity)] for entity in best)
+
+
+def _community_reports(
+    workspace: Workspace, graph_map: GraphMap, places: Sequence[int]
+) -> dict[int, CommunityReport]:
+    store = workspace.base.store
+    if not isinstance(store, StoresCommunities):
+        return {}
+    ids = {graph_map.community_id(place): place for place in places}
+    return {ids[key]: report for key, report in store.communities.reports(list(ids)).items()}
+
+
+def _largest_communities(graph_map: GraphMap, places: Keys, limit: int) -> list[int]:
+    order = np.lexsort((places, -graph_map.community_sizes[places]))
+    return [int(place) for place in places[order][:limit]]
+
+
+def _describe_level(graph_map: GraphMap, level: int) -> LevelShape:
+    here = np.flatnonzero(graph_map.community_levels == level)
+    order = here[np.argsort(-graph_map.community_places[here, 2], kind="stable")]
+    covered = np.cumsum(graph_map.community_sizes[order])
+    half = int(np.searchsorted(covered, covered[-1] / 2)) if len(order) else 0
+    radius = float(graph_map.community_places[order[half], 2]) if len(order) else 0.0
+    return LevelShape(level=level, communities=len(here), radius=round(radius, 2))
+
+
+def _entities_of(workspace: Workspace, document: str) -> frozenset[str]:
+    store = workspace.base.store
+    if not store.documents.documents([document]):
+        raise InvalidRequest(
+            f"There is no document `{document}`.", fix="List those there are: GET …/documents"
+        )
+    mentions = store.graph.mentions(store.documents.chunk_ids(document))
+    return frozenset(mention.entity_id for found in mentions.values() for mention in found)

@@ -1,4 +1,4 @@
-"""Routes for those who run the server: is it there, is it well, what has it done."""
+"""Routes of operations: health checks and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 
 from knotwork.errors import NotPermitted, Overloaded
 from knotwork.service.access import Caller, Server, require
-from knotwork.service.envelopes import Envelope, wrap
 from knotwork.service.keys import KeyRole
-from knotwork.service.meters import METRICS_TYPE
+from knotwork.service.observability import METRICS_MEDIA_TYPE
+from knotwork.service.responses import Envelope, wrap
 
 router = APIRouter(tags=["operations"])
 
@@ -39,4 +39,4 @@ async def tell_metrics(key: Caller, server: Server) -> Response:
     server.meters.opened.set(server.workspaces.opened())
     for state, count in server.records.counts().items():
         server.meters.jobs.labels(state).set(count)
-    return Response(server.meters.render(), media_type=METRICS_TYPE)
+    return Response(server.meters.render(), media_type=METRICS_MEDIA_TYPE)

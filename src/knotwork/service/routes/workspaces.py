@@ -1,4 +1,4 @@
-"""Routes of workspaces."""
+"""Routes of workspaces: list, create, describe, delete, and usage of models."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from fastapi import APIRouter
 
 from knotwork.errors import StoreReadOnly
 from knotwork.inference.call_cache import CallCache
-from knotwork.inference.call_ledger import CallTotal
-from knotwork.inference.chat_registry import NO_CHAT_MODEL, chat_model_spec
-from knotwork.inference.prices import PriceTable
+from knotwork.inference.call_costs import PriceTable
+from knotwork.inference.call_database import CallTotal
+from knotwork.inference.model_registry import NO_CHAT_MODEL, chat_model_spec
 from knotwork.inference.role_models import IN_MEMORY, calls_path
-from knotwork.service.access import (
-    Caller,
-    ReadWorkspace,
-    Server,
-    WorkspaceName,
-    require,
-)
-from knotwork.service.envelopes import Envelope, wrap
+from knotwork.service.access import Caller, ReadWorkspace, Server, WorkspaceName, require
 from knotwork.service.keys import KeyRole
-from knotwork.service.shapes.library import NewWorkspace, WorkspaceDetails, WorkspaceShape
+from knotwork.service.responses import Envelope, wrap
+from knotwork.service.schemas.workspaces import NewWorkspace, WorkspaceDetails, WorkspaceShape
 from knotwork.service.workspaces import Workspace, no_workspace
 
 router = APIRouter(tags=["workspaces"])

@@ -1,4 +1,4 @@
-"""Communities and their reports, in tables."""
+"""Communities and their reports in tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing to the graph: contributions go in and out, and the aggregates move by the difference."""
+"""Write the graph: add and remove contributions, and update the aggregates by the difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from knotwork.records import Mention, Relation, content_id, id_to_int
 from knotwork.stores.embedded.database import Database
 from knotwork.stores.embedded.packing import pack_keys, pack_spans
-from knotwork.stores.nodes import entity_type, most_frequent
+from knotwork.stores.graph_view import entity_type, most_frequent
 
 _MENTIONS_OF_CHUNK = "SELECT entity, times, name, type FROM mention WHERE chunk = ?"
 _RELATIONS_OF_CHUNK = "SELECT source, target, relation, weight FROM contribution WHERE chunk = ?"

@@ -1,17 +1,42 @@
-"""Documents, their section trees and their chunks in tables."""
+"""Documents, sections, chunks, document fields and the ledger in tables.
+
+A filter condition is compared with each distinct value of its field, in Python, so that every
+store compares alike; the table's index then finds the documents with the matching values.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, fields
+from functools import reduce
+from operator import and_, or_
+from types import MappingProxyType
 from typing import Any
 
-from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_id
+import numpy as np
+
+from knotwork.records import (
+    AllOf,
+    AnyOf,
+    Chunk,
+    Condition,
+    Document,
+    Filter,
+    Not,
+    Section,
+    Span,
+    id_to_int,
+    int_to_id,
+)
+from knotwork.stores.base import LedgerEntry
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.field_rows import PUT_FIELD, PUT_PAGE, field_rows, page_rows
+from knotwork.stores.embedded.graph_rows import fetch_pages
 from knotwork.stores.embedded.packing import (
     keys_of,
     pack_frames,
+    pack_keys,
     pack_outline,
     pack_spans,
     pack_strings,
@@ -22,7 +47,26 @@ from knotwork.stores.embedded.packing import (
     unpack_strings,
     unpack_text,
 )
-from knotwork.stores.nodes import chunk_name
+from knotwork.stores.embedded.schema import PUT_FIELD, PUT_PAGE, field_rows, page_rows
+from knotwork.stores.fields import (
+    BUILT_IN_FIELDS,
+    FILE_DATE,
+    FORMAT,
+    LANGUAGE,
+    PAGE,
+    TITLE,
+    FieldInfo,
+    Matcher,
+    Selection,
+    check_fields,
+    field_name,
+    file_day,
+    format_values,
+    language_values,
+    summarize_field,
+)
+from knotwork.stores.graph_view import chunk_name
+from knotwork.stores.id_sets import IdSet
 
 _PUT_DOCUMENT = "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_SECTION = "INSERT INTO section VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -232,3 +276,219 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
         bool(is_parent),
         unpack_frames(frames),
     )
+
+
+_FIELD_NAMES = (
+    "WITH RECURSIVE field (name) AS (SELECT min(name) FROM document_field UNION ALL"
+    " SELECT (SELECT min(f.name) FROM document_field f WHERE f.name > field.name) FROM field"
+    " WHERE field.name IS NOT NULL) SELECT name FROM field WHERE name IS NOT NULL"
+    " UNION ALL SELECT 'page' WHERE EXISTS (SELECT 1 FROM document_page)"
+)
+"""The names of fields, one look into the index of the table for each."""
+
+_FEW_SHARE = 0.1
+"""Of the documents, what is read faster one by one than with all others."""
+
+_FIELD_COUNTS = "SELECT name, count(DISTINCT document) FROM document_field GROUP BY name"
+_PAGED_DOCUMENTS = "SELECT count(DISTINCT document) FROM document_page"
+_EXAMPLES = (
+    "SELECT text, count(*) FROM document_field WHERE name = ? GROUP BY text"
+    " ORDER BY 2 DESC, 1 LIMIT 5"
+)
+_CHUNKS_OF = (
+    "SELECT c.id, c.document FROM json_each(?) j CROSS JOIN chunk c ON c.document = j.value"
+)
+_CHUNKS_ON = (
+    "SELECT c.id FROM json_each(?) j CROSS JOIN document_page p ON p.label = j.value"
+    ' CROSS JOIN chunk c ON c.document = p.document AND c.start < p."end" AND p.start < c."end"'
+)
+_DOCUMENTS_OF = (
+    "SELECT DISTINCT c.document FROM json_each(?) j CROSS JOIN chunk c ON c.id = j.value"
+)
+_MENTIONED = (
+    "SELECT DISTINCT m.entity FROM json_each(?) j CROSS JOIN mention m ON m.chunk = j.value"
+)
+
+
+class EmbeddedFields:
+    """The `FieldStore` of the embedded store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def fields(self) -> list[FieldInfo]:
+        """Return the fields that the index has, by name."""
+        with self._database.reading():
+            documents: dict[str, int] = dict(self._database.fetch(_FIELD_COUNTS))
+            found = {
+                name: summarize_field(name, count, self._database.fetch(_EXAMPLES, (name,)))
+                for name, count in documents.items()
+            }
+            for name in BUILT_IN_FIELDS:
+                held = list(self._pairs(name))
+                if held:
+                    values = Counter(value for value, _ in dict.fromkeys(held))
+                    keys = {key for _, key in held}
+                    found[name] = summarize_field(name, len(keys), values.items())
+            ((paged,),) = self._database.fetch(_PAGED_DOCUMENTS)
+            if paged:
+                labels = self._database.fetch(
+                    "SELECT label, count(DISTINCT document) FROM document_page GROUP BY label"
+                )
+                found[PAGE] = summarize_field(PAGE, paged, labels)
+        return [found[name] for name in sorted(found)]
+
+    def select(self, wanted: Filter) -> Selection:
+        """Return what a filter leaves. Raises UnknownName for a field that the index lacks."""
+        with self._database.reading():
+            check_fields(wanted, [name for (name,) in self._database.fetch(_FIELD_NAMES)])
+            if self._is_of_documents(wanted):
+                return self._passages_of(self._documents(wanted))
+            chunks = self._chunks(wanted)
+            return Selection(self._keys(_DOCUMENTS_OF, chunks), chunks)
+
+    def mentioned(self, chunks: IdSet) -> IdSet:
+        """Return the ids of the entities that any of these chunks mention."""
+        with self._database.reading():
+            return self._keys(_MENTIONED, chunks)
+
+    def _is_of_documents(self, wanted: Filter) -> bool:
+        """Return whether a filter compares no pages, so that it keeps or drops whole documents."""
+        if isinstance(wanted, Condition):
+            return field_name(wanted.field) != PAGE
+        parts = (wanted.part,) if isinstance(wanted, Not) else wanted.parts
+        return all(map(self._is_of_documents, parts))
+
+    def _documents(self, wanted: Filter) -> IdSet:
+        match wanted:
+            case AllOf(parts):
+                return reduce(and_, map(self._documents, parts))
+            case AnyOf(parts):
+                return reduce(or_, map(self._documents, parts))
+            case Not(part):
+                return self._all("document") - self._documents(part)
+            case Condition():
+                return self._matching(wanted)
+
+    def _chunks(self, wanted: Filter) -> IdSet:
+        if self._is_of_documents(wanted):
+            return self._passages_of(self._documents(wanted)).chunks
+        match wanted:
+            case AllOf(parts):
+                return reduce(and_, map(self._chunks, parts))
+            case AnyOf(parts):
+                return reduce(or_, map(self._chunks, parts))
+            case Not(part):
+                return self._all("chunk") - self._chunks(part)
+            case Condition():
+                labels = self._database.fetch("SELECT DISTINCT label FROM document_page")
+                matches = Matcher(wanted).matches
+                return self._keys(_CHUNKS_ON, [label for (label,) in labels if matches(label)])
+
+    def _passages_of(self, documents: IdSet) -> Selection:
+        """Return the chunks of documents, and those of the documents that have any."""
+        ((every,),) = self._database.fetch("SELECT count(*) FROM document")
+        if len(documents) < _FEW_SHARE * every:
+            rows = self._database.fetch(_CHUNKS_OF, (pack_keys(documents.keys.tolist()),))
+        else:
+            rows = self._database.fetch("SELECT id, document FROM chunk")
+        keys = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        keys = keys[np.isin(keys[:, 1], documents.keys)]
+        return Selection(IdSet(keys[:, 1]), IdSet(keys[:, 0]))
+
+    def _matching(self, condition: Condition) -> IdSet:
+        """Return the documents that fulfil a condition."""
+        name = field_name(condition.field)
+        matches = Matcher(condition).matches
+        if name in BUILT_IN_FIELDS:
+            return IdSet({key for value, key in self._pairs(name) if matches(value)})
+        values = self._database.fetch(
+            "SELECT DISTINCT text FROM document_field WHERE name = ?", (name,)
+        )
+        rows = self._database.fetch(
+            "SELECT f.document FROM json_each(?) j"
+            " CROSS JOIN document_field f ON f.name = ? AND f.text = j.value",
+            (pack_keys(value for (value,) in values if matches(value)), name),
+        )
+        return IdSet({key for (key,) in rows})
+
+    def _pairs(self, name: str) -> Iterator[tuple[str, int]]:
+        """Yield the values of a built-in field, each with its document; one may come twice."""
+        if name == FILE_DATE:
+            sql = "SELECT l.document_id, l.modified_ns FROM ledger l WHERE l.modified_ns > 0"
+            dated = {id_to_int(i): changed for i, changed in self._database.fetch(sql) if i}
+            for (key,) in self._database.fetch("SELECT id FROM document"):
+                if key in dated:
+                    yield file_day(dated[key]), key
+            return
+        if name == TITLE:
+            yield from self._database.fetch("SELECT title, id FROM document WHERE title != ''")
+        elif name == LANGUAGE:
+            for language, key in self._database.fetch("SELECT language, id FROM document"):
+                yield from ((value, key) for value in language_values(language))
+        elif name == FORMAT:
+            for uri, kind, key in self._database.fetch("SELECT uri, media_type, id FROM document"):
+                yield from ((value, key) for value in format_values(uri, kind))
+        else:
+            yield from self._database.fetch("SELECT uri, id FROM document")
+        yield from self._database.fetch(
+            "SELECT text, document FROM document_field WHERE name = ?", (name,)
+        )
+
+    def _all(self, table: str) -> IdSet:
+        return IdSet(key for (key,) in self._database.fetch(f"SELECT id FROM {table}"))  # noqa: S608
+
+    def _keys(self, sql: str, given: IdSet | Collection[str]) -> IdSet:
+        packed = pack_keys(given.keys.tolist() if isinstance(given, IdSet) else given)
+        return IdSet({key for (key,) in self._database.fetch(sql, (packed,))})
+
+
+_LEDGER_COLUMNS = ", ".join(column.name for column in fields(LedgerEntry))
+_LEDGER_PLACES = ", ".join("?" for _ in fields(LedgerEntry))
+_PUT_ENTRY = f"INSERT OR REPLACE INTO ledger ({_LEDGER_COLUMNS}) VALUES ({_LEDGER_PLACES})"  # noqa: S608
+_ENTRY = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri = ?"  # noqa: S608
+_NEXT_ENTRIES = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri > ? ORDER BY uri LIMIT ?"  # noqa: S608
+
+
+class EmbeddedLedger:
+    """The `Ledger` of the embedded store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, entries: Iterable[LedgerEntry]) -> None:
+        """Add or replace entries."""
+        with self._database.transaction():
+            self._database.write_many(_PUT_ENTRY, map(astuple, entries))
+
+    def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these sources."""
+        distinct = list(dict.fromkeys(uris))
+        with self._database.reading():
+            found = self._database.rows_of_each(_ENTRY, distinct)
+            return {
+                u: LedgerEntry(*rows[0]) for u, rows in zip(distinct, found, strict=True) if rows
+            }
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """Yield all entries ordered by uri."""
+        for row in self._database.rows(_ENTRY, ("",)):
+            yield LedgerEntry(*row)
+        for row in fetch_pages(self._database, _NEXT_ENTRIES, ("",)):
+            yield LedgerEntry(*row)
+
+    def remove(self, uris: Collection[str]) -> None:
+        """Remove entries."""
+        with self._database.transaction():
+            self._database.write_many("DELETE FROM ledger WHERE uri = ?", ((uri,) for uri in uris))
+
+
+def read_meta(database: Database) -> Mapping[str, str]:
+    """Return all settings stored with the index."""
+    return MappingProxyType(dict(database.rows("SELECT key, value FROM meta ORDER BY key")))
+
+
+def write_meta(database: Database, values: Mapping[str, str]) -> None:
+    """Add or replace settings."""
+    with database.transaction():
+        database.write_many("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

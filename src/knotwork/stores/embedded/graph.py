@@ -1,9 +1,13 @@
-"""Reading the graph: entities, nodes, neighbours and walks."""
+"""Read the graph: entities, nodes, neighbours, relation links and walks."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import apsw
 
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
@@ -21,21 +25,19 @@ from knotwork.records import (
     Subgraph,
     entity_id,
     int_to_id,
+    relation_edge_type,
 )
 from knotwork.stores.base import Scored
-from knotwork.stores.embedded.adjacency import Adjacency
 from knotwork.stores.embedded.contributions import (
     relation_key,
     remove_contributions,
     write_contributions,
 )
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.nodes import TABLES, find_keys, read_nodes
+from knotwork.stores.embedded.graph_rows import NODE_TABLES, find_keys, read_nodes, scan_edges
 from knotwork.stores.embedded.packing import keys_of, pack_keys, unpack_spans
-from knotwork.stores.embedded.relation_links import read_relation_links
-from knotwork.stores.embedded.scans import scan
-from knotwork.stores.relations import RelationLink
-from knotwork.stores.traversal import EDGE_CHUNKS, Link, walk
+from knotwork.stores.extensions import RelationLink
+from knotwork.stores.graph_view import EDGE_CHUNKS, AdjacentEdge, strongest_edges, walk_graph
 
 _ENTITIES = (
     "SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count FROM json_each(?) j"
@@ -69,7 +71,7 @@ _SUPPORTS = (
 _LABEL_COUNTS = (
     "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM section),"  # noqa: S608
     " (SELECT count(*) FROM chunk), (SELECT count(*) FROM entity),"
-    f" (SELECT count(*) FROM {TABLES[Label.KEYWORD]})"
+    f" (SELECT count(*) FROM {NODE_TABLES[Label.KEYWORD]})"
 )
 _EDGE_COUNTS = (
     "SELECT (SELECT count(*) FROM section), (SELECT count(*) FROM chunk),"
@@ -112,7 +114,7 @@ class EmbeddedGraph:
 
     def entity_count(self) -> int:
         """Return the number of entities."""
-        ((count,),) = self._database.rows(f"SELECT count(*) FROM {TABLES[Label.ENTITY]}")  # noqa: S608
+        ((count,),) = self._database.rows(f"SELECT count(*) FROM {NODE_TABLES[Label.ENTITY]}")  # noqa: S608
         return int(count)
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
@@ -217,7 +219,7 @@ class EmbeddedGraph:
         """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""
         for type_ in sorted(EdgeType):
             if types is None or type_ in types:
-                yield from scan(self._database, type_)
+                yield from scan_edges(self._database, type_)
 
     def explore(
         self,
@@ -238,7 +240,7 @@ class EmbeddedGraph:
                 connection, direction=direction, types=followed, fan=fan, present_only=True
             )
             start = [key for key in keys if key in known]
-            reached = walk(adjacent, start, depth=depth, limit=limit)
+            reached = walk_graph(adjacent, start, depth=depth, limit=limit)
             nodes = read_nodes(connection, reached.nodes)
             return Subgraph(
                 tuple(nodes[key] for key in reached.nodes),
@@ -282,7 +284,7 @@ class EmbeddedGraph:
             relations,
         )
 
-    def _edges(self, links: Sequence[Link[int]]) -> list[Edge]:
+    def _edges(self, links: Sequence[AdjacentEdge[int]]) -> list[Edge]:
         """Return links as edges, each with its first supporting chunks."""
         supports = iter(self._supports([link for link in links if link.relation]))
         ids = _Ids()
@@ -297,7 +299,7 @@ class EmbeddedGraph:
             edges.append(Edge(source, link.type, target, link.weight, link.relation, chunks))
         return edges
 
-    def _supports(self, links: Sequence[Link[int]]) -> list[tuple[str, ...]]:
+    def _supports(self, links: Sequence[AdjacentEdge[int]]) -> list[tuple[str, ...]]:
         """Return the first chunks of edges with a relation, in their order."""
         keys = [(link.source, link.target, relation_key(link.relation)) for link in links]
         rows = self._database.fetch(_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
@@ -310,3 +312,216 @@ class _Ids(dict[int, str]):
     def __missing__(self, key: int) -> str:
         self[key] = int_to_id(key)
         return self[key]
+
+
+_Side = tuple[EdgeType, bool]
+"""An edge type, and whether it is followed from source to target."""
+
+_DIRECTION_NAMES = {True: "out", False: "in"}
+_EdgeRow = tuple[int, float, str]
+"""The other end of an edge, its weight and its relation."""
+
+_STRUCTURE_EDGES: dict[_Side, str] = {
+    (EdgeType.HAS_SECTION, True): (
+        "SELECT id, 1.0, '' FROM section WHERE document = ?1 AND parent IS NULL"
+        " UNION ALL SELECT id, 1.0, '' FROM section WHERE parent = ?1"
+    ),
+    (
+        EdgeType.HAS_SECTION,
+        False,
+    ): "SELECT coalesce(parent, document), 1.0, '' FROM section WHERE id = ?",
+    (EdgeType.HAS_CHUNK, True): "SELECT id, 1.0, '' FROM chunk WHERE section = ?",
+    (EdgeType.HAS_CHUNK, False): "SELECT section, 1.0, '' FROM chunk WHERE id = ?",
+    (EdgeType.HAS_CHILD, True): "SELECT id, 1.0, '' FROM chunk WHERE parent = ?",
+    (EdgeType.HAS_CHILD, False): (
+        "SELECT parent, 1.0, '' FROM chunk WHERE id = ? AND parent IS NOT NULL"
+    ),
+    (EdgeType.NEXT, True): (
+        "SELECT b.id, 1.0, '' FROM chunk a JOIN chunk b"
+        " ON b.document = a.document AND b.is_parent = 0 AND (b.ordinal, b.id) > (a.ordinal, a.id)"
+        " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal, b.id LIMIT 1"
+    ),
+    (EdgeType.NEXT, False): (
+        "SELECT b.id, 1.0, '' FROM chunk a JOIN chunk b"
+        " ON b.document = a.document AND b.is_parent = 0 AND (b.ordinal, b.id) < (a.ordinal, a.id)"
+        " WHERE a.id = ? AND a.is_parent = 0 ORDER BY b.ordinal DESC, b.id DESC LIMIT 1"
+    ),
+    (EdgeType.MENTIONS, True): "SELECT entity, times, '' FROM mention WHERE chunk = ?",
+    (EdgeType.MENTIONS, False): "SELECT chunk, times, '' FROM mention WHERE entity = ?",
+    (EdgeType.ABOUT, True): "SELECT entity, about, '' FROM mention WHERE chunk = ? AND about > 0",
+    (EdgeType.ABOUT, False): "SELECT chunk, about, '' FROM mention WHERE entity = ? AND about > 0",
+}
+"""For each type without a relation, a query for the other ends and weights of a node's edges."""
+
+_RELATES = {
+    True: (
+        "SELECT e.target, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+        " WHERE e.source = ?1 {} ORDER BY e.weight DESC, e.target LIMIT ?2"
+    ),
+    False: (
+        "SELECT e.source, e.weight, r.name FROM edge e JOIN relation r ON r.id = e.relation"
+        " WHERE e.target = ?1 {} ORDER BY e.weight DESC, e.source LIMIT ?2"
+    ),
+}
+_RELATES_BETWEEN = {
+    True: (
+        "SELECT e.target, e.weight, r.name FROM json_each(?2) j"
+        " CROSS JOIN edge e ON e.source = ?1 AND e.target = j.value"
+        " CROSS JOIN relation r ON r.id = e.relation WHERE true {}"
+    ),
+    False: (
+        "SELECT e.source, e.weight, r.name FROM json_each(?2) j"
+        " CROSS JOIN edge e ON e.source = j.value AND e.target = ?1"
+        " CROSS JOIN relation r ON r.id = e.relation WHERE true {}"
+    ),
+}
+_CO_OCCURRENCE = relation_key(CO_OCCURRENCE_RELATION)
+_OF_TYPES: dict[frozenset[str], str] = {
+    frozenset({EdgeType.RELATES}): f"AND e.relation <> {_CO_OCCURRENCE}",
+    frozenset({EdgeType.CO_OCCURS}): f"AND e.relation = {_CO_OCCURRENCE}",
+}
+"""What an edge must be besides, where relations or co-occurrences alone are asked for."""
+
+_NODE_EXISTS = (
+    "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
+    " UNION ALL SELECT 1 FROM section WHERE id = ?1 UNION ALL SELECT 1 FROM document WHERE id = ?1"
+    " LIMIT 1"
+)
+_NO_LIMIT = -1
+_SPARE_EDGES = 24
+_PAGE_GROWTH = 8
+
+
+class Adjacency:
+    """Finds the links of nodes in one direction (or both), of some types, cut to a fan.
+
+    The relations and co-occurrences of a node with many are read only as far as the fan needs.
+    ``present_only`` leaves out links to what is not stored (a chunk may be mentioned before its
+    document is put); the ends of relations always are.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        *,
+        direction: Direction,
+        types: Collection[str] | None,
+        fan: int | None,
+        present_only: bool = False,
+    ) -> None:
+        self._execute: Callable[..., Any] = connection.execute
+        self._fan = fan
+        self._present_only = present_only
+        self._sides = [out for out in (True, False) if direction in ("both", _DIRECTION_NAMES[out])]
+        wanted = ENTITY_EDGES if types is None else ENTITY_EDGES.intersection(types)
+        self._relates = bool(wanted)
+        of_types = _OF_TYPES.get(wanted, "")
+        self._relations = {out: sql.format(of_types) for out, sql in _RELATES.items()}
+        self._between = {out: sql.format(of_types) for out, sql in _RELATES_BETWEEN.items()}
+        self._structure = [
+            (type_, out, sql)
+            for (type_, out), sql in _STRUCTURE_EDGES.items()
+            if out in self._sides and (types is None or type_ in types)
+        ]
+
+    def __call__(self, nodes: Sequence[int]) -> Iterator[list[AdjacentEdge[int]]]:
+        """Yield the links of each node, strongest first."""
+        for node in nodes:
+            links = self._relates_links(node) if self._relates else []
+            for type_, out, sql in self._structure:
+                rows = self._execute(sql, (node,)).fetchall()
+                if self._present_only:
+                    rows = [row for row in rows if self._is_present(row[0])]
+                links += _adjacent_edges(node, rows, out=out, type_=type_)
+            yield strongest_edges(links, self._fan)
+
+    def _is_present(self, node: int) -> bool:
+        return bool(self._execute(_NODE_EXISTS, (node,)).fetchall())
+
+    def _relates_links(self, node: int) -> list[AdjacentEdge[int]]:
+        """Return at least the links to the strongest neighbours, all of them to each.
+
+        A neighbour of the merged best is among the best of one direction, so the first rows of
+        each direction name them all; weak links to them are then looked up by both ends.
+        """
+        links: list[AdjacentEdge[int]] = []
+        cut: list[bool] = []
+        for out in self._sides:
+            rows, complete = self._first_rows(node, out=out)
+            links += _adjacent_edges(node, rows, out=out)
+            if not complete:
+                cut.append(out)
+        if cut:
+            others = dict.fromkeys(link.other for link in strongest_edges(links, self._fan))
+            for out in cut:
+                links += self._links_between(node, others, out=out)
+        return links
+
+    def _first_rows(self, node: int, *, out: bool) -> tuple[list[_EdgeRow], bool]:
+        sql = self._relations[out]
+        if self._fan is None:
+            return self._execute(sql, (node, _NO_LIMIT)).fetchall(), True
+        size = 2 * self._fan + _SPARE_EDGES
+        while True:
+            rows = self._execute(sql, (node, size)).fetchall()
+            if len(rows) < size:
+                return rows, True
+            if len({other for other, _, _ in rows}) > self._fan:
+                return rows, False
+            size *= _PAGE_GROWTH
+
+    def _links_between(
+        self, node: int, others: Iterable[int], *, out: bool
+    ) -> list[AdjacentEdge[int]]:
+        rows = self._execute(self._between[out], (node, pack_keys(others))).fetchall()
+        return _adjacent_edges(node, rows, out=out)
+
+
+def _adjacent_edges(
+    node: int, rows: Iterable[_EdgeRow], *, out: bool, type_: EdgeType | None = None
+) -> list[AdjacentEdge[int]]:
+    """Return rows as links; without a type, as the one that each relation makes."""
+    return [
+        AdjacentEdge(
+            -weight,
+            other,
+            type_ or relation_edge_type(name),
+            name,
+            *((node, other) if out else (other, node)),
+        )
+        for other, weight, name in rows
+    ]
+
+
+_LINKS_OUT = (
+    "SELECT relation, target, weight FROM edge WHERE source = ?"
+    " ORDER BY weight DESC, target, relation LIMIT ?"
+)
+_LINKS_IN = (
+    "SELECT relation, source, weight FROM edge WHERE target = ?"
+    " ORDER BY weight DESC, source, relation LIMIT ?"
+)
+_RELATION_NAME = "SELECT name FROM relation WHERE id = ?"
+
+
+def read_relation_links(
+    connection: apsw.Connection, keys: Iterable[tuple[str, int]], *, limit: int
+) -> dict[str, list[RelationLink]]:
+    """Return the links of each id with its key, as `LinksRelations` describes."""
+    execute: Callable[..., Any] = connection.execute
+
+    @cache
+    def name_of(relation: int) -> str:
+        ((name,),) = execute(_RELATION_NAME, (relation,)).fetchall()
+        return str(name)
+
+    found: dict[str, list[RelationLink]] = {}
+    for identifier, key in keys:
+        links = [
+            RelationLink(name_of(relation), forward, int_to_id(other), float(weight))
+            for sql, forward in ((_LINKS_OUT, True), (_LINKS_IN, False))
+            for relation, other, weight in execute(sql, (key, max(limit, 0))).fetchall()
+        ]
+        if links:
+            found[identifier] = links
+    return found

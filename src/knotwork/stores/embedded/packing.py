@@ -1,4 +1,4 @@
-"""How values are packed into the columns of the index file."""
+"""Encode ids, spans, strings and texts for the columns of the index file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imported graphs in tables: labels and properties in JSON, ends as positions of nodes."""
+"""Imported graphs in tables: labels and properties as JSON, ends as node positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from knotwork.records import PropertyNode, PropertyValue, Relationship
 from knotwork.stores.embedded.database import Database, Row
 from knotwork.stores.embedded.packing import pack_line, unpack_line
-from knotwork.stores.properties import PLAIN, checked_graph, checked_name
+from knotwork.stores.property_graphs import PLAIN_TYPES, validate_graph, validate_graph_name
 
 _PUT_NODE = "INSERT INTO property_node VALUES (?, ?, ?, ?, ?)"
 _PUT_RELATIONSHIP = "INSERT INTO property_relationship VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -22,7 +22,7 @@ _RELATIONSHIPS = (
 _pack = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class StoredGraph(NamedTuple):
+class GraphRows(NamedTuple):
     """The rows of an imported graph: (id, labels, properties) and (id, type, ends, properties)."""
 
     nodes: list[Row]
@@ -42,9 +42,9 @@ class EmbeddedPropertyGraphs:
 
         Raises StoreError where two ids are equal, an end is missing, or a value cannot be kept.
         """
-        kept, edges = checked_graph(nodes, relationships)
+        kept, edges = validate_graph(nodes, relationships)
         with self._database.transaction():
-            self.remove(checked_name(name))
+            self.remove(validate_graph_name(name))
             self._database.write("INSERT INTO property_graph (name) VALUES (?)", (pack_line(name),))
             key = self.key(name)
             assert key is not None  # it was put there just now
@@ -72,11 +72,11 @@ class EmbeddedPropertyGraphs:
         row = self._database.row("SELECT id FROM property_graph WHERE name = ?", (pack_line(name),))
         return None if row is None else int(row[0])
 
-    def read(self, key: int) -> StoredGraph:
+    def read(self, key: int) -> GraphRows:
         """Return the rows of the graph with this key, in the order in which they were put."""
         with self._database.reading():
             nodes = self._database.fetch(_NODES, (key,))
-            return StoredGraph(nodes, self._database.fetch(_RELATIONSHIPS, (key,)))
+            return GraphRows(nodes, self._database.fetch(_RELATIONSHIPS, (key,)))
 
 
 def unpack_properties(data: str) -> dict[str, PropertyValue]:
@@ -87,7 +87,7 @@ def unpack_properties(data: str) -> dict[str, PropertyValue]:
 
 def _node_rows(key: int, nodes: Iterable[PropertyNode]) -> Iterator[tuple[int | str | bytes, ...]]:
     for position, node in enumerate(nodes):
-        labels, properties = _pack(node.labels), _pack(_plain(node.properties))
+        labels, properties = _pack(node.labels), _pack(_to_json(node.properties))
         yield key, position, pack_line(node.id), labels, properties
 
 
@@ -96,12 +96,12 @@ def _edge_rows(
 ) -> Iterator[tuple[int | str | bytes, ...]]:
     for position, edge in enumerate(edges):
         ends = positions[edge.source], positions[edge.target]
-        properties = _pack(_plain(edge.properties))
+        properties = _pack(_to_json(edge.properties))
         yield key, position, pack_line(edge.id), pack_line(edge.type), *ends, properties
 
 
-def _plain(value: PropertyValue) -> PropertyValue:
+def _to_json(value: PropertyValue) -> PropertyValue:
     """Return a value in the types that JSON knows."""
     if isinstance(value, Mapping):
-        return {key: v if type(v) in PLAIN else _plain(v) for key, v in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: v if type(v) in PLAIN_TYPES else _to_json(v) for key, v in value.items()}
+    return [_to_json(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,21 +1,51 @@
-"""The tables of an index file, and the migrations that lead to them.
+"""Tables of the index file, and the migrations that create and update them.
 
 Ids are stored as the integers they stand for. Spans are pairs of little-endian int32 in a blob.
 Aggregates (`entity`, `edge`, `relation`) are kept beside the contributions they sum up (`mention`,
-`contribution`), so that a document costs what it holds, however large the index. An entity counts
-its names and types in JSON objects. What a model wrote is kept as UTF-8 in blobs, since it may hold
-half a surrogate pair, which SQLite's text may not.
+`contribution`), so that the cost of a document depends on its content, not on the size of the
+index. An entity counts its names and types in JSON objects. Model output is stored as UTF-8 in
+blobs, since it may hold half a surrogate pair, which SQLite text may not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import apsw
 
 from knotwork.errors import SchemaMismatch
-from knotwork.stores.embedded.field_rows import fill_fields
+from knotwork.records import Document
+from knotwork.stores.embedded.packing import unpack_outline, unpack_text
+from knotwork.stores.fields import metadata_fields, page_spans
+
+PUT_FIELD = "INSERT OR IGNORE INTO document_field VALUES (?, ?, ?)"
+PUT_PAGE = "INSERT OR IGNORE INTO document_page VALUES (?, ?, ?, ?)"
+
+
+def field_rows(key: int, metadata: Mapping[str, str]) -> list[tuple[str, str, int]]:
+    """Return the rows of a document's fields, for `PUT_FIELD`."""
+    found = metadata_fields(metadata)
+    return [(name, value, key) for name, values in found.items() for value in values]
+
+
+def page_rows(key: int, document: Document) -> list[tuple[str, int, int, int]]:
+    """Return the rows of a document's pages, for `PUT_PAGE`."""
+    return [(page.label, key, page.start, page.end) for page in page_spans(document)]
+
+
+def fill_fields(connection: apsw.Connection) -> None:
+    """Write the fields and pages of all documents of an index that was made without them."""
+    for (key,) in connection.execute("SELECT id FROM document").fetchall():
+        assert isinstance(key, int)
+        sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
+        ((metadata, outline, text),) = connection.execute(sql, (key,))
+        _, pages, _ = unpack_outline(outline)
+        document = Document("", unpack_text(text) if pages else "", pages=pages)
+        connection.executemany(PUT_FIELD, field_rows(key, json.loads(metadata)))
+        connection.executemany(PUT_PAGE, page_rows(key, document))
+
 
 APPLICATION_ID = 0x4B4E4F54
 """``KNOT``: marks a SQLite file as an index of Knotwork."""
@@ -248,7 +278,7 @@ def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
             )
-            if migration.name not in _recorded(connection):
+            if migration.name not in _applied_migrations(connection):
                 connection.execute(migration.statements)
                 if migration.fill is not None:
                     migration.fill(connection)
@@ -262,7 +292,7 @@ def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
     return applied
 
 
-def check(
+def find_missing_migrations(
     connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS
 ) -> list[str]:
     """Return the names of the migrations that an index still lacks.
@@ -274,7 +304,7 @@ def check(
             f"`{path}` is a database, but not an index of Knotwork.",
             fix="Name another file for the index.",
         )
-    recorded = _recorded(connection)
+    recorded = _applied_migrations(connection)
     known = [migration.name for migration in migrations]
     later = [name for name in recorded if name not in known]
     if later:
@@ -291,6 +321,6 @@ def is_empty(connection: apsw.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
 
 
-def _recorded(connection: apsw.Connection) -> list[str]:
+def _applied_migrations(connection: apsw.Connection) -> list[str]:
     rows = connection.execute("SELECT name FROM migration ORDER BY position")
     return [name for (name,) in rows]

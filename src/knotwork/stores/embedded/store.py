@@ -1,4 +1,4 @@
-"""The embedded store itself: one file, its parts and its transactions."""
+"""Embedded store: one SQLite file, its parts and its transactions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING
 from knotwork.records import PropertyValue, QueryResult
 from knotwork.stores.base import Capability
 from knotwork.stores.embedded.communities import EmbeddedCommunities
-from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.documents import EmbeddedDocuments
-from knotwork.stores.embedded.fields import EmbeddedFields
+from knotwork.stores.embedded.database import Database, find_faults
+from knotwork.stores.embedded.documents import (
+    EmbeddedDocuments,
+    EmbeddedFields,
+    EmbeddedLedger,
+    read_meta,
+    write_meta,
+)
 from knotwork.stores.embedded.graph import EmbeddedGraph
-from knotwork.stores.embedded.homonyms import EmbeddedHomonyms
-from knotwork.stores.embedded.integrity import find_faults
-from knotwork.stores.embedded.ledger import EmbeddedLedger, read_meta, write_meta
 from knotwork.stores.embedded.property_graphs import EmbeddedPropertyGraphs
-from knotwork.stores.embedded.questions import EmbeddedQuestions
-from knotwork.stores.embedded.readings import EmbeddedReadings
-from knotwork.stores.embedded.resolutions import EmbeddedResolutions
+from knotwork.stores.embedded.readings import EmbeddedQuestions, EmbeddedReadings
+from knotwork.stores.embedded.resolutions import EmbeddedHomonyms, EmbeddedResolutions
 from knotwork.stores.embedded.schema import MIGRATIONS, Migration
-from knotwork.stores.embedded.texts import EmbeddedTexts
-from knotwork.stores.embedded.vectors import EmbeddedVectors
-from knotwork.stores.queries import OWN_GRAPH
+from knotwork.stores.embedded.text_index import EmbeddedTexts
+from knotwork.stores.embedded.vector_index import EmbeddedVectors
+from knotwork.stores.property_graphs import OWN_GRAPH
 from knotwork.stores.removal import remove_documents
 
 if TYPE_CHECKING:

@@ -11,18 +11,22 @@ from pathlib import Path
 
 from knotwork.errors import UnknownName
 from knotwork.stores.base import Store
-from knotwork.stores.export.cypher import write_cypher
-from knotwork.stores.export.documents import write_graphml, write_json
-from knotwork.stores.export.outline import ExportReport
-from knotwork.stores.export.tables import write_csv, write_parquet
+from knotwork.stores.export.formats import (
+    write_csv,
+    write_cypher_script,
+    write_graph_json,
+    write_graphml,
+    write_parquet,
+)
+from knotwork.stores.export.reader import ExportReport
 
 Writer = Callable[[Store, Path], ExportReport]
 
 FORMATS: Mapping[str, Writer] = {
     "csv": write_csv,
-    "cypher": write_cypher,
+    "cypher": write_cypher_script,
     "graphml": write_graphml,
-    "json": write_json,
+    "json": write_graph_json,
     "parquet": write_parquet,
 }
 """The writers by format. `csv` and `parquet` write a folder of two files, the others one file."""

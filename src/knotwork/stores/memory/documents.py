@@ -1,18 +1,53 @@
-"""Documents, sections, chunks and the ledger in dictionaries."""
+"""Documents, ledger, document fields, and text and vector indexes of the memory store. Every search
+scans every item.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from knotwork.records import Chunk, Document, Section
-from knotwork.stores.base import LedgerEntry
-from knotwork.stores.memory.state import Access
+import numpy as np
+
+from knotwork.records import AllOf, AnyOf, Chunk, Condition, Document, Filter, Not, Section
+from knotwork.stores.base import FloatMatrix, IntMatrix, LedgerEntry, Scored
+from knotwork.stores.fields import (
+    FILE_DATE,
+    FORMAT,
+    LANGUAGE,
+    PAGE,
+    PATH,
+    TITLE,
+    URI,
+    FieldInfo,
+    Matcher,
+    Selection,
+    check_fields,
+    field_name,
+    file_day,
+    format_values,
+    language_values,
+    metadata_fields,
+    page_spans,
+    summarize_field,
+)
+from knotwork.stores.id_sets import IdSet
+from knotwork.stores.memory.state import KeyedMatrix, State, StateAccess
+from knotwork.stores.vectors import (
+    as_query,
+    as_rows,
+    exact_scores,
+    matrix_search_error,
+    stored_type,
+)
+from knotwork.text.terms import query_terms, terms
 
 
 class MemoryDocuments:
     """The `DocumentStore` of the memory store."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: StateAccess) -> None:
         self._state, self._transaction = access
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
@@ -61,7 +96,7 @@ class MemoryDocuments:
 class MemoryLedger:
     """The `Ledger` of the memory store."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: StateAccess) -> None:
         self._state, self._transaction = access
 
     def put(self, entries: Iterable[LedgerEntry]) -> None:
@@ -80,3 +115,220 @@ class MemoryLedger:
         with self._transaction():
             for uri in uris:
                 self._state().ledger.pop(uri, None)
+
+
+_Values = dict[str, tuple[str, ...]]
+
+
+class MemoryFields:
+    """The `FieldStore` of the memory store."""
+
+    def __init__(self, access: StateAccess) -> None:
+        self._state, self._transaction = access
+
+    def fields(self) -> list[FieldInfo]:
+        state = self._state()
+        held: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        documents: Counter[str] = Counter()
+        for document in state.documents.values():
+            values = _values_of(document, state)
+            if document.pages:
+                values[PAGE] = tuple({page.label for page in page_spans(document)})
+            for name, found in values.items():
+                documents[name] += 1
+                held[name].update(found)
+        return [summarize_field(name, documents[name], held[name].items()) for name in sorted(held)]
+
+    def select(self, wanted: Filter) -> Selection:
+        state = self._state()
+        check_fields(wanted, [known.name for known in self.fields()])
+        values = {key: _values_of(document, state) for key, document in state.documents.items()}
+        chunks = [
+            chunk
+            for chunk in state.chunks.values()
+            if _holds(wanted, chunk, values[chunk.document_id], state)
+        ]
+        return Selection(
+            IdSet.of({chunk.document_id for chunk in chunks}), IdSet.of(c.id for c in chunks)
+        )
+
+    def mentioned(self, chunks: IdSet) -> IdSet:
+        return IdSet.of({entity for chunk, entity in self._state().mentions if chunk in chunks})
+
+
+def _holds(wanted: Filter, chunk: Chunk, values: _Values, state: State) -> bool:
+    match wanted:
+        case AllOf(parts):
+            return all(_holds(part, chunk, values, state) for part in parts)
+        case AnyOf(parts):
+            return any(_holds(part, chunk, values, state) for part in parts)
+        case Not(part):
+            return not _holds(part, chunk, values, state)
+        case Condition(field):
+            name = field_name(field)
+            held: Iterable[str] = values.get(name, ())
+            if name == PAGE:
+                held = _pages_of(chunk, state.documents[chunk.document_id])
+            return Matcher(wanted).matches_any(held)
+
+
+def _pages_of(chunk: Chunk, document: Document) -> list[str]:
+    start, end = chunk.span
+    return [page.label for page in page_spans(document) if page.start < end and start < page.end]
+
+
+def _values_of(document: Document, state: State) -> _Values:
+    built_in = {
+        URI: (document.uri,),
+        PATH: (document.uri,),
+        TITLE: (document.title,) if document.title else (),
+        LANGUAGE: language_values(document.language),
+        FORMAT: format_values(document.uri, document.media_type),
+    }
+    entry = state.ledger.get(document.uri)
+    if entry is not None and entry.modified_ns > 0:
+        built_in[FILE_DATE] = (file_day(entry.modified_ns),)
+    own = metadata_fields(document.metadata)
+    merged = {name: (*built_in.get(name, ()), *own.get(name, ())) for name in {**built_in, **own}}
+    return {name: values for name, values in merged.items() if values}
+
+
+_K1 = 1.2
+_B = 0.75
+_LEAST_IDF = 1e-6
+
+
+class MemoryTexts:
+    """The `TextIndex` of the memory store: BM25 by its formula."""
+
+    def __init__(self, access: StateAccess, name: str) -> None:
+        self._state, self._transaction = access
+        self._name = name
+
+    def add(self, items: Iterable[tuple[str, str]]) -> None:
+        with self._transaction():
+            stored = self._state().texts.setdefault(self._name, {})
+            for identifier, text in items:
+                stored[identifier] = Counter(terms(text))
+
+    def remove(self, ids: Collection[str]) -> None:
+        with self._transaction():
+            stored = self._state().texts.get(self._name, {})
+            for identifier in ids:
+                stored.pop(identifier, None)
+
+    def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
+        counts = self._counts()
+        asked = query_terms(query)
+        frequencies = self.document_frequencies(asked)
+        mean_length = sum(map(Counter.total, counts.values())) / max(len(counts), 1)
+        found: list[Scored] = []
+        for identifier in counts if where is None else set(where) & counts.keys():
+            terms_of_item = counts[identifier]
+            length = terms_of_item.total()
+            score = 0.0
+            for term in asked:
+                times = terms_of_item[term]
+                idf = _idf(len(counts), frequencies.get(term, 0))
+                share = _K1 * (1 - _B + _B * length / mean_length) if times else 1.0
+                score += idf * ((times * (_K1 + 1.0)) / (times + share))
+            if any(term in terms_of_item for term in asked):
+                found.append(Scored(identifier, score))
+        return _best(found, k)
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        counts = self._counts()
+        rows = [[counts[i][term] if i in counts else 0 for term in terms] for i in ids]
+        return np.array(rows, dtype=np.int32).reshape(len(ids), len(terms))
+
+    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        counts = self._counts().values()
+        found = {term: sum(term in item for item in counts) for term in terms}
+        return {term: count for term, count in found.items() if count}
+
+    def count(self) -> int:
+        return len(self._counts())
+
+    def _counts(self) -> dict[str, Counter[str]]:
+        return self._state().texts.get(self._name, {})
+
+
+class MemoryVectors:
+    """The `VectorIndex` of the memory store: one dot product after the other."""
+
+    def __init__(self, access: StateAccess, name: str) -> None:
+        self._state, self._transaction = access
+        self._name = name
+
+    def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
+        with self._transaction():
+            dimension = self._dimension()
+            new: dict[str, KeyedMatrix] = {}
+            for identifier, key, matrix in items:
+                rows = as_rows(matrix, dimension)
+                dimension = rows.shape[1]
+                new[identifier] = KeyedMatrix(key, rows.astype(stored_type(self._name)))
+            self._state().vectors.setdefault(self._name, {}).update(new)
+
+    def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
+        stored = self._items()
+        return {i: stored[i].rows.astype(np.float32) for i in ids if i in stored}
+
+    def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
+        wanted = set(keys)
+        stored = self._items()
+        found: dict[str, FloatMatrix] = {}
+        for identifier in sorted(stored):
+            key, rows = stored[identifier]
+            if key in wanted and key not in found:
+                found[key] = rows.astype(np.float32)
+        return found
+
+    def remove(self, ids: Collection[str]) -> None:
+        with self._transaction():
+            stored = self._items()
+            for identifier in ids:
+                stored.pop(identifier, None)
+
+    def search(
+        self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
+    ) -> list[Scored]:
+        stored = self._items()
+        dimension = self._dimension()
+        if dimension is None:
+            return []
+        if any(len(item.rows) != 1 for item in stored.values()):
+            raise matrix_search_error(self._name)
+        query = as_query(vector, dimension)
+        ids = stored.keys() if where is None else set(where) & stored.keys()
+        return _best([Scored(i, float(exact_scores(stored[i].rows, query)[0])) for i in ids], k)
+
+    def count(self) -> int:
+        return len(self._items())
+
+    def take_over(self, source: MemoryVectors) -> None:
+        """Replace all vectors with those of another index, which ends up empty."""
+        with self._transaction():
+            vectors = self._state().vectors
+            vectors[self._name] = vectors.pop(source._name, {})
+
+    def clear(self) -> None:
+        """Remove all vectors."""
+        with self._transaction():
+            self._state().vectors.pop(self._name, None)
+
+    def _items(self) -> dict[str, KeyedMatrix]:
+        return self._state().vectors.get(self._name, {})
+
+    def _dimension(self) -> int | None:
+        return next((item.rows.shape[1] for item in self._items().values()), None)
+
+
+def _idf(items: int, frequency: int) -> float:
+    """Return the inverse document frequency as SQLite's FTS5 defines it."""
+    idf = math.log((items - frequency + 0.5) / (frequency + 0.5))
+    return idf if idf > 0 else _LEAST_IDF
+
+
+def _best(found: Iterable[Scored], k: int) -> list[Scored]:
+    return sorted(found, key=lambda scored: (-scored.score, scored.id))[: max(k, 0)]

@@ -1,4 +1,4 @@
-"""The graph, aggregated anew from the contributions whenever it is asked."""
+"""Knowledge graph of the memory store, aggregated from the contributions on every read."""
 
 from __future__ import annotations
 
@@ -21,28 +21,26 @@ from knotwork.records import (
     relation_edge_type,
 )
 from knotwork.stores.base import Scored
-from knotwork.stores.memory.state import Access, State
-from knotwork.stores.nodes import (
+from knotwork.stores.graph_view import (
+    EDGE_CHUNKS,
+    AdjacentEdge,
     chunk_node,
     document_node,
+    edge_order,
     entity_node,
     entity_type,
     most_frequent,
     section_node,
+    strongest_edges,
+    walk_graph,
 )
-from knotwork.stores.traversal import (
-    EDGE_CHUNKS,
-    Link,
-    edge_order,
-    strongest,
-    walk,
-)
+from knotwork.stores.memory.state import State, StateAccess
 
 
 class MemoryGraph:
     """The `GraphStore` of the memory store."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: StateAccess) -> None:
         self._state, self._transaction = access
 
     def upsert(
@@ -133,7 +131,7 @@ class MemoryGraph:
     ) -> dict[str, list[Edge]]:
         edges = _by_key(self.edges(types=types))
         links = _links_by_node(edges.values(), direction)
-        found = {key: strongest(links[key], fan) for key in ids if key in links}
+        found = {key: strongest_edges(links[key], fan) for key in ids if key in links}
         return {
             key: [_shown(edges, link) for link in chosen] for key, chosen in found.items() if chosen
         }
@@ -161,8 +159,8 @@ class MemoryGraph:
             if edge.source in nodes and edge.target in nodes
         )
         links = _links_by_node(edges.values(), direction)
-        reached = walk(
-            lambda keys: [strongest(links.get(key, ()), fan) for key in keys],
+        reached = walk_graph(
+            lambda keys: [strongest_edges(links.get(key, ()), fan) for key in keys],
             [seed for seed in seeds if seed in nodes],
             depth=depth,
             limit=limit,
@@ -248,20 +246,24 @@ def _by_key(edges: Iterable[Edge]) -> dict[_EdgeKey, Edge]:
     return {(edge.source, edge.target, edge.type, edge.relation): edge for edge in edges}
 
 
-def _links_by_node(edges: Iterable[Edge], direction: Direction) -> Mapping[str, list[Link[str]]]:
-    links: defaultdict[str, list[Link[str]]] = defaultdict(list)
+def _links_by_node(
+    edges: Iterable[Edge], direction: Direction
+) -> Mapping[str, list[AdjacentEdge[str]]]:
+    links: defaultdict[str, list[AdjacentEdge[str]]] = defaultdict(list)
     for edge in edges:
         for near, far, seen in (
             (edge.source, edge.target, "out"),
             (edge.target, edge.source, "in"),
         ):
             if direction in ("both", seen):
-                link = Link(-edge.weight, far, edge.type, edge.relation, edge.source, edge.target)
+                link = AdjacentEdge(
+                    -edge.weight, far, edge.type, edge.relation, edge.source, edge.target
+                )
                 links[near].append(link)
     return links
 
 
-def _shown(edges: Mapping[_EdgeKey, Edge], link: Link[str]) -> Edge:
+def _shown(edges: Mapping[_EdgeKey, Edge], link: AdjacentEdge[str]) -> Edge:
     edge = edges[link.source, link.target, link.type, link.relation]
     chunks = edge.chunks[:EDGE_CHUNKS]
     return Edge(edge.source, edge.type, edge.target, edge.weight, edge.relation, chunks)

@@ -1,4 +1,4 @@
-"""What a memory store holds: plain dictionaries of immutable values."""
+"""State of the memory store: dictionaries of immutable values, copied for each transaction."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KeyedMatrix(NamedTuple):
     rows: NDArray[np.floating[Any]]
 
 
-class StoredGraph(NamedTuple):
+class ImportedGraph(NamedTuple):
     """An imported graph."""
 
     nodes: tuple[PropertyNode, ...]
@@ -75,7 +75,7 @@ class State:
     same_as: dict[tuple[str, str], SameAs] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
     homonyms: dict[str, Homonym] = field(default_factory=dict)
-    graphs: dict[str, StoredGraph] = field(default_factory=dict)
+    graphs: dict[str, ImportedGraph] = field(default_factory=dict)
     questions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def copy(self) -> State:
@@ -103,7 +103,7 @@ class State:
         )
 
 
-class Access(NamedTuple):
+class StateAccess(NamedTuple):
     """How the parts of a memory store reach the state: to read, and inside a transaction."""
 
     state: Callable[[], State]

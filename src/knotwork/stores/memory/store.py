@@ -1,4 +1,4 @@
-"""The memory store itself: its parts, and transactions that publish a copy."""
+"""In-memory store: its parts, Cypher, and transactions that publish a copy."""
 
 from __future__ import annotations
 
@@ -7,19 +7,34 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from knotwork.records import PropertyValue, QueryResult
 from knotwork.stores.base import Capability
-from knotwork.stores.memory.communities import MemoryCommunities
-from knotwork.stores.memory.cypher import MemoryCypher
-from knotwork.stores.memory.documents import MemoryDocuments, MemoryLedger
-from knotwork.stores.memory.fields import MemoryFields
+from knotwork.stores.cypher_graphs import (
+    OWN_GRAPH,
+    GraphCache,
+    GraphSource,
+    project_imported,
+    project_store,
+    run_cypher,
+    unknown_graph,
+)
+from knotwork.stores.memory.documents import (
+    MemoryDocuments,
+    MemoryFields,
+    MemoryLedger,
+    MemoryTexts,
+    MemoryVectors,
+)
+from knotwork.stores.memory.extensions import (
+    MemoryCommunities,
+    MemoryHomonyms,
+    MemoryPropertyGraphs,
+    MemoryQuestions,
+    MemoryReadings,
+    MemoryResolutions,
+)
 from knotwork.stores.memory.graph import MemoryGraph
-from knotwork.stores.memory.homonyms import MemoryHomonyms
-from knotwork.stores.memory.indexes import MemoryTexts, MemoryVectors
-from knotwork.stores.memory.property_graphs import MemoryPropertyGraphs
-from knotwork.stores.memory.questions import MemoryQuestions
-from knotwork.stores.memory.readings import MemoryReadings
-from knotwork.stores.memory.resolutions import MemoryResolutions
-from knotwork.stores.memory.state import Access, State
+from knotwork.stores.memory.state import State, StateAccess
 from knotwork.stores.removal import remove_documents
 
 
@@ -37,7 +52,7 @@ class MemoryStore:
         self._generation = 0
         self._writer = threading.RLock()
         self._own = threading.local()
-        access = Access(self._state, self.transaction)
+        access = StateAccess(self._state, self.transaction)
         self._access = access
         self.documents = MemoryDocuments(access)
         self.graph = MemoryGraph(access)
@@ -113,3 +128,34 @@ class MemoryStore:
 
     def _state(self) -> State:
         return self._working() or self._published
+
+
+class MemoryCypher:
+    """Runs statements; the graph of a state is made once."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._kept = GraphCache()
+
+    def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, PropertyValue] | None = None,
+        *,
+        graph: str = OWN_GRAPH,
+        row_limit: int = 1_000,
+        timeout_s: float = 10.0,
+    ) -> QueryResult:
+        """Run a statement; see `RunsCypher`."""
+        found = self._kept.get(graph, self._source(graph))
+        return run_cypher(found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s)
+
+    def _source(self, name: str) -> GraphSource:
+        store = self._store
+        version = None if store.writing else store.generation()
+        if name == OWN_GRAPH:
+            return GraphSource(version, lambda: project_store(store))
+        stored = store.property_graphs.read(name)
+        if stored is None:
+            raise unknown_graph(name, store.property_graphs.names())
+        return GraphSource(version, lambda: project_imported(*stored))

@@ -1,1 +1,1 @@
-"""Answers about the whole, one document, one topic or how often, at no tokens."""
+"""Answers about the whole, a document, a section, a topic, steps or counts, without a model."""

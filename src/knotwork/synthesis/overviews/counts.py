@@ -8,15 +8,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Chunk, EdgeType, Label, Mention, Node, Span
-from knotwork.retrieval.reports import communities_of
+from knotwork.retrieval.community_search import communities_of
 from knotwork.stores.base import Store
 from knotwork.stores.resolutions import read_groups
-from knotwork.synthesis.overviews import wording
-from knotwork.synthesis.overviews.statements import Line, Piece, Summary, weigh_alone
-from knotwork.synthesis.overviews.wording import count, say
+from knotwork.synthesis import messages
+from knotwork.synthesis.messages import count_units, say
+from knotwork.synthesis.overviews.statements import (
+    SummaryLine,
+    SummaryPiece,
+    SummaryText,
+    weigh_alone,
+)
 from knotwork.synthesis.prose import weigh_prose
-from knotwork.synthesis.selection import Selected
-from knotwork.text.characters import HAN
+from knotwork.synthesis.sentence_selection import SelectedSentence
+from knotwork.text.chinese import HAN
 
 USUAL_LIMIT = 5
 MOST_LISTED = 20
@@ -57,7 +62,7 @@ class _Counted:
 
 def rank_entities(
     store: Store, noun: str, language: str, *, limit: int = 0, by_importance: bool = False
-) -> Summary:
+) -> SummaryText:
     """Rank the entities that a noun means, with a line for each.
 
     They are counted in passages that mention them, under any of their names. ``by_importance``
@@ -66,7 +71,7 @@ def rank_entities(
     """
     nodes = _entities_of(store, noun)
     if not nodes:
-        return Summary(say(wording.NO_ENTITIES, language, noun=noun), [])
+        return SummaryText(say(messages.NO_ENTITIES, language, noun=noun), [])
     wanted = min(limit or USUAL_LIMIT, MOST_LISTED)
     importance = _importances(store) if by_importance else {}
     nodes.sort(
@@ -79,7 +84,7 @@ def rank_entities(
     counted = _count_groups(store, nodes, wanted * _CANDIDATES, importance)
     counted.sort(key=lambda c: (-c.importance * len(c.chunk_ids), -len(c.chunk_ids), c.name))
     intro = say(
-        wording.MOST_IMPORTANT if by_importance else wording.MOST_OFTEN,
+        messages.MOST_IMPORTANT if by_importance else messages.MOST_OFTEN,
         language,
         count=f"{len(nodes):,}",
         noun=noun if language == "zh" or noun != "who" else "people",
@@ -89,17 +94,17 @@ def rank_entities(
         source, documents = _cite_entity(store, item)
         if source is not None:
             text = say(
-                wording.RANKED,
+                messages.RANKED,
                 language,
                 name=item.name,
-                passages=count(len(item.chunk_ids), "passage", language),
-                documents=count(documents, "document", language),
+                passages=count_units(len(item.chunk_ids), "passage", language),
+                documents=count_units(documents, "document", language),
             )
-            lines.append(Line("", (Piece(text, source),)))
-    return Summary(intro, lines)
+            lines.append(SummaryLine("", (SummaryPiece(text, source),)))
+    return SummaryText(intro, lines)
 
 
-def count_mentions(store: Store, subject: str, language: str) -> Summary:
+def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
     """Count how often, and in how many passages and documents, words are mentioned.
 
     Case does not count. The lines are documents, those with most first.
@@ -114,24 +119,24 @@ def count_mentions(store: Store, subject: str, language: str) -> Summary:
             if not chunk.is_parent and (matches := list(form.finditer(chunk.text))):
                 held[chunk.document_id].append((chunk, matches))
     if not held:
-        return Summary(say(wording.NEVER, language, subject=subject, total=f"{total:,}"), [])
+        return SummaryText(say(messages.NEVER, language, subject=subject, total=f"{total:,}"), [])
     times = {key: sum(len(m) for _, m in rows) for key, rows in held.items()}
     intro = say(
-        wording.MENTIONED,
+        messages.MENTIONED,
         language,
         subject=subject,
-        times=count(sum(times.values()), "time", language),
-        passages=count(sum(map(len, held.values())), "passage", language),
-        documents=count(len(held), "document", language),
+        times=count_units(sum(times.values()), "time", language),
+        passages=count_units(sum(map(len, held.values())), "passage", language),
+        documents=count_units(len(held), "document", language),
         total=f"{total:,}",
     )
     lines = []
     for key in sorted(held, key=lambda key: (-times[key], key))[:_MOST_DOCUMENTS]:
         chunk, matches = max(held[key], key=lambda row: (len(row[1]), -row[0].ordinal))
         source = _sentence_at(chunk, [chunk.span.start + m.start() for m in matches])
-        label = f"{chunk.document_title} ({count(times[key], 'time', language)})"
-        lines.append(Line("", (Piece(label, source),)))
-    return Summary(intro, lines)
+        label = f"{chunk.document_title} ({count_units(times[key], 'time', language)})"
+        lines.append(SummaryLine("", (SummaryPiece(label, source),)))
+    return SummaryText(intro, lines)
 
 
 def _entities_of(store: Store, noun: str) -> list[Node]:
@@ -188,11 +193,11 @@ def _count_groups(
     return [item for item in counted if item.chunk_ids]
 
 
-def _cite_entity(store: Store, item: _Counted) -> tuple[Selected | None, int]:
+def _cite_entity(store: Store, item: _Counted) -> tuple[SelectedSentence | None, int]:
     """Return the sentence that best shows an entity, and how many documents mention it."""
     chunks = store.documents.chunks(item.chunk_ids)
     documents = len({chunk.document_id for chunk in chunks.values()})
-    best: tuple[float, str, Selected] | None = None
+    best: tuple[float, str, SelectedSentence] | None = None
     for mention in _mentions_of(store, item):
         chunk = chunks[mention.chunk_id]
         for span in mention.spans[:1]:
@@ -208,7 +213,7 @@ def _mentions_of(store: Store, item: _Counted) -> Iterable[Mention]:
         yield from (m for m in mentions if m.entity_id in item.entity_ids)
 
 
-def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> Selected:
+def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> SelectedSentence:
     """Return the best sentence of a chunk that holds one of these places in its document."""
     holding = [
         (chunk.sentence_text(index), span)
@@ -216,9 +221,9 @@ def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> Selected:
         if any(span.start <= offset < span.end for offset in offsets)
     ]
     if not holding:
-        return Selected(chunk, chunk.span, chunk.text, 1.0, 0)
+        return SelectedSentence(chunk, chunk.span, chunk.text, 1.0, 0)
     text, span = max(holding, key=lambda s: (weigh_prose(s[0]) * weigh_alone(s[0]), -s[1].start))
-    return Selected(chunk, Span(*span), text, 1.0, 0)
+    return SelectedSentence(chunk, Span(*span), text, 1.0, 0)
 
 
 def _word_form(subject: str) -> re.Pattern[str]:

@@ -1,4 +1,4 @@
-"""Sentences that stand for a text by themselves, and the lines of an answer that they make."""
+"""Sentences that summarise a text by themselves, and the lines of an answer made of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from knotwork.indexing.communities.centrality import choose_sentences
-from knotwork.indexing.communities.sentences import Sentence, flat_text, is_prose
+from knotwork.indexing.communities.report_sentences import (
+    ReportSentence,
+    choose_sentences,
+    flat_text,
+    is_prose,
+)
 from knotwork.records import Chunk, FrameKind, Span, Support
-from knotwork.retrieval.confidence import is_in_han
-from knotwork.synthesis.citing import gap_before_mark, gap_between, show_sentence
+from knotwork.retrieval.evidence_builder import is_in_han
+from knotwork.synthesis.citations import gap_before_mark, gap_between, show_sentence
 from knotwork.synthesis.prose import weigh_prose
-from knotwork.synthesis.selection import Selected
+from knotwork.synthesis.sentence_selection import SelectedSentence
 from knotwork.text.terms import content_terms
 
 LEAST_PROSE = 0.6
@@ -69,35 +73,35 @@ _LEGAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SummaryPiece:
     """A part of a line, and what it cites: nothing, if it is a title in a list of contents."""
 
     text: str
-    source: Selected | None
+    source: SelectedSentence | None
 
     @classmethod
-    def of(cls, sentence: Selected) -> Piece:
+    def of(cls, sentence: SelectedSentence) -> SummaryPiece:
         """Return a sentence as it is shown."""
         return cls(show_sentence(sentence.text), sentence)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryLine:
     """A line of an answer: a label, "" for none, and what follows it."""
 
     label: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SummaryPiece, ...]
     is_list: bool = False
     """Whether the pieces are items rather than sentences."""
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SummaryText:
     """An introduction and lines; ``rest`` are the headings of the parts that have no line."""
 
     intro: str
-    lines: Sequence[Line]
-    rest: Sequence[Selected] = ()
+    lines: Sequence[SummaryLine]
+    rest: Sequence[SelectedSentence] = ()
 
 
 def weigh_alone(text: str) -> float:
@@ -120,14 +124,14 @@ def weigh_place(chunk: Chunk, span: Span) -> float:
     return OPENING_GAIN if not before or before.endswith("\n") else 1.0
 
 
-def stating_sentences(chunks: Iterable[Chunk]) -> list[tuple[Selected, float]]:
+def stating_sentences(chunks: Iterable[Chunk]) -> list[tuple[SelectedSentence, float]]:
     """Return the sentences of chunks that are prose, each with what it is worth in a summary.
 
     Code, headings, rows of tables and fragments are left out. A sentence is worth more the nearer
     it is to the beginning of its section, if it names what the heading does, and if it stands
     alone.
     """
-    found: list[tuple[Selected, float]] = []
+    found: list[tuple[SelectedSentence, float]] = []
     places: Counter[str] = Counter()
     titles: dict[str, frozenset[str]] = {}
     for chunk in chunks:
@@ -145,11 +149,13 @@ def stating_sentences(chunks: Iterable[Chunk]) -> list[tuple[Selected, float]]:
             weight *= weigh_place(chunk, span) / (1 + places[section] / _HALF_WAY)
             weight *= 1 + _TITLE_GAIN * len(shared) / max(len(titles[section]), 1)
             places[section] += 1
-            found.append((Selected(chunk, span, text, weight, len(found)), weight))
+            found.append((SelectedSentence(chunk, span, text, weight, len(found)), weight))
     return found
 
 
-def choose_central(weighed: Sequence[tuple[Selected, float]], *, count: int) -> list[Selected]:
+def choose_central(
+    weighed: Sequence[tuple[SelectedSentence, float]], *, count: int
+) -> list[SelectedSentence]:
     """Return ``count`` sentences that say most of what all do, in reading order.
 
     They repeat each other as little as may be, and come from as many chunks.
@@ -157,7 +163,7 @@ def choose_central(weighed: Sequence[tuple[Selected, float]], *, count: int) -> 
     best = sorted(weighed, key=lambda item: -item[1])[:_MOST_SENTENCES]
     sources = {Support(item.chunk.id, item.span): item for item, _ in best}
     sentences = [
-        Sentence(
+        ReportSentence(
             Support(item.chunk.id, item.span),
             flat_text(item.text),
             weight,
@@ -169,7 +175,7 @@ def choose_central(weighed: Sequence[tuple[Selected, float]], *, count: int) -> 
     return sorted(chosen, key=lambda item: item.rank)
 
 
-def choose_leading(weighed: Sequence[tuple[Selected, float]]) -> Selected | None:
+def choose_leading(weighed: Sequence[tuple[SelectedSentence, float]]) -> SelectedSentence | None:
     """Return the sentence that best opens a text: one that is worth much and comes early."""
     ranked = [
         (weight / (1 + place / _HALF_WAY_DOWN), -place, item)
@@ -179,14 +185,14 @@ def choose_leading(weighed: Sequence[tuple[Selected, float]]) -> Selected | None
 
 
 def write_lines(
-    intro: str, lines: Sequence[Line], language: str, *, is_ordered: bool = False
-) -> tuple[str, list[Selected]]:
+    intro: str, lines: Sequence[SummaryLine], language: str, *, is_ordered: bool = False
+) -> tuple[str, list[SelectedSentence]]:
     """Return the text of an answer, and what its marks lead to in order.
 
     Lines that are ``is_ordered`` have numbers.
     """
     numbers: dict[tuple[str, Span], int] = {}
-    sources: list[Selected] = []
+    sources: list[SelectedSentence] = []
     written: list[str] = []
     colon = "：" if language == "zh" else ": "
     for line in lines:

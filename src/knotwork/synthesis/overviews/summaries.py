@@ -1,4 +1,4 @@
-"""Summaries of all documents and of one: the outline with central sentences."""
+"""Summaries of all documents or of one: the outline with central sentences."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knotwork.records import Chunk, Community, CommunityReport, Span
-from knotwork.retrieval.reports import ReportSource, communities_of, find_communities
+from knotwork.retrieval.community_search import ReportSource, communities_of, find_communities
 from knotwork.stores.base import Store
-from knotwork.synthesis.citing import show_sentence
-from knotwork.synthesis.overviews import wording
-from knotwork.synthesis.overviews.headings import cite_heading
+from knotwork.synthesis import messages
+from knotwork.synthesis.citations import show_sentence
+from knotwork.synthesis.messages import count_more, count_units, say
 from knotwork.synthesis.overviews.outline import (
-    Outline,
-    Part,
+    DocumentOutline,
+    OutlinePart,
+    cite_heading,
     read_chunks,
-    whole,
+    whole_document,
 )
 from knotwork.synthesis.overviews.statements import (
-    Line,
-    Piece,
-    Summary,
+    SummaryLine,
+    SummaryPiece,
+    SummaryText,
     choose_central,
     choose_leading,
     stating_sentences,
 )
-from knotwork.synthesis.overviews.wording import count, count_more, say
-from knotwork.synthesis.selection import Selected
+from knotwork.synthesis.sentence_selection import SelectedSentence
 from knotwork.text.languages import detect_language
-from knotwork.text.numbering import split_number
+from knotwork.text.plain_text import split_number
 from knotwork.text.terms import content_terms
 
 MOST_LINES = 5
@@ -72,7 +72,7 @@ _FRONT = re.compile(
 class _Title:
     """A title of an outline; ``extent`` is comparable within the outline."""
 
-    part: Part
+    part: OutlinePart
     text: str
     extent: int
 
@@ -88,8 +88,8 @@ class _Groups:
 
 
 def summarize_whole(
-    store: Store, outline: Outline, reports: ReportSource, language: str
-) -> Summary:
+    store: Store, outline: DocumentOutline, reports: ReportSource, language: str
+) -> SummaryText:
     """Summarize all documents: what they say they are, then documents or themes, largest first.
 
     The largest chapters or documents without a line of their own are listed by their titles.
@@ -98,10 +98,10 @@ def summarize_whole(
     if len(documents) == 1:
         return summarize_part(store, outline, documents[0], language)
     intro = say(
-        wording.EXTENT,
+        messages.EXTENT_HEAD,
         language,
-        documents=count(len(documents), "document", language),
-        headings=count(outline.heading_count, "heading", language),
+        documents=count_units(len(documents), "document", language),
+        headings=count_units(outline.heading_count, "heading", language),
     )
     lines = _self_description(store, outline)
     groups = _group_titles(outline)
@@ -118,29 +118,33 @@ def summarize_whole(
     titles = groups.titles
     if not groups.are_numbered:
         titles = [title for title in titles if title.part.document_id not in cited]
-    return _list_titles(store, Summary(intro, lines), titles, groups.unit, language)
+    return _list_titles(store, SummaryText(intro, lines), titles, groups.unit, language)
 
 
-def summarize_part(store: Store, outline: Outline, part: Part, language: str) -> Summary:
+def summarize_part(
+    store: Store, outline: DocumentOutline, part: OutlinePart, language: str
+) -> SummaryText:
     """Summarize a document or section in its order: its largest sections, and titles of others."""
     children = outline.children(part)
     if len(children) >= 2:
         return _summarize_sections(store, part, children, language)
     chunks = read_chunks(store, part)
     chosen = choose_central(stating_sentences(chunks), count=MOST_LINES)
-    lines = [Line("", (Piece.of(item),)) for item in chosen]
-    return Summary(_introduce(part, count(len(chunks), "passage", language), language), lines)
+    lines = [SummaryLine("", (SummaryPiece.of(item),)) for item in chosen]
+    return SummaryText(
+        _introduce(part, count_units(len(chunks), "passage", language), language), lines
+    )
 
 
-def _introduce(part: Part, extent: str, language: str) -> str:
-    return say(wording.PART, language, title=show_sentence(part.title), extent=extent)
+def _introduce(part: OutlinePart, extent: str, language: str) -> str:
+    return say(messages.PART_HEAD, language, title=show_sentence(part.title), extent=extent)
 
 
 def _summarize_sections(
-    store: Store, part: Part, children: Sequence[Part], language: str
-) -> Summary:
+    store: Store, part: OutlinePart, children: Sequence[OutlinePart], language: str
+) -> SummaryText:
     """Summarize what comes before all sections, then the largest sections, and list the others."""
-    documents = {key: read_chunks(store, whole(key)) for key in _documents_of(children)}
+    documents = {key: read_chunks(store, whole_document(key)) for key in _documents_of(children)}
     weighed = {key: stating_sentences(chunks) for key, chunks in documents.items()}
     opening = [
         item
@@ -148,7 +152,7 @@ def _summarize_sections(
         if part in children or part.span.start <= item[0].span.start < children[0].span.start
     ]
     first = choose_leading(opening)
-    lines = [Line("", (Piece.of(first),))] if first else []
+    lines = [SummaryLine("", (SummaryPiece.of(first),))] if first else []
     sections = [child for child in children if child != part]
     extents = {
         child: sum(_shared(child.span, chunk) for chunk in documents[child.document_id])
@@ -162,14 +166,14 @@ def _summarize_sections(
         if leading is None:
             others.append(_Title(child, show_sentence(child.title), extents[child]))
         else:
-            lines.append(Line(show_sentence(child.title), (Piece.of(leading),)))
-    intro = _introduce(part, count(len(children), "section", language), language)
-    return _list_titles(store, Summary(intro, lines), others, "section", language)
+            lines.append(SummaryLine(show_sentence(child.title), (SummaryPiece.of(leading),)))
+    intro = _introduce(part, count_units(len(children), "section", language), language)
+    return _list_titles(store, SummaryText(intro, lines), others, "section", language)
 
 
 def _list_titles(
-    store: Store, summary: Summary, titles: Sequence[_Title], unit: str, language: str
-) -> Summary:
+    store: Store, summary: SummaryText, titles: Sequence[_Title], unit: str, language: str
+) -> SummaryText:
     """Return a summary with a list of the largest of these titles, and the number of the others.
 
     Titles are cited only if the summary cites nothing else.
@@ -180,18 +184,18 @@ def _list_titles(
     rest = [heading for heading in headings.values() if heading is not None]
     listed = sorted(titles, key=lambda title: -title.extent)[:MOST_TITLES]
     pieces = [
-        Piece(title.text, None if summary.lines else headings.get(title.part))
+        SummaryPiece(title.text, None if summary.lines else headings.get(title.part))
         for title in titles
         if title in listed
     ]
     if len(titles) > len(listed):
-        pieces.append(Piece(count_more(len(titles) - len(listed), unit, language), None))
-    label = say(wording.ALSO, language) if summary.lines else ""
-    line = Line(label, tuple(pieces), is_list=True)
-    return Summary(summary.intro, [*summary.lines, line], rest)
+        pieces.append(SummaryPiece(count_more(len(titles) - len(listed), unit, language), None))
+    label = say(messages.ALSO_SECTIONS, language) if summary.lines else ""
+    line = SummaryLine(label, tuple(pieces), is_list=True)
+    return SummaryText(summary.intro, [*summary.lines, line], rest)
 
 
-def _documents_of(parts: Sequence[Part]) -> list[str]:
+def _documents_of(parts: Sequence[OutlinePart]) -> list[str]:
     return list(dict.fromkeys(part.document_id for part in parts))
 
 
@@ -204,18 +208,20 @@ def _shared(span: Span, chunk: Chunk) -> int:
     return max(0, min(span.end, chunk.span.end) - max(span.start, chunk.span.start))
 
 
-def _spans(lines: Sequence[Line]) -> set[Span]:
+def _spans(lines: Sequence[SummaryLine]) -> set[Span]:
     return {piece.source.span for line in lines for piece in line.pieces if piece.source}
 
 
-def _longest(outline: Outline, most: int) -> list[Part]:
+def _longest(outline: DocumentOutline, most: int) -> list[OutlinePart]:
     """Return the documents with the most headings, in the order of their addresses."""
     extents = {part: len(outline.sections.get(part.document_id, ())) for part in outline.documents}
     longest = sorted(outline.documents, key=lambda part: -extents[part])[:most]
     return [part for part in outline.documents if part in longest]
 
 
-def _lines_of_documents(store: Store, parts: Sequence[Part], *, most: int) -> list[Line]:
+def _lines_of_documents(
+    store: Store, parts: Sequence[OutlinePart], *, most: int
+) -> list[SummaryLine]:
     """Return a line for each of the longest of these documents, in their order."""
     chunks = {part: read_chunks(store, part) for part in parts}
     longest = sorted(parts, key=lambda part: -sum(len(c.text) for c in chunks[part]))[:most]
@@ -223,11 +229,11 @@ def _lines_of_documents(store: Store, parts: Sequence[Part], *, most: int) -> li
     for part in parts:
         leading = choose_leading(stating_sentences(chunks[part])) if part in longest else None
         if leading is not None:
-            lines.append(Line(show_sentence(part.title), (Piece.of(leading),)))
+            lines.append(SummaryLine(show_sentence(part.title), (SummaryPiece.of(leading),)))
     return lines
 
 
-def _self_description(store: Store, outline: Outline) -> list[Line]:
+def _self_description(store: Store, outline: DocumentOutline) -> list[SummaryLine]:
     """Return a line for the sentence in which the documents say what they are, if any does."""
     found = store.texts("chunk").search(_SELF_QUERY, k=_SELF_CANDIDATES)
     chunks = store.documents.chunks([item.id for item in found])
@@ -236,7 +242,7 @@ def _self_description(store: Store, outline: Outline) -> list[Line]:
         for part in outline.documents
         if _FRONT.search(part.uri) or _FRONT.search(part.title)
     }
-    best: tuple[tuple[bool, float, int], Selected] | None = None
+    best: tuple[tuple[bool, float, int], SelectedSentence] | None = None
     for place, item in enumerate(found):
         chunk = chunks.get(item.id)
         for sentence, weight in stating_sentences([chunk]) if chunk else ():
@@ -245,16 +251,16 @@ def _self_description(store: Store, outline: Outline) -> list[Line]:
             rank = (sentence.chunk.document_id in fronts, weight, -place)
             if best is None or rank > best[0]:
                 best = rank, sentence
-    return [Line("", (Piece.of(best[1]),))] if best is not None and best[0][0] else []
+    return [SummaryLine("", (SummaryPiece.of(best[1]),))] if best is not None and best[0][0] else []
 
 
-def _group_titles(outline: Outline) -> _Groups:
+def _group_titles(outline: DocumentOutline) -> _Groups:
     """Return the titles that make an outline, each with the number of its documents.
 
     Documents whose titles are numbered, as "14.7. …", are grouped by the first number; a few others
     stand for themselves.
     """
-    groups: defaultdict[str, list[Part]] = defaultdict(list)
+    groups: defaultdict[str, list[OutlinePart]] = defaultdict(list)
     for part in outline.documents:
         number = split_number(part.title)[0].split(".")[0]
         groups[number].append(part)
@@ -282,7 +288,7 @@ def _group_titles(outline: Outline) -> _Groups:
 
 def _theme_lines(
     store: Store, reports: ReportSource, language: str, *, known: set[Span], most: int
-) -> list[Line]:
+) -> list[SummaryLine]:
     """Return lines for the largest communities, those in the language of the question first."""
     held = communities_of(store)
     if held is None:
@@ -299,7 +305,7 @@ def _theme_lines(
 
 def _theme_line(
     store: Store, community: Community, report: CommunityReport, language: str, known: set[Span]
-) -> list[Line]:
+) -> list[SummaryLine]:
     """Return a line with the sentence that says most of what a community is about.
 
     It opens its section, best one that the title names, uses the terms of the title, and is in a
@@ -330,12 +336,12 @@ def _theme_line(
     if best is None:
         return []
     label = say(
-        wording.THEME,
+        messages.THEME_HEAD,
         language,
         title=show_sentence(report.title),
-        passages=count(len(community.chunk_ids), "passage", language),
+        passages=count_units(len(community.chunk_ids), "passage", language),
     )
-    return [Line(label, (Piece.of(best[0]),))]
+    return [SummaryLine(label, (SummaryPiece.of(best[0]),))]
 
 
 def _heading_of(chunk: Chunk) -> str:

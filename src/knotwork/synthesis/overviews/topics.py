@@ -1,4 +1,4 @@
-"""Summaries of a topic: relevant sentences of several sections, grouped by section."""
+"""Summaries of a topic: relevant sentences, grouped by section."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import replace
 from statistics import median
 
 from knotwork.records import Evidence
-from knotwork.retrieval.sentences import SHOWN_SENTENCES
+from knotwork.retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork.stores.base import Store
-from knotwork.synthesis.citing import show_sentence
-from knotwork.synthesis.overviews import wording
-from knotwork.synthesis.overviews.outline import Part
-from knotwork.synthesis.overviews.reading import strip_text_nouns
+from knotwork.synthesis import messages
+from knotwork.synthesis.citations import show_sentence
+from knotwork.synthesis.messages import count_units, say
+from knotwork.synthesis.overviews.outline import OutlinePart
 from knotwork.synthesis.overviews.statements import (
-    Line,
-    Piece,
+    SummaryLine,
+    SummaryPiece,
     is_statement,
     stating_sentences,
     weigh_alone,
     weigh_place,
 )
-from knotwork.synthesis.overviews.wording import count, say
-from knotwork.synthesis.selection import Selected
+from knotwork.synthesis.questions.classification import strip_text_nouns
+from knotwork.synthesis.sentence_selection import SelectedSentence
 from knotwork.text.terms import content_terms
 
 MOST_SENTENCES = 8
@@ -51,8 +51,12 @@ _FEWEST_TERMS = 3
 
 
 def choose_on_topic(
-    candidates: Sequence[Selected], found: Evidence, store: Store, *, most: int = MOST_SENTENCES
-) -> list[Selected]:
+    candidates: Sequence[SelectedSentence],
+    found: Evidence,
+    store: Store,
+    *,
+    most: int = MOST_SENTENCES,
+) -> list[SelectedSentence]:
     """Return sentences on a topic, the one worth most first, from as many places as may be.
 
     A sentence is worth more in a section that has more of the passages ``found``, near the
@@ -82,7 +86,7 @@ def choose_on_topic(
         >= best * (_LEAST_LEADING if shares.get(item.chunk.section_id) == 1.0 else _LEAST_SHARE)
     ]
     room = most if len({item.chunk.section_id for item in rest}) == 1 else _MOST_OF_SECTION
-    chosen: list[Selected] = []
+    chosen: list[SelectedSentence] = []
     known: frozenset[str] = frozenset()
     taken: Counter[str] = Counter()
     while rest and len(chosen) < most:
@@ -101,7 +105,7 @@ def choose_on_topic(
     return chosen
 
 
-def read_on(found: Evidence, store: Store) -> list[Selected]:
+def read_on(found: Evidence, store: Store) -> list[SelectedSentence]:
     """Return sentences of the section of most passages that were not found, in reading order.
 
     It is read on where it has so many of the passages that it must be on the topic as a whole. A
@@ -127,13 +131,13 @@ def read_on(found: Evidence, store: Store) -> list[Selected]:
     ]
 
 
-def write_topic(chosen: Sequence[Selected], language: str) -> tuple[str, list[Line]]:
+def write_topic(chosen: Sequence[SelectedSentence], language: str) -> tuple[str, list[SummaryLine]]:
     """Return what introduces sentences on a topic, and a line for each section, best first.
 
     The sentences of a section come in reading order, and so do the sections of a document.
     """
     documents: dict[str, None] = dict.fromkeys(item.chunk.document_id for item in chosen)
-    sections: defaultdict[str, list[Selected]] = defaultdict(list)
+    sections: defaultdict[str, list[SelectedSentence]] = defaultdict(list)
     for item in chosen:
         sections[item.chunk.section_id].append(item)
     places = {document: place for place, document in enumerate(documents)}
@@ -142,24 +146,26 @@ def write_topic(chosen: Sequence[Selected], language: str) -> tuple[str, list[Li
         key=lambda items: (places[items[0].chunk.document_id], min(i.span for i in items)),
     )
     lines = [
-        Line(
+        SummaryLine(
             _label(items[0], several=len(documents) > 1),
-            tuple(Piece.of(item) for item in sorted(items, key=lambda i: i.span)),
+            tuple(SummaryPiece.of(item) for item in sorted(items, key=lambda i: i.span)),
         )
         for items in ordered
     ]
     if len(lines) == 1:
         return "", lines
     intro = say(
-        wording.FROM,
+        messages.FROM_SECTIONS,
         language,
-        sections=count(len(lines), "section", language),
-        documents=count(len(documents), "document", language),
+        sections=count_units(len(lines), "section", language),
+        documents=count_units(len(documents), "document", language),
     )
     return intro, lines
 
 
-def keep_named(candidates: Sequence[Selected], named: str, part: Part | None) -> Sequence[Selected]:
+def keep_named(
+    candidates: Sequence[SelectedSentence], named: str, part: OutlinePart | None
+) -> Sequence[SelectedSentence]:
     """Return the candidates in a document or section: in ``part``, or under titles that have all
     terms of ``named``, as "the travel chapter". All of them where none is.
     """
@@ -187,7 +193,7 @@ def _section_shares(found: Evidence) -> dict[str, float]:
     return {section: total / top for section, total in sums.items()}
 
 
-def _section_starts(items: Sequence[Selected], store: Store) -> dict[str, int]:
+def _section_starts(items: Sequence[SelectedSentence], store: Store) -> dict[str, int]:
     """Return where the sections of sentences begin in their documents."""
     return {
         section.id: section.span.start
@@ -196,13 +202,13 @@ def _section_starts(items: Sequence[Selected], store: Store) -> dict[str, int]:
     }
 
 
-def _title_share(item: Selected) -> float:
+def _title_share(item: SelectedSentence) -> float:
     """Return which share of the terms of the heading above a sentence it names itself."""
     title = set(content_terms(item.chunk.headings[-1] if item.chunk.headings else ""))
     return len(title & set(content_terms(item.text))) / max(len(title), 1)
 
 
-def _label(item: Selected, *, several: bool) -> str:
+def _label(item: SelectedSentence, *, several: bool) -> str:
     chunk = item.chunk
     heading = chunk.headings[-1] if chunk.headings else ""
     if not heading or (several and not chunk.headings):

@@ -1,4 +1,4 @@
-"""What a text names and says, read with the rules of the extractor that needs no model."""
+"""Names and facts of a text, read with the rules of the extractor that needs no model."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork.text.chinese import segment
 from knotwork.text.names import STOP_NAMES
-from knotwork.text.segmentation import segment
 from knotwork.text.sentences import split_sentences
-from knotwork.transform.rules.chinese import HanSentence, find_han_names, is_chinese
-from knotwork.transform.rules.english import find_names, gather_evidence
-from knotwork.transform.rules.occurrences import Occurrence
-from knotwork.transform.rules.technical import ADDRESS
-from knotwork.transform.rules.tokens import WORD, Sentence
-from knotwork.transform.rules.types import name_type
-from knotwork.transform.rules.vocabulary import word_set
+from knotwork.transform.rules.chinese_sentences import HanSentence, find_han_names, is_chinese
+from knotwork.transform.rules.english_names import find_names, gather_evidence
+from knotwork.transform.rules.lexicon import WORD, EnglishSentence, Occurrence, word_set
+from knotwork.transform.rules.name_types import ADDRESS, name_type
 
 _LONGEST_RELATION_WORDS = 8
 _LONGEST_RELATION_HAN = 24
@@ -35,7 +32,7 @@ _HAN_WORDS = frozenset({"n", "nz", "nr", "ns", "nt", "nrt", "v", "vn", "j", "l",
 
 
 @dataclass(slots=True)
-class Named:
+class NamedEntity:
     """One thing that a text names: as first written, with the sentences that name it."""
 
     name: str
@@ -43,7 +40,7 @@ class Named:
     sentences: list[str] = field(default_factory=list)
 
 
-class Fact(NamedTuple):
+class StatedFact(NamedTuple):
     """Two names of one sentence and the words between them, which may be none."""
 
     source: str
@@ -62,13 +59,13 @@ def sentences_of(text: str) -> list[str]:
     return [" ".join(text[span.start : span.end].split()) for span in split_sentences(text)]
 
 
-def read_text(text: str) -> tuple[list[Named], list[Fact]]:
+def read_text(text: str) -> tuple[list[NamedEntity], list[StatedFact]]:
     """Return what a text names, in order of appearance, and the facts of its sentences."""
     sentences = [s for s in sentences_of(text) if s]
-    read = [HanSentence(s) if is_chinese(s) else Sentence(s) for s in sentences]
-    evidence = gather_evidence([s for s in read if isinstance(s, Sentence)])
-    named: dict[str, Named] = {}
-    facts: list[Fact] = []
+    read = [HanSentence(s) if is_chinese(s) else EnglishSentence(s) for s in sentences]
+    evidence = gather_evidence([s for s in read if isinstance(s, EnglishSentence)])
+    named: dict[str, NamedEntity] = {}
+    facts: list[StatedFact] = []
     for sentence in read:
         if isinstance(sentence, HanSentence):
             found = find_han_names(sentence)[0]
@@ -78,7 +75,7 @@ def read_text(text: str) -> tuple[list[Named], list[Fact]]:
         for name in names:
             surface = sentence.text[name.start : name.end]
             kind = name.type or name_type(surface, name.form)
-            thing = named.setdefault(name.form, Named(surface, kind))
+            thing = named.setdefault(name.form, NamedEntity(surface, kind))
             thing.kind = thing.kind or kind
             if sentence.text not in thing.sentences:
                 thing.sentences.append(sentence.text)
@@ -91,7 +88,7 @@ def key_words(text: str) -> list[str]:
     if is_chinese(text):
         words = [w.text for w in segment(text) if w.tag in _HAN_WORDS and len(w.text) > 1]
     else:
-        tokens = Sentence(text).tokens
+        tokens = EnglishSentence(text).tokens
         words = [t.lower for t in tokens if t.kind == WORD and len(t.text) > 2]
         words = [word for word in words if word not in STOP_NAMES]
     return list(dict.fromkeys(words))
@@ -110,8 +107,10 @@ def _main_names(found: Sequence[Occurrence]) -> list[Occurrence]:
 
 
 def _facts(
-    sentence: Sentence | HanSentence, names: Sequence[Occurrence], named: dict[str, Named]
-) -> list[Fact]:
+    sentence: EnglishSentence | HanSentence,
+    names: Sequence[Occurrence],
+    named: dict[str, NamedEntity],
+) -> list[StatedFact]:
     facts = []
     for before, after in pairwise(names):
         if before.form == after.form:
@@ -124,7 +123,7 @@ def _facts(
         else:
             words = ""
         source, target = named[before.form].name, named[after.form].name
-        facts.append(Fact(source, words, target, sentence.text))
+        facts.append(StatedFact(source, words, target, sentence.text))
     return facts
 
 

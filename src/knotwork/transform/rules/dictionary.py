@@ -1,22 +1,28 @@
-"""A user's own terms, with types and other names, from a text, CSV or TOML file."""
+"""A user's dictionary of terms and aliases, and the matcher that finds terms in text.
+
+English terms match whole words in any case; Chinese ones match substrings. Matching is by hash
+look-up.
+"""
 
 from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from knotwork.errors import ConfigError
 from knotwork.records import content_id
+from knotwork.text.chinese import simplify
 from knotwork.text.names import normal_form
-from knotwork.transform.rules.matching import Term, TermMatcher
+from knotwork.transform.rules.lexicon import HAN, NUMBER, Occurrence, Token, tokenize
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DictionaryEntry:
     """A term, its type where known, and its other names."""
 
     term: str
@@ -28,7 +34,7 @@ class Entry:
 class Dictionary:
     """Terms that are entities wherever they occur, in any case."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[DictionaryEntry, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> Dictionary:
@@ -68,7 +74,7 @@ class Dictionary:
         return TermMatcher(terms)
 
     @cached_property
-    def full_names(self) -> dict[str, Entry]:
+    def full_names(self) -> dict[str, DictionaryEntry]:
         """Return the entry that each alias stands for, by the alias's normal form."""
         terms = {normal_form(entry.term) for entry in self.entries}
         return {
@@ -83,13 +89,13 @@ def _is_comment(cell: str) -> bool:
     return not cell.strip() or cell.lstrip().startswith("#")
 
 
-def _entry(row: Sequence[str]) -> Entry:
+def _entry(row: Sequence[str]) -> DictionaryEntry:
     term, kind, aliases = (*row, "", "")[:3]
     names = tuple(alias.strip() for alias in aliases.split("|") if alias.strip())
-    return Entry(term.strip(), kind.strip().upper(), names)
+    return DictionaryEntry(term.strip(), kind.strip().upper(), names)
 
 
-def _toml_entries(path: Path, text: str) -> Iterator[Entry]:
+def _toml_entries(path: Path, text: str) -> Iterator[DictionaryEntry]:
     try:
         tables = tomllib.loads(text).get("term", [])
     except tomllib.TOMLDecodeError as error:
@@ -106,4 +112,99 @@ def _toml_entries(path: Path, text: str) -> Iterator[Entry]:
                 fix="Valid keys are `name` (text, needed), `type` (text) and `aliases` (list).",
             )
         aliases = table.get("aliases", [])
-        yield Entry(table["name"], str(table.get("type", "")).upper(), tuple(map(str, aliases)))
+        yield DictionaryEntry(
+            table["name"], str(table.get("type", "")).upper(), tuple(map(str, aliases))
+        )
+
+
+class Term(NamedTuple):
+    """A term to look for; an occurrence of ``text`` counts as the entity ``form``."""
+
+    text: str
+    type: str = ""
+
+    @property
+    def form(self) -> str:
+        return normal_form(self.text)
+
+
+class TermMatcher:
+    """Many terms compiled into one look-up: the time does not grow with their number."""
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        self._by_words: dict[tuple[str, ...], Term] = {}
+        self._by_characters: dict[str, Term] = {}
+        self._word_lengths: dict[str, list[int]] = {}
+        self._character_lengths: dict[str, list[int]] = {}
+        for term in terms:
+            self._add(term)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_words or self._by_characters)
+
+    def _add(self, term: Term) -> None:
+        tokens = tokenize(term.text)
+        if any(token.kind == HAN for token in tokens):
+            key = simplify(term.text).lower()
+            if len(key) > 1 and key not in self._by_characters:
+                self._by_characters[key] = term
+                _add_length(self._character_lengths, key[:2], len(key))
+            return
+        words = tuple(_words(tokens))
+        if words and words not in self._by_words:
+            self._by_words[words] = term
+            _add_length(self._word_lengths, words[0], len(words))
+
+    def find_words(self, tokens: Sequence[Token]) -> list[Occurrence]:
+        """Return the longest terms among the words of a sentence, left to right."""
+        if not self._by_words:
+            return []
+        kept = [token for token in tokens if token.kind <= NUMBER or token.text == "&"]
+        words = _words(kept)
+        found: list[Occurrence] = []
+        behind = 0
+        for position, word in enumerate(words):
+            lengths = self._word_lengths.get(word)
+            if lengths is None or position < behind:
+                continue
+            for length in lengths:
+                term = self._by_words.get(tuple(words[position : position + length]))
+                if term is not None and len(words) >= position + length:
+                    behind = position + length
+                    start, end = kept[position].start, kept[behind - 1].end
+                    found.append(Occurrence(start, end, term.form, term.type))
+                    break
+        return found
+
+    def find_characters(self, simplified: str) -> list[Occurrence]:
+        """Return the longest terms inside simplified lower-case text, left to right."""
+        if not self._by_characters:
+            return []
+        found: list[Occurrence] = []
+        behind = 0
+        for position in range(len(simplified) - 1):
+            lengths = self._character_lengths.get(simplified[position : position + 2])
+            if lengths is None or position < behind:
+                continue
+            for length in lengths:
+                term = self._by_characters.get(simplified[position : position + length])
+                if term is not None:
+                    behind = position + length
+                    found.append(Occurrence(position, behind, term.form, term.type))
+                    break
+        return found
+
+
+def _words(tokens: Iterable[Token]) -> list[str]:
+    return [
+        token.lower.replace("’", "'").rstrip(".") if token.kind <= NUMBER else "and"
+        for token in tokens
+        if token.kind <= NUMBER or token.text == "&"
+    ]
+
+
+def _add_length(lengths: dict[str, list[int]], key: str, length: int) -> None:
+    known = lengths.setdefault(key, [])
+    if length not in known:
+        known.append(length)
+        known.sort(reverse=True)

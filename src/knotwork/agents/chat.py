@@ -1,0 +1,319 @@
+"""A conversation with a knowledge base: follow-up questions, and facts it remembers."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from knotwork.agents.fact_memory import IN_MEMORY, FactMemory, RememberedFact, memory_path
+from knotwork.agents.fact_model import ask_for_facts
+from knotwork.agents.fact_rules import (
+    SPEAKER,
+    StatedFact,
+    asks_to_remember,
+    read_facts,
+    split_statements,
+)
+from knotwork.errors import ModelError, StoreError
+from knotwork.inference.call_costs import UsageMeter
+from knotwork.inference.chat import ChatModel
+from knotwork.inference.role_models import RoleModels, calls_path, open_budget
+from knotwork.knowledge_base import KnowledgeBase
+from knotwork.records import Answer, Evidence
+from knotwork.synthesis.ask_request import AskEvent, AskEventKind
+from knotwork.synthesis.questions.follow_ups import (
+    MOST_TURNS,
+    NameReader,
+    capital_names,
+    find_pronoun,
+    index_names,
+    read_turns,
+    resolve_pronoun,
+)
+from knotwork.text.names import name_candidates, normal_form
+from knotwork.text.token_counts import count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ChatResponse:
+    """What became of one message: an answer with its evidence, or what was told.
+
+    ``remembered`` are facts told before about what a question names. They are no sources of the
+    answer, which comes from the documents alone. ``tokens`` are what a language model took to read
+    what was told; the answer has its own usage.
+    """
+
+    message: str
+    answer: Answer | None = None
+    evidence: Evidence | None = None
+    told: MemoryUpdate | None = None
+    remembered: tuple[RememberedFact, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEvent:
+    """A step to an answer, or, as the last of them, the reply."""
+
+    step: AskEvent | None = None
+    reply: ChatResponse | None = None
+
+
+class Chat:
+    """Asks a knowledge base, with the turns before in mind, and remembers what it is told.
+
+    ``memory`` is the file of facts, by default the one beside the index; ``options`` are those of
+    `KnowledgeBase.ask`, of which ``budget`` holds for each question, and once for all that is told.
+    ``notes`` say what a user should know, as that facts cannot be kept where nothing may be
+    written. Close it, or use it in a ``with`` statement.
+    """
+
+    def __init__(
+        self,
+        knowledge_base: KnowledgeBase,
+        *,
+        memory: str | Path | None = None,
+        now: Callable[[], str] | None = None,
+        **options: Any,  # noqa: ANN401  those of `KnowledgeBase.ask`
+    ) -> None:
+        self._base = knowledge_base
+        self._options = options
+        self.notes: tuple[str, ...] = ()
+        store, settings = knowledge_base.store, knowledge_base.settings
+        self._memory = self._open_memory(memory or memory_path(store.url))
+        self._models = RoleModels(settings.llm, path=calls_path(store.url))
+        self._meter = UsageMeter()
+        budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
+        reads = options.get("use_llm", True)
+        self._conversation = Conversation(
+            self._memory,
+            now=now or (lambda: datetime.now().astimezone().isoformat(timespec="minutes")[:16]),
+            names=index_names(store),
+            model=self._models.open("keyword", meter=self._meter, budget=budget) if reads else None,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files of facts and of calls."""
+        self._memory.close()
+        self._models.close()
+
+    def say(self, message: str) -> ChatResponse:
+        """Return an answer to a question, or what a statement made known."""
+        *_, last = self.events(message)
+        assert last.reply is not None, "the last event has the reply"
+        return last.reply
+
+    def events(self, message: str) -> Iterator[ChatEvent]:
+        """Do what `say` does, and yield every step; raises as `KnowledgeBase.ask_events`."""
+        if self._conversation.is_told(message):
+            before = self.tokens_for_memory
+            told = self.tell(message)
+            spent = self.tokens_for_memory - before
+            yield ChatEvent(reply=ChatResponse(message, told=told, tokens=spent))
+            return
+        evidence: Evidence | None = None
+        answer: Answer | None = None
+        turns = self._conversation.turns
+        for event in self._base.ask_events(message, turns=turns, **self._options):
+            evidence = event.evidence or evidence
+            answer = event.answer or answer
+            if event.kind is not AskEventKind.FINISHED:
+                yield ChatEvent(step=event)
+        assert answer is not None and evidence is not None, "an answer and what it is from"  # noqa: PT018
+        understood = evidence.query.text
+        self._conversation.add(understood, answer.text if answer.answered else "")
+        remembered = tuple(self._conversation.recall(understood))
+        yield ChatEvent(reply=ChatResponse(message, answer, evidence, remembered=remembered))
+
+    @property
+    def tokens_for_memory(self) -> int:
+        """What a language model took so far to read what was told."""
+        total = self._meter.total()
+        return total.input_tokens + total.output_tokens
+
+    def tell(self, statement: str) -> MemoryUpdate:
+        """Remember the facts of a statement, and return what became of it."""
+        told = self._conversation.tell(statement)
+        self._conversation.add("", statement)
+        return told
+
+    def facts(self) -> list[RememberedFact]:
+        """Return all that is remembered, also what no longer holds."""
+        return self._memory.facts()
+
+    def forget(self, name: str) -> int:
+        """Delete all facts about a name; return how many there were."""
+        return self._memory.forget(name)
+
+    def undo(self) -> RememberedFact | None:
+        """Take back the fact that was told last, and return it."""
+        return self._conversation.undo()
+
+    def clear(self) -> None:
+        """Begin anew: later questions lean on none of these. What is remembered stays."""
+        self._conversation.clear()
+
+    def _open_memory(self, path: str | Path) -> FactMemory:
+        try:
+            return FactMemory(path)
+        except StoreError as error:
+            self.notes = (f"Facts are kept for this conversation alone: {error.message}",)
+            return FactMemory(IN_MEMORY)
+
+
+WINDOW_TOKENS = 1_200
+SHOWN_FACTS = 8
+_ENDS_AS_QUESTION = re.compile(r"[?？]\W*$|[吗呢]\W*$")
+_ASKS_OR_COMMANDS = re.compile(
+    r"^\W*(?:(?:please|请)\s*)?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does"
+    r"|did|can|could|has|have|had|will|would|should|list|show|find|tell me|give|explain|describe"
+    r"|summari[sz]e|compare|define|translate)\b|谁|什么|哪|多少|怎么|如何|为何|^\W*(?:列出|说明|介绍|总结|比较)",
+    re.IGNORECASE,
+)
+_STATES = re.compile(r"\S\s+\S+\s+\S.*[.!]\W*$|[。！]\W*$")
+_OF_SPEAKER = re.compile(r"\b(?:I|my|me|mine|we|our)\b|我", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUpdate:
+    """What became of a statement: facts that are new, and facts that it ended.
+
+    ``note`` says why nothing was remembered, or why a model did not read it.
+    """
+
+    learned: tuple[RememberedFact, ...] = ()
+    ended: tuple[RememberedFact, ...] = ()
+    note: str = ""
+
+
+class Conversation:
+    """What was said in a conversation, and what is remembered of this one and of earlier ones.
+
+    The last turns are kept up to ``MOST_TURNS`` and ``tokens``. ``now`` gives the moment, as ISO
+    text: facts without a time of their own hold from then. A ``model`` reads statements that the
+    rules cannot; nothing else here costs a token.
+    """
+
+    def __init__(
+        self,
+        memory: FactMemory,
+        *,
+        now: Callable[[], str],
+        names: NameReader = capital_names,
+        model: ChatModel | None = None,
+        tokens: int = WINDOW_TOKENS,
+    ) -> None:
+        self._memory = memory
+        self._now = now
+        self._names = names
+        self._model = model
+        self._most_tokens = tokens
+        self._turns: deque[tuple[str, str]] = deque(maxlen=MOST_TURNS)
+        self._told: list[RememberedFact] = []
+
+    @property
+    def turns(self) -> tuple[tuple[str, str], ...]:
+        """The questions of the window with their answers, oldest first."""
+        return tuple(self._turns)
+
+    def add(self, question: str, answer: str) -> None:
+        """Add a question that stands alone, and its answer; what was told answers no question."""
+        self._turns.append((question, answer))
+        while len(self._turns) > 1 and self._size() > self._most_tokens:
+            self._turns.popleft()
+
+    def clear(self) -> None:
+        """Drop the turns; what is remembered stays."""
+        self._turns.clear()
+
+    def is_told(self, text: str) -> bool:
+        """Tell whether a text is a statement to remember rather than a question.
+
+        So is what asks to be remembered, and what states a fact; with a model, any sentence that
+        neither asks nor commands.
+        """
+        if asks_to_remember(text):
+            return True
+        if _ENDS_AS_QUESTION.search(text) or _ASKS_OR_COMMANDS.search(text):
+            return False
+        return bool(read_facts(self._resolve(text))) or (
+            self._model is not None and bool(_STATES.search(text))
+        )
+
+    def tell(self, text: str, *, source: str = "conversation") -> MemoryUpdate:
+        """Remember the facts of a statement; facts that they end are closed."""
+        found, note = self._read(self._resolve(text))
+        learned, ended = [], []
+        for told in found:
+            if told.ended:
+                ended += self._end(told)
+                continue
+            since = told.since or self._now()
+            until = told.until if told.until > since else None
+            fact = RememberedFact(told.subject, told.relation, told.object, since, until, source)
+            ended += self._memory.learn(fact)
+            learned.append(fact)
+        self._told += learned
+        if not found and not note:
+            note = "Nothing to remember was found in this."
+        return MemoryUpdate(tuple(learned), tuple(ended), note)
+
+    def undo(self) -> RememberedFact | None:
+        """Take back the fact that was told last in this conversation, and return it."""
+        while self._told:
+            fact = self._told.pop()
+            if self._memory.retract(fact):
+                return fact
+        return None
+
+    def recall(self, question: str, *, at: str | None = None) -> list[RememberedFact]:
+        """Return the facts about what a question names that hold now, or at a moment."""
+        forms = {form for form, _ in name_candidates(question)}
+        known = self._memory.names()
+        names = [name for name in known if normal_form(name) in forms]
+        if _OF_SPEAKER.search(question):
+            names += [name for name in known if name.startswith(SPEAKER)]
+        return self._memory.about(names, at=at or self._now(), limit=SHOWN_FACTS)
+
+    def _resolve(self, text: str) -> str:
+        """Return a statement with the name that its pronoun stands for."""
+        if find_pronoun(text) is None:
+            return text
+        return resolve_pronoun(text, read_turns(self.turns, self._names), self._names)
+
+    def _read(self, text: str) -> tuple[list[StatedFact], str]:
+        """Return the facts of a statement, by rules where they read all of it, and a note."""
+        found = read_facts(text)
+        if self._model is None or len(found) == len(split_statements(text)):
+            return found, ""
+        try:
+            return ask_for_facts(text, self._model, today=self._now()[:10]), ""
+        except ModelError as error:
+            return found, f"The model could not read this: {error.message}"
+
+    def _end(self, told: StatedFact) -> list[RememberedFact]:
+        at = told.until or told.since or self._now()
+        known = self._memory.history(told.subject, told.relation)
+        self._memory.end(told.subject, told.relation, told.object, at=at)
+        after = self._memory.history(told.subject, told.relation)
+        return [fact for fact in after if fact not in known]
+
+    def _size(self) -> int:
+        return sum(count_tokens(f"{question} {answer}") for question, answer in self._turns)

@@ -1,0 +1,193 @@
+"""Summary of an indexing run: counts, skipped files, time, model usage and cost estimates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knotwork.cli.progress import describe_failure, format_seconds
+from knotwork.cli.terminal import Terminal, count_of
+from knotwork.indexing.report import Failure, IndexReport
+from knotwork.inference.chat import TokenUsage
+from knotwork.records import ReadingStatus
+
+if TYPE_CHECKING:
+    from knotwork.indexing.runs import IndexEstimate
+    from knotwork.inference.call_costs import Range
+
+
+NO_EMBEDDER_LABEL = "none: full text and knowledge graph only"
+
+_SHOWN_FAILURES = 3
+_FAILURE_LENGTH = 150
+
+
+def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None:
+    """Print the counts of a run, what was skipped and why, and the time it took."""
+    changes = [
+        f"{count:,} {word}"
+        for count, word in (
+            (report.added, "added"),
+            (report.changed, "changed"),
+            (report.unchanged, "unchanged"),
+            (len(report.removed), "removed"),
+            (report.failed, "skipped"),
+        )
+        if count
+    ]
+    nothing = "none finished" if report.interrupted else "none found"
+    terminal.say(f"Documents  {', '.join(changes) or nothing}", style="bold")
+    terminal.say(f"Index      {count_index(report)} in {store}")
+    terminal.say(f"Time       {describe_time(report)}")
+    if report.embedder:
+        counts = f"{count_of(report.embedded, 'text')} embedded, {report.reused:,} reused"
+        terminal.say(f"Embedder   {report.embedder} ({counts})")
+    else:
+        terminal.say(f"Embedder   {NO_EMBEDDER_LABEL}")
+    print_model_usage(terminal, report)
+    print_failures(terminal, report)
+    for note in report.notes:
+        terminal.note(note, style="yellow")
+
+
+def count_index(report: IndexReport) -> str:
+    """Return what the whole index holds after a run."""
+    return ", ".join(
+        (
+            count_of(report.total_documents, "document"),
+            count_of(report.total_chunks, "chunk"),
+            count_of(report.total_entities, "entity", "entities"),
+        )
+    )
+
+
+def print_failures(terminal: Terminal, report: IndexReport) -> None:
+    """Print some of what was skipped for each reason, the most frequent reason first."""
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in report.failures:
+        by_reason.setdefault(failure.reason, []).append(failure)
+    for reason, failures in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        terminal.say(f"\n{len(failures):,} skipped: {reason.replace('_', ' ')}", style="yellow")
+        for failure in failures[:_SHOWN_FAILURES]:
+            line = describe_failure(failure.uri, failure.message)
+            if len(line) > _FAILURE_LENGTH:
+                line = line[:_FAILURE_LENGTH] + "…"
+            kept = " (its earlier content is kept)" if failure.kept else ""
+            terminal.say(f"{line}{kept}", indent=2)
+        more = len(failures) - _SHOWN_FAILURES
+        if more > 0:
+            terminal.say(f"… and {more:,} more: see knotwork documents", indent=2)
+
+
+def print_interruption(terminal: Terminal, report: IndexReport) -> None:
+    """Tell that nothing is lost, and how to go on."""
+    written = report.documents + len(report.removed)
+    if not terminal.json:
+        print_model_usage(terminal, report)
+    terminal.fail(
+        f"Interrupted after {count_of(written, 'change')}: what was done is kept, and the index is "
+        "complete in itself.",
+        "Run the same command again to go on.",
+    )
+
+
+def describe_time(report: IndexReport) -> str:
+    """Return the time of a run, with the rate and the stages that took most of it."""
+    total_s = report.seconds.get("total", 0.0)
+    text = format_seconds(total_s)
+    if report.chunks and total_s > 0:
+        text += f" ({report.chunks / total_s:,.0f} chunks/s)"
+    stages = {stage: value for stage, value in report.seconds.items() if stage != "total"}
+    longest = sorted(stages.items(), key=lambda item: -item[1])[:3]
+    parts = [f"{stage} {format_seconds(value)}" for stage, value in longest if value >= 0.05]
+    return f"{text}: {', '.join(parts)}" if parts else text
+
+
+UNKNOWN_PRICE = "price not known: see llm.prices"
+ESTIMATE_NOTE = (
+    "This is extraction alone. Descriptions, doubtful names and reports, which come afterwards, "
+    "cost 15 to 30 % as much again."
+)
+
+
+def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
+    """Print what a run would cost, and what it cost to find out."""
+    run = estimate.run
+    chunks = count_of(estimate.chunks, "chunk")
+    if not estimate.chunks:
+        terminal.say("A model would read nothing: no tokens would be spent.", style="bold")
+        terminal.say("Choose the tier with --tier full, or see llm.tier.")
+        return
+    terminal.say(
+        f"To read   {count_of(estimate.documents, 'document')}, {chunks}, "
+        f"about {estimate.text_tokens:,} tokens of text",
+        style="bold",
+    )
+    if estimate.kept:
+        terminal.say(f"Kept      {estimate.kept:,} were asked before, and cost nothing")
+    spent = estimate.spent.input_tokens + estimate.spent.output_tokens
+    if estimate.sampled:
+        terminal.say(f"Sample    {estimate.sampled:,} were asked just now, for {spent:,} tokens")
+    else:
+        terminal.say("Sample    none was asked: the replies that are kept tell enough")
+    terminal.say(f"Calls     {run.calls:,} to make")
+    terminal.say(f"Tokens    {_format_range(run.input_tokens)} in")
+    terminal.say(f"          {_format_range(run.output_tokens)} out")
+    if run.money is None:
+        terminal.say(f"Money     {UNKNOWN_PRICE}")
+    else:
+        low, high = run.money.low, run.money.high
+        terminal.say(f"Money     {run.money.expected:,.4f} ({low:,.4f} to {high:,.4f})")
+    terminal.note(ESTIMATE_NOTE)
+
+
+def print_model_usage(terminal: Terminal, report: IndexReport) -> None:
+    """Print what a model did and cost in a run; nothing where none was asked."""
+    if not report.usage:
+        return
+    total = sum(report.usage.values(), TokenUsage())
+    reused = f", {count_of(total.reused, 'known reply', 'known replies')}" if total.reused else ""
+    calls = f"{count_of(total.calls, 'call')}{reused}"
+    money = "" if report.money is None or not total.calls else f", {report.money:,.4f} of money"
+    terminal.say(
+        f"Model      {calls}: {total.input_tokens:,} tokens in, {total.output_tokens:,} out{money}"
+    )
+    for stage, used in report.usage.items():
+        tokens = f"{used.input_tokens:,} in, {used.output_tokens:,} out"
+        terminal.say(f"{stage:<10} {count_of(used.calls, 'call')}, {tokens}", indent=2)
+    _print_enrichment(terminal, report)
+    quarantined = report.readings.get(ReadingStatus.QUARANTINED, 0)
+    if quarantined:
+        terminal.note(
+            f"No reply could be used for {count_of(quarantined, 'chunk')}: what the rules found is "
+            "there. See knotwork doctor; ask again with --retry.",
+            style="yellow",
+        )
+
+
+def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
+    """Print what the model made of the index once the documents were in."""
+    done = report.enrichment
+    if done is None:
+        return
+    told = []
+    if done.names and done.names.pairs:
+        told.append(f"{count_of(done.names.groups, 'thing')} with several names")
+        if done.names.left:
+            told.append(f"{count_of(done.names.left, 'doubtful pair')} left apart to save tokens")
+    if done.descriptions and done.descriptions.summarised:
+        told.append(f"{count_of(done.descriptions.summarised, 'description')} written")
+    if done.reports and done.reports.by_model:
+        told.append(f"{count_of(done.reports.by_model, 'report')} written")
+    if told:
+        terminal.say(f"Made       {', '.join(told)}")
+    waiting = sum(part.unanswered for part in (done.descriptions, done.reports) if part)
+    if waiting:
+        terminal.note(
+            f"{count_of(waiting, 'text')} wait for the model, which did not answer: what "
+            "the rules found stands there until the next run.",
+            style="yellow",
+        )
+
+
+def _format_range(tokens: Range) -> str:
+    return f"about {tokens.expected:,} ({tokens.low:,} to {tokens.high:,})"

@@ -1,0 +1,529 @@
+"""The functions of the language, except temporal ones, and the registry of all functions.
+
+Functions only compute values from values. A function that is not registered is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Decimal
+
+from knotwork.cypher.property_graph import Element, GraphNode, GraphPath, GraphRelationship, Value
+from knotwork.cypher.runtime import (
+    Function,
+    Runtime,
+    items,
+    number,
+    plain,
+    string,
+    text_of,
+    whole,
+    whole_number,
+    wrong,
+)
+from knotwork.cypher.temporal_functions import TIMES
+from knotwork.cypher.values import Temporal, is_number, order_key, value_error
+from knotwork.errors import QueryRefused, QuerySyntaxError
+
+
+def _substring(text: Value, start: Value, length: Value = None) -> str:
+    written, begin = string("substring", text), whole_number("substring", start)
+    count = len(written) if length is None else whole_number("substring", length)
+    if begin < 0 or count < 0:
+        raise value_error("substring() takes no negative numbers.")
+    return written[begin : begin + count]
+
+
+def _left(text: Value, length: Value) -> str:
+    count = whole_number("left", length)
+    if count < 0:
+        raise value_error("left() takes no negative numbers.")
+    return string("left", text)[:count]
+
+
+def _right(text: Value, length: Value) -> str:
+    count = whole_number("right", length)
+    if count < 0:
+        raise value_error("right() takes no negative numbers.")
+    return string("right", text)[-count:] if count else ""
+
+
+def _replace(runtime: Runtime, text: Value, old: Value, new: Value) -> str:
+    written, search = string("replace", text), string("replace", old)
+    other = string("replace", new)
+    times = written.count(search)
+    runtime.budget.characters(len(written) + times * max(len(other) - len(search), 0))
+    return written.replace(search, other)
+
+
+def _split(runtime: Runtime, text: Value, marks: Value) -> list[Value]:
+    written = string("split", text)
+    if isinstance(marks, list):
+        for mark in marks[1:]:
+            written = written.replace(string("split", mark), string("split", marks[0]))
+        marks = marks[0] if marks else ""
+    mark = string("split", marks)
+    if not mark:
+        runtime.budget.items(len(written))
+        return list(written)
+    runtime.budget.items(written.count(mark) + 1)
+    return list(written.split(mark))
+
+
+def _reverse(value: Value) -> Value:
+    if isinstance(value, str | list):
+        return value[::-1]
+    raise wrong("reverse", value, "a string or a list")
+
+
+def _trim(side: str, name: str) -> Function:
+    def call(_: Runtime, text: Value, letters: Value = " \t\n\r\f\v\u3000\xa0") -> str:
+        written, chosen = string(name, text), string(name, letters)
+        if side == "left":
+            return written.lstrip(chosen)
+        return written.rstrip(chosen) if side == "right" else written.strip(chosen)
+
+    return Function(call, 1, 2)
+
+
+def _join(runtime: Runtime, texts: Value, mark: Value) -> str:
+    words = [string("join", text) for text in items("join", texts)]
+    runtime.budget.characters(sum(map(len, words)) + len(words) * len(string("join", mark)))
+    return string("join", mark).join(words)
+
+
+def _upper(text: Value) -> str:
+    return string("toUpper", text).upper()
+
+
+def _lower(text: Value) -> str:
+    return string("toLower", text).lower()
+
+
+STRINGS: dict[str, Function] = {
+    "btrim": _trim("both", "btrim"),
+    "join": Function(_join, 2, 2),
+    "left": plain(_left, 2),
+    "lower": plain(_lower),
+    "ltrim": _trim("left", "ltrim"),
+    "replace": Function(_replace, 3, 3),
+    "reverse": plain(_reverse),
+    "right": plain(_right, 2),
+    "rtrim": _trim("right", "rtrim"),
+    "split": Function(_split, 2, 2),
+    "substring": plain(_substring, 2, 3),
+    "tolower": plain(_lower),
+    "toupper": plain(_upper),
+    "trim": _trim("both", "trim"),
+    "upper": plain(_upper),
+}
+
+
+_MODES = {
+    "UP": ROUND_UP,
+    "DOWN": ROUND_DOWN,
+    "CEILING": ROUND_CEILING,
+    "FLOOR": ROUND_FLOOR,
+    "HALF_UP": ROUND_HALF_UP,
+    "HALF_DOWN": "ROUND_HALF_DOWN",
+    "HALF_EVEN": "ROUND_HALF_EVEN",
+}
+_MOST_PLACES = 300
+_random = random.SystemRandom()
+
+
+def _real(name: str, work: Callable[[float], float]) -> Function:
+    def call(value: Value) -> float:
+        try:
+            return float(work(float(number(name, value))))
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    return plain(call)
+
+
+def _abs(value: Value) -> Value:
+    found = abs(number("abs", value))
+    return whole(found) if isinstance(found, int) else found
+
+
+def _sign(value: Value) -> int:
+    real = number("sign", value)
+    return (real > 0) - (real < 0)
+
+
+def _round(value: Value, places: Value = 0, mode: Value = None) -> float:
+    real, count = float(number("round", value)), whole_number("round", places)
+    if not math.isfinite(real) or count > _MOST_PLACES:
+        return real
+    if count < 0:
+        raise value_error("round() takes no negative number of places.")
+    if mode is None and count == 0:
+        return float(math.floor(real + 0.5))
+    rounding = _MODES.get("HALF_UP" if mode is None else string("round", mode).upper())
+    if rounding is None:
+        raise value_error(f"round() knows {', '.join(_MODES)}, not {mode}.")
+    return float(Decimal(repr(real)).quantize(Decimal(1).scaleb(-count), rounding=rounding))
+
+
+def _floor(value: float) -> float:
+    return float(math.floor(value)) if math.isfinite(value) else value
+
+
+def _ceil(value: float) -> float:
+    return float(math.ceil(value)) if math.isfinite(value) else value
+
+
+def _log(value: float) -> float:
+    return -math.inf if value == 0 else math.log(value)
+
+
+def _log10(value: float) -> float:
+    return -math.inf if value == 0 else math.log10(value)
+
+
+def _atan2(one: Value, other: Value) -> float:
+    return math.atan2(number("atan2", one), number("atan2", other))
+
+
+def _cot(value: float) -> float:
+    tangent = math.tan(value)
+    return math.copysign(math.inf, tangent) if tangent == 0 else 1 / tangent
+
+
+def _is_nan(value: Value) -> bool:
+    return math.isnan(number("isNaN", value))
+
+
+def _haversin(value: float) -> float:
+    return (1 - math.cos(value)) / 2
+
+
+NUMBERS: dict[str, Function] = {
+    "abs": plain(_abs),
+    "acos": _real("acos", math.acos),
+    "asin": _real("asin", math.asin),
+    "atan": _real("atan", math.atan),
+    "atan2": plain(_atan2, 2),
+    "ceil": _real("ceil", _ceil),
+    "ceiling": _real("ceiling", _ceil),
+    "cos": _real("cos", math.cos),
+    "cot": _real("cot", _cot),
+    "degrees": _real("degrees", math.degrees),
+    "e": plain(lambda: math.e, 0),
+    "exp": _real("exp", math.exp),
+    "floor": _real("floor", _floor),
+    "haversin": _real("haversin", _haversin),
+    "isnan": plain(_is_nan),
+    "log": _real("log", _log),
+    "log10": _real("log10", _log10),
+    "pi": plain(lambda: math.pi, 0),
+    "radians": _real("radians", math.radians),
+    "rand": plain(_random.random, 0),
+    "round": plain(_round, 1, 3),
+    "sign": plain(_sign),
+    "sin": _real("sin", math.sin),
+    "sqrt": _real("sqrt", math.sqrt),
+    "tan": _real("tan", math.tan),
+}
+
+
+def _size(value: Value) -> int:
+    if isinstance(value, str | list):
+        return len(value)
+    raise wrong("size", value, "a string or a list")
+
+
+def _length(value: Value) -> int:
+    if isinstance(value, GraphPath):
+        return len(value.relationships)
+    if isinstance(value, str | list):
+        return len(value)
+    raise wrong("length", value, "a path")
+
+
+def _head(value: Value) -> Value:
+    found = items("head", value)
+    return found[0] if found else None
+
+
+def _last(value: Value) -> Value:
+    found = items("last", value)
+    return found[-1] if found else None
+
+
+def _tail(value: Value) -> list[Value]:
+    return items("tail", value)[1:]
+
+
+def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[Value]:
+    first, last = whole_number("range", start), whole_number("range", end)
+    by = whole_number("range", step)
+    if by == 0:
+        raise value_error("range() takes no step of nought.")
+    found = range(first, last + (1 if by > 0 else -1), by)
+    count = max((found.stop - found.start + by - (1 if by > 0 else -1)) // by, 0)
+    runtime.budget.items(count)
+    return list(found)
+
+
+def _sorted(runtime: Runtime, value: Value) -> list[Value]:
+    found = items("sort", value)
+    runtime.budget.items(len(found))
+    runtime.budget.sort(len(found))
+    step = runtime.budget.step
+    keys = [(step(), order_key(item, step))[1] for item in found]
+    return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__)]
+
+
+def _is_empty(value: Value) -> bool:
+    if isinstance(value, str | list | dict):
+        return not value
+    raise wrong("isEmpty", value, "a string, a list or a map")
+
+
+def _coalesce(_: Runtime, *values: Value) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+def _null_if(one: Value, other: Value) -> Value:
+    return None if one == other else one
+
+
+LISTS: dict[str, Function] = {
+    "coalesce": Function(_coalesce, 1, 1_000, takes_null=True),
+    "coll.sort": Function(_sorted),
+    "head": plain(_head),
+    "isempty": plain(_is_empty),
+    "last": plain(_last),
+    "length": plain(_length),
+    "nullif": plain(_null_if, 2),
+    "range": Function(_range, 2, 3),
+    "size": plain(_size),
+    "tail": plain(_tail),
+}
+
+
+def _labels(value: Value) -> list[Value]:
+    if isinstance(value, GraphNode):
+        return list(value.labels)
+    raise wrong("labels", value, "a node")
+
+
+def _type(value: Value) -> str:
+    if isinstance(value, GraphRelationship):
+        return value.type
+    raise wrong("type", value, "a relationship")
+
+
+def _properties(value: Value) -> dict[str, Value]:
+    if isinstance(value, Element):
+        return dict(value.properties)
+    if isinstance(value, dict):
+        return dict(value)
+    raise wrong("properties", value, "a node, a relationship or a map")
+
+
+def _keys(value: Value) -> list[Value]:
+    if isinstance(value, Element):
+        return list(value.properties)
+    if isinstance(value, dict):
+        return list(value)
+    raise wrong("keys", value, "a node, a relationship or a map")
+
+
+def _id(value: Value) -> int:
+    if isinstance(value, Element):
+        return value.index
+    raise wrong("id", value, "a node or a relationship")
+
+
+def element_id(runtime: Runtime, value: Value) -> str:
+    """Return what a node or relationship is called outside of this statement."""
+    if isinstance(value, GraphNode):
+        return value.id
+    if isinstance(value, GraphRelationship):
+        return runtime.graph.relationship_id(value.index)
+    raise wrong("elementId", value, "a node or a relationship")
+
+
+def _nodes(value: Value) -> list[Value]:
+    if isinstance(value, GraphPath):
+        return list(value.nodes)
+    raise wrong("nodes", value, "a path")
+
+
+def _relationships(value: Value) -> list[Value]:
+    if isinstance(value, GraphPath):
+        return list(value.relationships)
+    raise wrong("relationships", value, "a path")
+
+
+def _start_node(runtime: Runtime, value: Value) -> GraphNode:
+    if isinstance(value, GraphRelationship):
+        return runtime.graph.nodes[value.source]
+    raise wrong("startNode", value, "a relationship")
+
+
+def _end_node(runtime: Runtime, value: Value) -> GraphNode:
+    if isinstance(value, GraphRelationship):
+        return runtime.graph.nodes[value.target]
+    raise wrong("endNode", value, "a relationship")
+
+
+def _exists(_: Runtime, value: Value) -> bool:
+    return value is not None
+
+
+ELEMENTS: dict[str, Function] = {
+    "elementid": Function(element_id),
+    "endnode": Function(_end_node),
+    "exists": Function(_exists, takes_null=True),
+    "id": plain(_id),
+    "keys": plain(_keys),
+    "labels": plain(_labels),
+    "nodes": plain(_nodes),
+    "properties": plain(_properties),
+    "relationships": plain(_relationships),
+    "rels": plain(_relationships),
+    "startnode": Function(_start_node),
+    "type": plain(_type),
+}
+
+
+_LONGEST_NUMBER = 400
+
+
+def _to_integer(value: Value) -> Value:
+    if isinstance(value, bool):
+        return int(value)
+    if is_number(value):
+        return _truncated(value)
+    if isinstance(value, str):
+        text = value.strip()
+        if len(text) > _LONGEST_NUMBER or "_" in text:
+            return None
+        try:
+            return whole(int(text))
+        except (ValueError, QuerySyntaxError):
+            real = _read_float(text)
+            return None if real is None else _truncated(real)
+    raise wrong("toInteger", value, "a number, a string or a truth value")
+
+
+def _truncated(value: float) -> Value:
+    if isinstance(value, int):
+        return value
+    return whole(int(value)) if math.isfinite(value) else None
+
+
+def _read_float(text: str) -> float | None:
+    if len(text) > _LONGEST_NUMBER or "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _to_float(value: Value) -> Value:
+    if isinstance(value, str):
+        return _read_float(value.strip())
+    if is_number(value):
+        return float(value)
+    raise wrong("toFloat", value, "a number or a string")
+
+
+def _to_boolean(value: Value) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    if isinstance(value, int):
+        return value != 0
+    raise wrong("toBoolean", value, "a string, a truth value or a whole number")
+
+
+def _to_string(value: Value) -> str:
+    if isinstance(value, str | bool | Temporal) or is_number(value):
+        return text_of(value)
+    raise wrong("toString", value, "a number, a string, a truth value or a time")
+
+
+def _lenient(convert: Callable[[Value], Value]) -> Function:
+    def call(value: Value) -> Value:
+        try:
+            return convert(value)
+        except QuerySyntaxError:
+            return None
+
+    return plain(call)
+
+
+def _each_item(name: str, convert: Callable[[Value], Value]) -> Function:
+    def call(runtime: Runtime, value: Value) -> list[Value]:
+        found = items(name, value)
+        runtime.budget.items(len(found))
+        return [None if item is None else _try_convert(convert, item) for item in found]
+
+    return Function(call)
+
+
+def _try_convert(convert: Callable[[Value], Value], value: Value) -> Value:
+    try:
+        return convert(value)
+    except QuerySyntaxError:
+        return None
+
+
+CONVERSIONS: dict[str, Function] = {
+    "toboolean": plain(_to_boolean),
+    "tobooleanlist": _each_item("toBooleanList", _to_boolean),
+    "tobooleanornull": _lenient(_to_boolean),
+    "tofloat": plain(_to_float),
+    "tofloatlist": _each_item("toFloatList", _to_float),
+    "tofloatornull": _lenient(_to_float),
+    "toint": plain(_to_integer),
+    "tointeger": plain(_to_integer),
+    "tointegerlist": _each_item("toIntegerList", _to_integer),
+    "tointegerornull": _lenient(_to_integer),
+    "tostring": plain(_to_string),
+    "tostringlist": _each_item("toStringList", _to_string),
+    "tostringornull": _lenient(_to_string),
+}
+
+
+_FUNCTIONS: dict[str, Function] = {
+    **CONVERSIONS,
+    **ELEMENTS,
+    **LISTS,
+    **NUMBERS,
+    **STRINGS,
+    **TIMES,
+}
+_VENDORS = ("apoc.", "gds.", "db.", "dbms.", "tx.", "genai.", "vector.", "algo.", "graph.")
+
+
+def function_names() -> list[str]:
+    """Return the names of all functions, ascending."""
+    return sorted(_FUNCTIONS)
+
+
+def find_function(name: str, count: int) -> Function:
+    """Return a function by its name in small letters, for so many values.
+
+    Raises QueryRefused for one that is not known, QuerySyntaxError for a wrong number of values.
+    """
+    found = _FUNCTIONS.get(name)
+    if found is None:
+        if name.startswith(_VENDORS):
+            raise QueryRefused(f"`{name}()` belongs to another database, and is not supported.")
+        raise QueryRefused(f"There is no function `{name}()` here, or it is not supported.")
+    if not found.least <= count <= found.most:
+        wanted = f"{found.least}" if found.least == found.most else f"{found.least}-{found.most}"
+        raise QuerySyntaxError(f"{name}() takes {wanted} values, not {count}.")
+    return found

@@ -1,0 +1,245 @@
+"""The in-memory property graph that statements read: adjacency arrays, lazily loaded properties."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+Value = Any
+"""A value of the language: None, bool, int, float, str, list, dict, an element, a path, a time."""
+
+Properties = Mapping[str, Value]
+LoadProperties = Callable[[int], Properties]
+Towards = Literal["out", "in", "both"]
+
+_KEPT_RELATIONSHIPS = 200_000
+
+
+class Element:
+    """A node or relationship; two are equal when they are the same one of their graph."""
+
+    __slots__ = ("_load", "_properties", "index")
+
+    def __init__(self, index: int, load: LoadProperties) -> None:
+        self.index = index
+        self._load = load
+        self._properties: Properties | None = None
+
+    @property
+    def properties(self) -> Properties:
+        """The properties of the element, loaded on first use."""
+        known = self._properties
+        if known is None:
+            known = self._properties = self._load(self.index)
+        return known
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.index))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and other.index == self.index
+
+
+class GraphNode(Element):
+    """A node, with its labels."""
+
+    __slots__ = ("id", "labels")
+
+    def __init__(self, index: int, id_: str, labels: tuple[str, ...], load: LoadProperties) -> None:
+        super().__init__(index, load)
+        self.id = id_
+        self.labels = labels
+
+
+class GraphRelationship(Element):
+    """A relationship, with its type and the positions of the nodes it leads between."""
+
+    __slots__ = ("source", "target", "type")
+
+    def __init__(
+        self, index: int, type_: str, source: int, target: int, load: LoadProperties
+    ) -> None:
+        super().__init__(index, load)
+        self.type = type_
+        self.source = source
+        self.target = target
+
+
+class GraphPath(NamedTuple):
+    """A walk: one more node than relationships."""
+
+    nodes: tuple[GraphNode, ...]
+    relationships: tuple[GraphRelationship, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Adjacency:
+    """For each node that has any: where its relationships and their other ends stand."""
+
+    spans: dict[int, tuple[int, int]]
+    relationships: array[int]
+    others: array[int]
+
+    def pairs(self, node: int) -> Iterable[tuple[int, int]]:
+        span = self.spans.get(node)
+        if span is None:
+            return ()
+        start, end = span
+        return zip(self.relationships[start:end], self.others[start:end], strict=True)
+
+    def degree(self, node: int) -> int:
+        start, end = self.spans.get(node, (0, 0))
+        return end - start
+
+
+class PropertyGraph:
+    """A graph at one moment. Threads may share it: what is made on first use is made whole.
+
+    ``types`` has the type of each relationship, ``sources`` and ``targets`` the positions of its
+    ends; ``relationship_id`` names one for people, as nodes have their ``ids``.
+    """
+
+    def __init__(
+        self,
+        *,
+        ids: Sequence[str],
+        labels: Sequence[tuple[str, ...]],
+        types: Sequence[str],
+        sources: Sequence[int],
+        targets: Sequence[int],
+        node_properties: LoadProperties,
+        relationship_properties: LoadProperties,
+        relationship_id: Callable[[int], str] = str,
+    ) -> None:
+        self.nodes = [
+            GraphNode(index, id_, own, node_properties)
+            for index, (id_, own) in enumerate(zip(ids, labels, strict=True))
+        ]
+        self.relationship_id = relationship_id
+        self._types = types
+        self._sources = np.asarray(sources, np.int64)
+        self._targets = np.asarray(targets, np.int64)
+        self._load_relationship = relationship_properties
+        self._by_label: defaultdict[str, list[int]] = defaultdict(list)
+        for index, own in enumerate(labels):
+            for label in own:
+                self._by_label[label].append(index)
+        self.type_counts = Counter(types)
+        self._code_of_type = {name: code for code, name in enumerate(self.type_counts)}
+        codes = (self._code_of_type[name] for name in types)
+        self._codes = np.fromiter(codes, np.int32, len(types))
+        self._adjacent: dict[tuple[str | None, str], _Adjacency] = {}
+        self._known: dict[int, GraphRelationship] = {}
+        self._indexes: dict[tuple[str | None, str], dict[Value, list[int]]] = {}
+        self._means: dict[tuple[str | None, str], float] = {}
+        self._by_id: dict[str, int] | None = None
+
+    def labelled(self, label: str | None) -> Sequence[int]:
+        """Return the positions of the nodes with a label, or of all."""
+        return range(len(self.nodes)) if label is None else self._by_label.get(label, [])
+
+    @property
+    def relationship_count(self) -> int:
+        """The number of relationships."""
+        return len(self._types)
+
+    def relationship(self, index: int) -> GraphRelationship:
+        """Return the relationship at a position."""
+        known = self._known.get(index)
+        if known is None:
+            if len(self._known) > _KEPT_RELATIONSHIPS:
+                self._known = {}
+            ends = int(self._sources[index]), int(self._targets[index])
+            known = GraphRelationship(index, self._types[index], *ends, self._load_relationship)
+            self._known[index] = known
+        return known
+
+    def degree(self, node: int, towards: Towards, types: Sequence[str]) -> int:
+        """Return how many relationships of these types (none: of any) a node has."""
+        kinds = types or (None,)
+        directions = ("out", "in") if towards == "both" else (towards,)
+        return sum(self._adjacency(t, d).degree(node) for t in kinds for d in directions)
+
+    def expand(
+        self, node: int, towards: Towards, types: Sequence[str]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the relationships of a node and the node at their other end, by position.
+
+        One that leads from a node to itself comes once, whichever way is asked for.
+        """
+        for type_ in types or (None,):
+            if towards != "in":
+                yield from self._adjacency(type_, "out").pairs(node)
+            if towards == "in":
+                yield from self._adjacency(type_, "in").pairs(node)
+            elif towards == "both":
+                for relationship, other in self._adjacency(type_, "in").pairs(node):
+                    if other != node:
+                        yield relationship, other
+
+    def seek(
+        self, label: str | None, key: str, value: Value, step: Callable[[], None]
+    ) -> Sequence[int]:
+        """Return the nodes with a label (or any) whose property ``key`` is a plain ``value``."""
+        return self.index(label, key, step).get(index_key(value), ())
+
+    def index(
+        self, label: str | None, key: str, step: Callable[[], None]
+    ) -> dict[Value, list[int]]:
+        """Return the nodes with a label by the plain values of a property, made on first use."""
+        found = self._indexes.get((label, key))
+        if found is None:
+            grouped: defaultdict[Value, list[int]] = defaultdict(list)
+            for index in self.labelled(label):
+                step()
+                value = self.nodes[index].properties.get(key)
+                if isinstance(value, str | int | float):
+                    grouped[index_key(value)].append(index)
+            found = self._indexes[label, key] = dict(grouped)
+        return found
+
+    def mean_found(self, label: str | None, key: str, step: Callable[[], None]) -> float:
+        """Return how many nodes `seek` finds on average; less than one where it finds none."""
+        found = self._means.get((label, key))
+        if found is None:
+            index = self.index(label, key, step)
+            found = sum(map(len, index.values())) / len(index) if index else 0.25
+            self._means[label, key] = found
+        return found
+
+    def position(self, id_: str) -> int | None:
+        """Return the position of the node with this id."""
+        if self._by_id is None:
+            self._by_id = {node.id: node.index for node in self.nodes}
+        return self._by_id.get(id_)
+
+    def _adjacency(self, type_: str | None, towards: str) -> _Adjacency:
+        found = self._adjacent.get((type_, towards))
+        if found is None:
+            found = self._adjacent[type_, towards] = self._make_adjacency(type_, towards)
+        return found
+
+    def _make_adjacency(self, type_: str | None, towards: str) -> _Adjacency:
+        chosen = np.arange(len(self._types))
+        if type_ is not None:
+            chosen = np.flatnonzero(self._codes == self._code_of_type.get(type_, -1))
+        near, far = self._sources[chosen], self._targets[chosen]
+        if towards == "in":
+            near, far = far, near
+        order = np.argsort(near, kind="stable")
+        nodes, starts = np.unique(near[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)][: len(starts)]
+        spans = dict(zip(nodes.tolist(), zip(starts.tolist(), ends, strict=True), strict=True))
+        return _Adjacency(
+            spans, array("q", chosen[order].tobytes()), array("q", far[order].tobytes())
+        )
+
+
+def index_key(value: Value) -> Value:
+    """Return what a plain value is found by: 1 and 1.0 are one, true is not 1."""
+    return (value,) if isinstance(value, bool) else value

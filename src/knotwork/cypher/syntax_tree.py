@@ -1,0 +1,302 @@
+"""The syntax tree of a parsed statement: immutable nodes that compare by value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Towards = Literal["out", "in", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal: null, a truth value, a number or a string."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant) or type(other.value) is not type(self.value):
+            return False
+        return bool(other.value == self.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    subject: Expression
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """``subject[index]``."""
+
+    subject: Expression
+    index: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    subject: Expression
+    start: Expression | None
+    end: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    entries: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapProjection:
+    """``subject {.key, .*, name: value, variable}``; an entry "*" takes all properties."""
+
+    subject: Variable
+    entries: tuple[tuple[str, Expression | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-x``, ``+x``, ``NOT x``, ``x IS NULL``, ``x IS NOT NULL``."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Operands of AND, OR or XOR, in their order."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``a < b <= c``: every step holds."""
+
+    first: Expression
+    steps: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelIs:
+    """One name of a label or type; "%" stands for any."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNot:
+    operand: LabelExpression
+
+
+@dataclass(frozen=True, slots=True)
+class LabelJunction:
+    """Operands of "&" or "|"."""
+
+    operator: str
+    operands: tuple[LabelExpression, ...]
+
+
+LabelExpression: TypeAlias = "LabelIs | LabelNot | LabelJunction"
+
+
+@dataclass(frozen=True, slots=True)
+class HasLabel:
+    subject: Expression
+    labels: LabelExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function in small letters; ``star`` for ``count(*)``."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+    star: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    subject: Expression | None
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """``[variable IN source WHERE condition | result]``."""
+
+    variable: str
+    source: Expression
+    condition: Expression | None
+    result: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier:
+    """``all``, ``any``, ``none`` or ``single`` (variable IN source WHERE condition)."""
+
+    kind: str
+    variable: str
+    source: Expression
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    accumulator: str
+    start: Expression
+    variable: str
+    source: Expression
+    step: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class PatternComprehension:
+    pattern: PathPattern
+    condition: Expression | None
+    result: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class PatternPredicate:
+    pattern: PathPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """``EXISTS``, ``COUNT`` or ``COLLECT`` of a query in braces."""
+
+    kind: str
+    query: UnionQuery
+
+
+Expression: TypeAlias = (
+    "Constant | Parameter | Variable | Property | Item | Slice | ListOf | MapOf | MapProjection"
+    " | Unary | Binary | Junction | Comparison | HasLabel | Call | Case | Comprehension"
+    " | Quantifier | Reduction | PatternComprehension | PatternPredicate | Subquery"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodePattern:
+    variable: str | None = None
+    labels: LabelExpression | None = None
+    properties: Expression | None = None
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipPattern:
+    """``lengths`` is None for one relationship, else the least and most of a walk (None: any)."""
+
+    variable: str | None
+    types: tuple[str, ...]
+    properties: Expression | None
+    towards: Towards
+    lengths: tuple[int, int | None] | None = None
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """``shortest`` is "" for any path, else "one" or "all" of the shortest."""
+
+    variable: str | None
+    nodes: tuple[NodePattern, ...]
+    relationships: tuple[RelationshipPattern, ...]
+    shortest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    patterns: tuple[PathPattern, ...]
+    condition: Expression | None
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unwind:
+    source: Expression
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedItem:
+    """``alias`` is the column's name; ``named`` whether the statement gave it with AS."""
+
+    expression: Expression
+    alias: str
+    named: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SortItem:
+    expression: Expression
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """WITH or RETURN; ``condition`` is the WHERE of a WITH."""
+
+    items: tuple[ProjectedItem, ...]
+    star: bool
+    distinct: bool
+    order: tuple[SortItem, ...]
+    skip: Expression | None
+    limit: Expression | None
+    condition: Expression | None
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallSubquery:
+    """``CALL { }``; ``imports`` are the variables of ``CALL (a, b) { }``, None without brackets."""
+
+    query: UnionQuery
+    imports: tuple[str, ...] | None = None
+    optional: bool = False
+
+
+Clause: TypeAlias = "Match | Unwind | Projection | CallSubquery"
+
+
+@dataclass(frozen=True, slots=True)
+class SingleQuery:
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnionQuery:
+    """Single queries put together; ``distinct`` for UNION without ALL."""
+
+    parts: tuple[SingleQuery, ...]
+    distinct: bool = True

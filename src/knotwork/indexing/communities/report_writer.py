@@ -1,0 +1,389 @@
+"""Write community reports with a model, several per call, and parse its replies.
+
+    report | NUMBER
+    title | TITLE
+    summary | SUMMARY
+    finding | STATEMENT [1][3]
+
+A garbled line costs only itself. A finding is supported by the lines whose numbers it cites; one
+without a valid number by the line that says the same, or it is dropped. The extractive report
+replaces one that fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from knotwork.indexing.batch_requests import (
+    LONGEST_LINE,
+    BatchReply,
+    BatchTask,
+    ask_in_batch,
+    batches_by_language,
+    make_messages,
+    reply_lines,
+)
+from knotwork.indexing.communities.briefs import Brief, ReportBudgets
+from knotwork.indexing.communities.community_titles import names_a_theme
+from knotwork.indexing.communities.extractive_reports import (
+    rate,
+    report_title,
+    write_extractive_report,
+)
+from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
+from knotwork.inference.concurrency import PATIENCE, Halt, work_ordered
+from knotwork.records import CommunityReport, Finding, Support, content_id
+from knotwork.text.terms import content_terms
+from knotwork.transform.model.reply_records import Complaint, bare_line, clean_field, is_idle
+
+STAGE = "report"
+TASK = "report-community"
+MISSING = "It has no report with a finding on a group."
+
+_OUTPUT_TOKENS = 360
+"""The most that one report may take: about twice what is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReports:
+    """The reports of calls, those by which the documents' own sentences stand in among them.
+
+    ``stood_in`` are the communities of these; ``complaints`` say what of the replies is not used.
+    ``unanswered`` are communities for which no server answered, ``absence`` is why: they keep the
+    report they have, and are asked about again.
+    """
+
+    reports: tuple[CommunityReport, ...] = ()
+    stood_in: frozenset[str] = frozenset()
+    complaints: tuple[Complaint, ...] = ()
+    unanswered: frozenset[str] = frozenset()
+    absence: str = ""
+
+    def joined(self, other: WrittenReports) -> WrittenReports:
+        """Return the reports of both."""
+        return WrittenReports(
+            (*self.reports, *other.reports),
+            self.stood_in | other.stood_in,
+            (*self.complaints, *other.complaints),
+            self.unanswered | other.unanswered,
+            other.absence or self.absence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWriter:
+    """Writes reports by a model; ``concurrency`` calls run at a time.
+
+    ``retry`` asks again about communities of which no reply could be used before. After
+    ``patience`` calls in a row that no server answered the run is given up.
+    """
+
+    model: ChatModel
+    concurrency: int = 4
+    budgets: ReportBudgets = field(default_factory=ReportBudgets)
+    retry: bool = False
+    halt: Halt | None = field(default=None, repr=False)
+    patience: int = PATIENCE
+
+    def write(self, briefs: Sequence[Brief]) -> Generator[WrittenReports, None, None]:
+        """Yield the reports of each call, in order, the Chinese ones last.
+
+        Raises ModelError where no more calls can be made; what came before has been yielded.
+        """
+        batches = batches_by_language(
+            briefs,
+            lambda brief: "\n".join(line.text for line in brief.lines),
+            size=self.budgets.reports_a_call,
+        )
+        yield from work_ordered(
+            lambda batch: self._write_batch(*batch),
+            batches,
+            concurrency=self.concurrency,
+            halt=self.halt,
+        )
+
+    def _write_batch(self, language: str, briefs: Sequence[Brief]) -> WrittenReports:
+        def request(asked: Sequence[Brief], fault: str) -> ChatRequest:
+            groups = zip(asked, first_numbers(asked), strict=True)
+            material = "\n\n".join(
+                brief.rendered(number, first=first)
+                for number, (brief, first) in enumerate(groups, start=1)
+            )
+            return ChatRequest(
+                make_messages(TASK, language, material, fault=fault),
+                max_output_tokens=_OUTPUT_TOKENS * len(asked),
+                stage=STAGE,
+            )
+
+        outcome = ask_in_batch(self.model, briefs, BatchTask(request, read_reports, MISSING))
+        made = [_report(brief, draft, self.model.name) for brief, draft in outcome.made]
+        stood_in = [stand_in(brief) for brief, _ in outcome.failed]
+        told = [Complaint(brief.community_id, reason) for brief, reason in outcome.failed]
+        return WrittenReports(
+            (*made, *stood_in),
+            frozenset(report.community_id for report in stood_in),
+            (*outcome.complaints, *told),
+            frozenset(brief.community_id for brief in outcome.unanswered),
+            outcome.absence,
+        )
+
+
+def stand_in_key(brief: Brief) -> str:
+    """Return the key of an extractive report that stands where a model's could not be had."""
+    return content_id("stand-in", brief.key, brief.material.content_key)
+
+
+def stand_in(brief: Brief) -> CommunityReport:
+    """Return the extractive report that stands where a model's could not be had."""
+    return write_extractive_report(brief.material, content_key=stand_in_key(brief))
+
+
+def _report(brief: Brief, draft: ReportDraft, model: str) -> CommunityReport:
+    """Return a report; a title that names no theme, and what is missing, come from the material.
+
+    It is rated by extent, as the extractive ones are: a model that sees a few communities at a time
+    has no measure for all of them, and ratings of two kinds could not be compared.
+    """
+    material = brief.material
+    return CommunityReport(
+        brief.community_id,
+        draft.title if names_a_theme(draft.title) else report_title(material, brief.language),
+        draft.summary or draft.findings[0].text,
+        draft.findings,
+        rate(material),
+        brief.language,
+        model,
+        brief.key,
+    )
+
+
+MOST_FINDINGS = 6
+_LONGEST = {"title": 120, "summary": 900, "finding": 600}
+"""Characters; what is longer is not what was asked for."""
+_SAME = 0.5
+"""Share of a finding's terms that a line holds when it says the same."""
+_KINDS = {
+    "report": "report", "group": "report", "报告": "report", "组": "report",
+    "title": "title", "标题": "title", "summary": "summary", "摘要": "summary", "总结": "summary",
+    "finding": "finding", "findings": "finding", "发现": "finding", "要点": "finding",
+}  # fmt: skip
+_KIND = re.compile(
+    rf"[\W_]{{0,4}}({'|'.join(sorted(_KINDS, key=len, reverse=True))})[\W_]{{0,3}}?\s*\d{{0,2}}"
+    r"[*_`\"'”]{0,3}\s*[|:：]\s*(.*)",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"[\W_]{0,6}(?:report|group|报告|第?组)?[\W_]{0,6}(\d{1,4})[\W_]{0,4}", re.IGNORECASE
+)
+_MARK = re.compile(r"\s*[\[【［]\s*(\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)\s*[\]】］]")
+_NUMBERS_FIELD = re.compile(r"\|\s*(\d{1,4}(?:\s*[,，、;；\s]\s*\d{1,4})*)\s*\|?\s*$")
+_HAN = re.compile("[\u3400-\u9fff]")
+_LONGEST_RANGE = 20
+_STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）", "]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """A report as a model gave it: title and summary may be missing, findings are traced."""
+
+    title: str
+    summary: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(slots=True)
+class _Block:
+    """The lines of one report; ``number`` is 0 where the reply does not say whose it is."""
+
+    number: int = 0
+    title: str = ""
+    summary: str = ""
+    findings: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+
+
+class _Numbering:
+    """Which numbers of a prompt are lines of which brief."""
+
+    def __init__(self, briefs: Sequence[Brief]) -> None:
+        self.briefs = briefs
+        self.owners = [place for place, brief in enumerate(briefs) for _ in brief.lines]
+        self.firsts = first_numbers(briefs)
+
+    def owner(self, number: int) -> int | None:
+        return self.owners[number - 1] if 1 <= number <= len(self.owners) else None
+
+    def supports(self, number: int) -> tuple[Support, ...]:
+        place = self.owners[number - 1]
+        return self.briefs[place].lines[number - self.firsts[place]].supports
+
+
+def first_numbers(briefs: Sequence[Brief]) -> list[int]:
+    """Return the number of the first line of each brief of a prompt: no number stands twice."""
+    firsts, after = [], 1
+    for brief in briefs:
+        firsts.append(after)
+        after += len(brief.lines)
+    return firsts
+
+
+def read_reports(reply: ChatReply, briefs: Sequence[Brief]) -> BatchReply[ReportDraft]:
+    """Return the reports of a reply that have a finding, by the place of their brief; never fails.
+
+    A report is of the group that it names, else of the one whose lines it cites, else of the next
+    one. Of two reports on a group the first counts.
+    """
+    numbering = _Numbering(briefs)
+    blocks, complaints = _read_blocks(reply)
+    found: dict[int, ReportDraft] = {}
+    for block in blocks:
+        place = _place(block, numbering, taken=found)
+        if place is None:
+            complaints.append(Complaint(block.title, "it is a report of no group"))
+            continue
+        if place in found:
+            complaints.append(Complaint(block.title, "the group has a report already"))
+            continue
+        draft = _draft(block, place, numbering, complaints)
+        if not draft.findings:
+            complaints.append(Complaint(draft.title, "no finding of it rests on a line"))
+        elif _is_foreign(draft, briefs[place].language):
+            complaints.append(Complaint(draft.title, "it is not in the language of its lines"))
+        else:
+            found[place] = draft
+    return BatchReply(found, tuple(complaints))
+
+
+def _read_blocks(reply: ChatReply) -> tuple[list[_Block], list[Complaint]]:
+    blocks: list[_Block] = [_Block()]
+    complaints: list[Complaint] = []
+    lines = reply_lines(reply.text)
+    for position, line in enumerate(lines):
+        cut = reply.finish_reason == "length" and position == len(lines) - 1
+        fault = _read_line(line, blocks, cut=cut)
+        if fault:
+            complaints.append(Complaint(line, fault))
+    return [block for block in blocks if block.title or block.summary or block.findings], complaints
+
+
+def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
+    """Add a line to the report that it is of; return why it is not used, or ""."""
+    if len(line) > LONGEST_LINE:
+        return "it is too long"
+    bare = bare_line(line).strip("| ")
+    match = _KIND.fullmatch(bare) or _KIND.fullmatch(line.strip("| "))
+    kind = _KINDS[match[1].casefold()] if match else ""
+    numbered = _REPORT.fullmatch(bare) or _REPORT.fullmatch(line)
+    if kind in {"", "report"} and numbered:
+        blocks.append(_Block(int(numbered[1])))
+        return ""
+    text = match[2] if match else bare
+    if not kind and _MARK.search(text) and (blocks[-1].title or blocks[-1].findings):
+        kind = "finding"  # a list below a heading
+    if kind not in _LONGEST:
+        return "" if is_idle(line) else "it is no line of a report"
+    if kind == "finding" and not text:
+        return ""  # the heading of such a list
+    said, numbers = _cited(text) if kind == "finding" else (_MARK.sub("", text), ())
+    said = clean_field(said.strip().strip("|"))
+    if cut and not text.rstrip("| ").endswith(_STOPS):
+        return "it was cut off"
+    return _fault(kind, said) or _add(kind, said, numbers, blocks)
+
+
+def _fault(kind: str, said: str) -> str:
+    """Return why a field cannot be of its kind, or "" if it can."""
+    if not any(character.isalnum() for character in said):
+        return "it says nothing"
+    return "it is too long" if len(said) > _LONGEST[kind] else ""
+
+
+def _add(kind: str, said: str, numbers: tuple[int, ...], blocks: list[_Block]) -> str:
+    """Add a field to the report that is open; a second title opens another."""
+    block = blocks[-1]
+    if kind == "finding":
+        block.findings.append((said, numbers))
+    elif kind == "title" and (block.title or block.findings):
+        blocks.append(_Block(title=said))
+    elif kind == "title":
+        block.title = said
+    elif block.summary:
+        return "the report has a summary already"
+    else:
+        block.summary = said
+    return ""
+
+
+def _cited(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a finding without its marks, and the numbers in them."""
+    numbers: list[int] = []
+    at_end = _NUMBERS_FIELD.search(text)
+    if at_end:
+        numbers += map(int, re.findall(r"\d+", at_end[1]))
+        text = text[: at_end.start()]
+    for mark in _MARK.finditer(text):
+        given = [int(number) for number in re.findall(r"\d+", mark[1])]
+        if re.fullmatch(r"\d+\s*[–-]\s*\d+", mark[1]) and 0 <= given[1] - given[0] < _LONGEST_RANGE:
+            given = list(range(given[0], given[1] + 1))
+        numbers += given
+    return _MARK.sub("", text).rstrip(" |,，、;；"), tuple(dict.fromkeys(numbers))
+
+
+def _place(block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]) -> int | None:
+    if 1 <= block.number <= len(numbering.briefs):
+        return block.number - 1
+    owners = [numbering.owner(number) for _, numbers in block.findings for number in numbers]
+    cited = Counter(owner for owner in owners if owner is not None)
+    if cited:
+        return min(cited, key=lambda place: (-cited[place], place))
+    left = [place for place in range(len(numbering.briefs)) if place not in taken]
+    return left[0] if len(left) == 1 else None
+
+
+def _draft(
+    block: _Block, place: int, numbering: _Numbering, complaints: list[Complaint]
+) -> ReportDraft:
+    brief = numbering.briefs[place]
+    first = numbering.firsts[place]
+    terms = [frozenset(content_terms(line.text)) for line in brief.lines]
+    known = frozenset(content_terms("\n".join(brief.heading))).union(*terms)
+    findings: dict[str, Finding] = {}
+    for text, numbers in block.findings:
+        own = frozenset(content_terms(text))
+        right = [number for number in numbers if numbering.owner(number) == place]
+        if len(right) < len(numbers):
+            wrong = ", ".join(str(number) for number in numbers if number not in right)
+            complaints.append(Complaint(text, f"it cites lines that it does not have: {wrong}"))
+        if not own & known:
+            complaints.append(Complaint(text, "it says nothing of what is known"))
+            continue
+        if not right:
+            right = [first + index for index in _saying_the_same(own, terms)]
+        if not right:
+            complaints.append(Complaint(text, "no line says it"))
+        elif len(findings) < MOST_FINDINGS:
+            supports = (s for number in right for s in numbering.supports(number))
+            findings.setdefault(text, Finding(text, tuple(dict.fromkeys(supports))))
+        else:
+            complaints.append(Complaint(text, f"it is beyond {MOST_FINDINGS} findings"))
+    return ReportDraft(block.title, block.summary, tuple(findings.values()))
+
+
+def _is_foreign(draft: ReportDraft, language: str) -> bool:
+    """Tell whether a report on Chinese lines holds no Chinese at all, or one on English lines
+    little else: names alone decide nothing.
+    """
+    told = "".join((draft.summary, *(finding.text for finding in draft.findings)))
+    han = len(_HAN.findall(told))
+    if language == "zh":
+        return han == 0
+    return language == "en" and han > sum(map(str.isalpha, told)) / 2
+
+
+def _saying_the_same(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
+    """Return the line that holds most of a finding's terms, if it holds enough of them."""
+    shared = [len(own & line) for line in lines]
+    best = max(range(len(lines)), key=lambda index: shared[index], default=-1)
+    return [best] if best >= 0 and shared[best] >= _SAME * len(own) else []

@@ -1,0 +1,161 @@
+"""Have a model write descriptions of entities, several in a call, and parse its replies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from knotwork.indexing.batch_requests import (
+    LONGEST_LINE,
+    BatchOutcome,
+    BatchReply,
+    BatchTask,
+    ask_in_batch,
+    batches_by_language,
+    make_messages,
+    reply_lines,
+)
+from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest
+from knotwork.inference.concurrency import PATIENCE, Halt, work_ordered
+from knotwork.text.terms import content_terms
+from knotwork.text.token_counts import count_tokens
+from knotwork.transform.model.reply_records import (
+    Complaint,
+    bare_line,
+    clean_field,
+    fold_word,
+    is_idle,
+)
+
+STAGE = "summarize"
+TASK = "summarise-descriptions"
+MISSING = "It has no usable line for an entry."
+
+_OUTPUT_TOKENS = 160
+_LONGEST_TOKENS = 240
+_NUMBERED = re.compile(r"[\W_]{0,4}(\d{1,4})[\W_]{0,3}?\s*[|:：.、)）\]】]\s*(?=\S)(.*)", re.DOTALL)
+_PAIRS = frozenset({"()", "（）", "``"})
+_STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）")
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionEntry:
+    """An entity to write up: the lines that describe it; ``key`` is the caller's own."""
+
+    key: str
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionWriter:
+    """Writes up descriptions: ``entries_a_call`` share one prompt, ``concurrency`` calls run at a
+    time. ``retry`` asks again about entities of which no reply could be used before. After
+    ``patience`` calls in a row that no server answered the run is given up.
+    """
+
+    model: ChatModel
+    concurrency: int = 4
+    entries_a_call: int = 6
+    retry: bool = False
+    halt: Halt | None = field(default=None, repr=False)
+    patience: int = PATIENCE
+
+    def write(
+        self, entries: Sequence[DescriptionEntry]
+    ) -> Generator[BatchOutcome[DescriptionEntry, str], None, None]:
+        """Yield what became of the entries, call by call, in order by language.
+
+        Raises ModelError where no more calls can be made; what came before has been yielded.
+        """
+        batches = batches_by_language(
+            entries, lambda entry: "\n".join(entry.lines), size=self.entries_a_call
+        )
+        yield from work_ordered(
+            lambda item: ask_in_batch(self.model, item[1], _task(item[0])),
+            batches,
+            concurrency=self.concurrency,
+            halt=self.halt,
+        )
+
+
+def _task(language: str) -> BatchTask[DescriptionEntry, str]:
+    def request(entries: Sequence[DescriptionEntry], fault: str) -> ChatRequest:
+        material = "\n".join(
+            "\n".join((f"# {number} {entry.name}", *entry.lines))
+            for number, entry in enumerate(entries, start=1)
+        )
+        return ChatRequest(
+            make_messages(TASK, language, material, fault=fault),
+            max_output_tokens=_OUTPUT_TOKENS * len(entries),
+            stage=STAGE,
+        )
+
+    return BatchTask(request, parse_descriptions, MISSING)
+
+
+def parse_descriptions(reply: ChatReply, entries: Sequence[DescriptionEntry]) -> BatchReply[str]:
+    """Return the texts of a reply by the place of their entry; never fails.
+
+    A text counts that shares a term with what it is written from, as garbage does not. Of two texts
+    for an entry the first counts.
+    """
+    found: dict[int, str] = {}
+    complaints: list[Complaint] = []
+    lines = reply_lines(reply.text)
+    if len(entries) == 1 and lines and not any(_place(line, entries) for line in lines):
+        lines = [f"1 | {' '.join(lines)}"]
+    for position, line in enumerate(lines):
+        placed = _place(line, entries)
+        if placed is None:
+            if not is_idle(line):
+                complaints.append(Complaint(line, "it is of no entry"))
+            continue
+        place, text = placed
+        cut = reply.finish_reason == "length" and position == len(lines) - 1
+        fault = _fault(text, entries[place], cut=cut and not text.endswith(_STOPS))
+        if not fault and place in found:
+            fault = "the entry has a line already"
+        if fault:
+            complaints.append(Complaint(line, fault))
+        else:
+            found[place] = text
+    return BatchReply(found, tuple(complaints))
+
+
+def _place(line: str, entries: Sequence[DescriptionEntry]) -> tuple[int, str] | None:
+    """Return which entry a line is of, by number or by name, and what it says."""
+    if line[0] + line[-1] in _PAIRS:
+        line = line[1:-1].strip()
+    match = _NUMBERED.fullmatch(line[:LONGEST_LINE])
+    if match and 1 <= int(match[1]) <= len(entries):
+        text = match[2]
+        name = entries[int(match[1]) - 1].name
+        head, bar, rest = text.partition("|")
+        if bar and fold_word(head) == fold_word(name):
+            text = rest
+        return int(match[1]) - 1, _cleaned(text)
+    head, bar, rest = bare_line(line).partition("|")
+    for place, entry in enumerate(entries):
+        if bar and fold_word(head) and fold_word(head) == fold_word(entry.name):
+            return place, _cleaned(rest)
+    return None
+
+
+def _cleaned(text: str) -> str:
+    return clean_field(text.strip().strip("|"))
+
+
+def _fault(text: str, entry: DescriptionEntry, *, cut: bool) -> str:
+    """Return why a text cannot be the entry's, or "" if it can."""
+    if cut:
+        return "it was cut off"
+    if "|" in text:
+        return "it has another form"
+    if count_tokens(text) > _LONGEST_TOKENS:
+        return "it is too long"
+    told = set(content_terms("\n".join((entry.name, *entry.lines))))
+    if not told & set(content_terms(text)):
+        return "it says nothing of what is known"
+    return ""

@@ -1,0 +1,19 @@
+"""Import the indexes of other systems, and export to them."""
+
+from __future__ import annotations
+
+from knotwork.indexing.foreign_indexes.index_importer import (
+    IMPORT_FORMATS,
+    ImportReport,
+    ImportStep,
+    import_index,
+    import_steps,
+)
+
+__all__ = [
+    "IMPORT_FORMATS",
+    "ImportReport",
+    "ImportStep",
+    "import_index",
+    "import_steps",
+]

@@ -1,0 +1,259 @@
+"""The common shape of foreign indexes, which readers return, and helpers to read their files.
+
+Ids are those of the other system. ``number`` is the short number by which its reports cite a row.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from knotwork.errors import IndexingError, MissingExtra
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignDocument:
+    """A source text; ``unit_ids`` are its text units in order, where the system lists them."""
+
+    id: str
+    title: str
+    text: str
+    unit_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignUnit:
+    """A piece of text that a model read as one."""
+
+    id: str
+    number: int
+    text: str
+    document_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEntity:
+    """An entity with all that was said of it, and the text units that name it."""
+
+    id: str
+    number: int
+    name: str
+    type: str
+    description: str
+    unit_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRelation:
+    """A relation between two entities, given by name.
+
+    ``label`` is what the system calls it, if it does. ``directed`` is False where source and target
+    may as well stand the other way round.
+    """
+
+    number: int
+    source: str
+    target: str
+    description: str
+    weight: float
+    unit_ids: tuple[str, ...]
+    label: str = ""
+    directed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignClaim:
+    """A statement on a subject, with an object or without; ``status`` says whether it holds."""
+
+    number: int
+    subject: str
+    object: str
+    type: str
+    description: str
+    status: str
+    unit_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCommunity:
+    """A community; level 0 is the topmost. ``entity_ids`` are ids of entities."""
+
+    id: str
+    level: int
+    parent_id: str | None
+    entity_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFinding:
+    """One finding of a report, with its references still in the text."""
+
+    summary: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignReport:
+    """What the other system wrote of a community; ``rank`` in [0, 10]."""
+
+    community_id: str
+    title: str
+    summary: str
+    findings: tuple[ForeignFinding, ...]
+    rank: float
+
+
+@dataclass(slots=True)
+class Losses:
+    """What does not come in, counted by kind and reason."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, kind: str, reason: str, count: int = 1) -> None:
+        """Count something that is dropped."""
+        if count:
+            self.counts[kind, reason] += count
+
+
+@dataclass(slots=True)
+class ForeignIndex:
+    """The index of another system; ``format`` names the system, ``name`` this index of it."""
+
+    format: str
+    name: str
+    documents: list[ForeignDocument]
+    units: list[ForeignUnit]
+    entities: list[ForeignEntity]
+    relations: list[ForeignRelation]
+    claims: list[ForeignClaim] = field(default_factory=list)
+    communities: list[ForeignCommunity] = field(default_factory=list)
+    reports: list[ForeignReport] = field(default_factory=list)
+    losses: Losses = field(default_factory=Losses)
+
+    def held(self) -> dict[str, int]:
+        """Return how many rows of each kind the files held, those that were dropped included."""
+        rows: dict[str, Iterable[object]] = {
+            "documents": self.documents,
+            "text units": self.units,
+            "entities": self.entities,
+            "relations": self.relations,
+            "claims": self.claims,
+            "communities": self.communities,
+            "reports": self.reports,
+        }
+        lost = self.losses.counts.items()
+        return {
+            kind: sum(1 for _ in items) + sum(n for (of, _), n in lost if of == kind)
+            for kind, items in rows.items()
+        }
+
+
+ForeignRow = Mapping[str, Any]
+
+
+def read_parquet_rows(path: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file with those of ``columns`` that it has.
+
+    Raises MissingExtra without the extra `parquet`, IndexingError when the file cannot be read.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtra("Reading Parquet files", "parquet") from error
+    try:
+        with pq.ParquetFile(path) as file:
+            there = set(file.schema_arrow.names)
+            rows: list[dict[str, Any]] = file.read([c for c in columns if c in there]).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise IndexingError(
+            f"`{path}` cannot be read as a Parquet file: {error}.",
+            fix="Copy it again from where it was made, or run the indexing there once more.",
+        ) from error
+    return rows
+
+
+def check_columns(path: Path, wanted: Iterable[Sequence[str]]) -> None:
+    """Raise IndexingError when a Parquet file has none of the names of a column that is needed."""
+    import pyarrow.parquet as pq
+
+    there = pq.read_schema(path).names
+    for names in wanted:
+        if not set(names) & set(there):
+            others = f" (nor `{'`, `'.join(names[1:])}`)" if len(names) > 1 else ""
+            listed = ", ".join(f"`{name}`" for name in there)
+            raise IndexingError(
+                f"`{path}` has no column `{names[0]}`{others}; it has {listed}.",
+                fix="Give the folder that Microsoft GraphRAG wrote its tables to.",
+            )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object of a JSON file. Raises IndexingError when it holds anything else."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise IndexingError(
+            f"`{path}` cannot be read as JSON: {error}.",
+            fix="Copy it again from where it was made.",
+        ) from error
+    if not isinstance(value, dict):
+        raise IndexingError(
+            f"`{path}` holds a JSON {type(value).__name__}, and an object is needed.",
+            fix="Give the working directory of LightRAG.",
+        )
+    return value
+
+
+def column_text(row: ForeignRow, *names: str) -> str:
+    """Return the first of these columns that holds text, without white space around it."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if value is not None and str(value).strip():
+            return str(value).strip()
+    return ""
+
+
+def raw_column_text(row: ForeignRow, *names: str) -> str:
+    """Return the first of these columns that holds text, exactly as it is."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+def column_number(row: ForeignRow, name: str, default: float = 0.0) -> float:
+    """Return a number, also where it is written as text; ``default`` where there is none."""
+    value = row.get(name)
+    try:
+        number = float(value) if value is not None else default
+    except (TypeError, ValueError):
+        return default
+    return number if math.isfinite(number) else default
+
+
+def column_ids(row: ForeignRow, *names: str) -> tuple[str, ...]:
+    """Return the ids of the first of these columns that has any, each once.
+
+    Older tables join several ids with commas, inside the items of a list too.
+    """
+    for name in names:
+        value = row.get(name)
+        if value is None:
+            continue
+        items = [value] if isinstance(value, str | int) else value
+        parts = (
+            part.strip() for item in items if item is not None for part in str(item).split(",")
+        )
+        found = tuple(dict.fromkeys(part for part in parts if part))
+        if found:
+            return found
+    return ()

@@ -1,0 +1,232 @@
+"""Load a file as a Document with the loader of its format.
+
+`LOADERS` lists all loaders. The content decides the format where it can, else the suffix.
+"""
+
+from __future__ import annotations
+
+import stat
+import warnings
+import zipfile
+from collections.abc import Collection
+from io import BytesIO
+from pathlib import Path
+
+from knotwork.errors import LoadError
+from knotwork.indexing.loaders.archives import OLE_SIGNATURE, ZIP_SIGNATURE, check_archive
+from knotwork.indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
+from knotwork.indexing.loaders.docx import WordLoader
+from knotwork.indexing.loaders.epub import EpubLoader
+from knotwork.indexing.loaders.html import HtmlLoader
+from knotwork.indexing.loaders.json_records import JsonLoader
+from knotwork.indexing.loaders.loader import MEGABYTE, Content, Loader, Source, format_size
+from knotwork.indexing.loaders.mail import MailLoader
+from knotwork.indexing.loaders.markdown import MarkdownLoader
+from knotwork.indexing.loaders.pdf import PdfLoader
+from knotwork.indexing.loaders.plain_text import TextLoader
+from knotwork.indexing.loaders.pptx import SlidesLoader
+from knotwork.indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
+from knotwork.indexing.loaders.titles_and_captions import choose_title
+from knotwork.records import Document
+from knotwork.text.languages import detect_language
+
+_TEXT = TextLoader()
+_EPUB, _WORD, _SLIDES, _SHEETS = EpubLoader(), WordLoader(), SlidesLoader(), SheetsLoader()
+LOADERS: tuple[Loader, ...] = (
+    _TEXT,
+    MarkdownLoader(),
+    HtmlLoader(),
+    PdfLoader(),
+    _WORD,
+    _SLIDES,
+    _SHEETS,
+    DelimitedLoader(),
+    JsonLoader(),
+    _EPUB,
+    MailLoader(),
+)
+_DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
+"""Text that nobody reads; the index would be full of the names of fonts."""
+
+_BY_SUFFIX = {suffix: loader for loader in LOADERS for suffix in loader.suffixes}
+# What an archive holds tells its format, whatever the name of the file.
+_BY_MEMBER: dict[str, Loader] = {
+    "word/document.xml": _WORD,
+    "ppt/presentation.xml": _SLIDES,
+    "xl/workbook.xml": _SHEETS,
+    "META-INF/container.xml": _EPUB,
+}
+
+
+def supported_suffixes() -> tuple[str, ...]:
+    """Return the suffixes that have a loader; other files are read when they are plain text."""
+    return tuple(sorted(_BY_SUFFIX))
+
+
+def load_file(
+    path: Path,
+    *,
+    uri: str,
+    max_file_mb: float = 100.0,
+    password: str = "",
+    repeated: Collection[int] = (),
+) -> Document:
+    """Return the document in a file, without the ``repeated`` lines of its site, by their keys.
+
+    Raises LoadError with a reason for every file that cannot be read: "missing", "unreadable",
+    "not_a_file", "too_large", "empty", "binary", "encoding", "password", "no_text", "broken" or
+    "unsupported".
+    """
+    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
+    return load_document(
+        data, uri=uri, max_file_mb=max_file_mb, password=password, repeated=repeated
+    )
+
+
+def load_edge_keys(path: Path, *, uri: str, max_file_mb: float = 100.0) -> list[int]:
+    """Return the keys of the lines of a web page that its site may repeat: see `edge_keys`.
+
+    Raises LoadError as `load_file` does.
+    """
+    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
+    return edge_line_keys(_load_content(Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE))))
+
+
+def _read_file(path: Path, *, uri: str, max_file_mb: float) -> bytes:
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            next(path.iterdir(), None)  # raises where the folder cannot be listed
+        if not stat.S_ISREG(status.st_mode):
+            raise LoadError(
+                "not_a_file", f"`{uri}` is no regular file.", fix="Leave it out with `exclude`."
+            )
+        if status.st_size > max_file_mb * MEGABYTE:
+            raise _too_large(uri, status.st_size, max_file_mb)
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise LoadError("missing", f"`{uri}` is not there any more.") from error
+    except OSError as error:
+        raise LoadError(
+            "unreadable",
+            f"`{uri}` cannot be opened: {error.strerror or error}.",
+            fix="Check its permissions.",
+        ) from error
+
+
+def load_document(
+    data: bytes,
+    *,
+    uri: str,
+    max_file_mb: float = 100.0,
+    password: str = "",
+    repeated: Collection[int] = (),
+) -> Document:
+    """Return the document in the bytes of a file; its ``uri`` tells name and suffix.
+
+    ``repeated`` is as in `load_file`. Raises LoadError as that does.
+    """
+    if len(data) > max_file_mb * MEGABYTE:
+        raise _too_large(uri, len(data), max_file_mb)
+    source = Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE), password=password)
+    content = _load_content(source)
+    if repeated:
+        content = remove_boilerplate(content, repeated)
+    return Document(
+        uri=uri,
+        text=content.text,
+        title=choose_title(content, source.name),
+        media_type=content.media_type,
+        language=detect_language(content.text),
+        metadata=dict(content.metadata),
+        headings=content.headings,
+        pages=content.pages,
+        frames=content.frames,
+        tables=content.tables,
+    )
+
+
+def _load_content(source: Source) -> Content:
+    if not source.data.strip():
+        raise _empty(source.uri)
+    content = _load(_choose_loader(source), source)
+    if not content.text.strip():
+        raise _empty(source.uri)
+    return content
+
+
+def _load(loader: Loader, source: Source) -> Content:
+    try:
+        with warnings.catch_warnings():
+            # Parsers warn of sloppy files; to the user such a file is either read or reported.
+            warnings.simplefilter("ignore")
+            return loader.load(source)
+    except LoadError:
+        raise
+    except Exception as error:
+        # Hostile or damaged bytes make parsers raise anything at all, from KeyError to
+        # RecursionError. Whatever it is, it concerns this one file, and is reported with it.
+        reason = " ".join(str(error).split())[:200] or "no reason given"
+        raise LoadError(
+            "broken",
+            f"`{source.uri}` is broken or not what its name says: the {loader.name} reader fails "
+            f"with {type(error).__name__}: {reason}.",
+            fix="Open it in its own program and save it again.",
+        ) from error
+
+
+def _choose_loader(source: Source) -> Loader:
+    """Choose by the content where it tells the format for sure, else by the suffix."""
+    if source.suffix in _DRAWINGS:
+        raise LoadError(
+            "unsupported",
+            f"`{source.uri}` is a drawing: its text says how it is drawn.",
+            fix="Leave it out with `exclude`.",
+        )
+    by_suffix = _BY_SUFFIX.get(source.suffix)
+    if source.data.startswith(ZIP_SIGNATURE):
+        return _archive_loader(source) or by_suffix or _refuse(source)
+    if source.data.startswith(OLE_SIGNATURE):
+        check_archive(source)
+    start = source.data[:1_024].lstrip()
+    for loader in LOADERS:
+        if start.startswith(loader.signatures) and loader.signatures:
+            # Plain text may well begin with markup that it talks about.
+            return by_suffix if by_suffix is not None and loader.name == "html" else loader
+    if by_suffix is not None:
+        return by_suffix
+    try:
+        _TEXT.load(source)
+    except LoadError:
+        return _refuse(source)
+    return _TEXT
+
+
+def _archive_loader(source: Source) -> Loader | None:
+    try:
+        with zipfile.ZipFile(BytesIO(source.data)) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return None
+    return next((loader for member, loader in _BY_MEMBER.items() if member in names), None)
+
+
+def _refuse(source: Source) -> Loader:
+    suffixes = ", ".join(supported_suffixes())
+    raise LoadError(
+        "unsupported",
+        f"`{source.uri}` is neither text nor of a known format ({suffixes}).",
+        fix="Convert it, or leave it out with `exclude`.",
+    )
+
+
+def _empty(uri: str) -> LoadError:
+    return LoadError("empty", f"`{uri}` holds no text.", fix="Leave it out with `exclude`.")
+
+
+def _too_large(uri: str, size: int, max_file_mb: float) -> LoadError:
+    return LoadError(
+        "too_large",
+        f"`{uri}` has {format_size(size)}; the limit is {format_size(max_file_mb * MEGABYTE)}.",
+        fix="Raise `index.max_file_mb`, or split the file.",
+    )

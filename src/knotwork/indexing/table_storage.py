@@ -1,0 +1,57 @@
+"""Store the tables of documents and files beside an index, for SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from knotwork.errors import LoadError
+from knotwork.indexing.loaders import load_file
+from knotwork.records import Document, Table
+from knotwork.stores.base import Store
+from knotwork.stores.table_file import TableFile, TableShape, tables_path
+
+SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
+
+
+def add_tables(tables: TableFile, path: Path) -> list[TableShape]:
+    """Put all tables of a file beside an index, each under its file's or sheet's name.
+
+    Raises LoadError for a file that holds no table, StoreError when they cannot be kept.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        valid = ", ".join(SUFFIXES)
+        raise LoadError("not a table", f"`{path}` holds no table: it ends in none of {valid}.")
+    found = _named_tables(load_file(path, uri=str(path)))
+    if not found:
+        raise LoadError("empty", f"`{path}` holds no row below a header.")
+    return [tables.put_table(name, table, source=str(path)) for name, table in found]
+
+
+def put_tables(store: Store, documents: Sequence[Document]) -> None:
+    """Store the tables of documents beside an index, and replace those that they had.
+
+    Called before the documents are committed: what is interrupted in between is done again by the
+    next run, and until then `TableShape.revision` differs from that of the document.
+    """
+    path = tables_path(store.url)
+    if path is None:
+        return
+    tables = TableFile(path)
+    for document in documents:
+        if document.tables or tables.holds(document.uri):
+            tables.put_document(document.uri, document.revision, _named_tables(document))
+
+
+def drop_tables(store: Store, uris: Sequence[str]) -> None:
+    """Remove the tables of documents that are no longer in an index."""
+    path = tables_path(store.url)
+    if path is not None and path.exists():
+        TableFile(path).remove_documents(uris)
+
+
+def _named_tables(document: Document) -> list[tuple[str, Table]]:
+    """Return the tables of a document with the names of file and sheet."""
+    stem = Path(document.uri.rpartition("/")[2]).stem
+    single = len(document.tables) == 1
+    return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]

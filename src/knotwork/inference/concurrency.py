@@ -1,0 +1,89 @@
+"""Run calls in threads with results in order, and stop all waits when a run is cancelled."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from knotwork.errors import ModelError, ModelUnavailable
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_SUBMITTED_AHEAD = 4
+"""Items that wait, per thread, so that a slow one at the front leaves no thread idle."""
+
+
+def work_ordered(
+    work: Callable[[T], R], items: Iterable[T], *, concurrency: int, halt: Halt | None = None
+) -> Generator[R, None, None]:
+    """Yield ``work(item)`` for each item in order, ``concurrency`` at a time.
+
+    ``items`` are taken as they are needed, at most a few times ``concurrency`` ahead. A fault of
+    ``work`` is raised in its turn. On a fault, on Ctrl-C, and when the caller stops iterating,
+    ``halt`` is set, what has not begun is cancelled, and the rest is waited for.
+    """
+    if concurrency < 1:
+        raise ValueError(f"concurrency is {concurrency}, and 1 is the least")
+    waiting: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="knotwork-work")
+    done = False
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= _SUBMITTED_AHEAD * concurrency:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        done = True
+    finally:
+        if not done and halt is not None:
+            halt.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Halt:
+    """A switch that ends every wait; set it on Ctrl-C, before threads are joined."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """End all waits, now and later, with ModelError."""
+        self._event.set()
+
+    def check(self) -> None:
+        """Raise ModelError once the switch is set."""
+        if self._event.is_set():
+            raise ModelError("The call to the model was given up, as the run was stopped.")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; raise ModelError as soon as the switch is set."""
+        self._event.wait(seconds)
+        self.check()
+
+
+PATIENCE = 16
+"""Chunks in a row for which no server answers, before the run is given up."""
+
+
+class Patience:
+    """Counts what no server answered for, in a row; ``what`` says what is counted."""
+
+    def __init__(self, most: int = PATIENCE, *, what: str = "{count} requests") -> None:
+        self._most = most
+        self._what = what
+        self._missed = 0
+
+    def note(self, absence: str) -> None:
+        """Count one, "" being one with an answer; raise ModelUnavailable if there were most."""
+        self._missed = self._missed + 1 if absence else 0
+        if self._missed >= self._most:
+            counted = self._what.format(count=self._missed)
+            raise ModelUnavailable(
+                f"The model did not answer {counted} in a row: {absence}",
+                fix="Run again when it does: what is finished is not asked again.",
+            )

@@ -1,0 +1,449 @@
+"""Tokenize texts for local encoders: WordPiece, SentencePiece unigram, and windows.
+
+Tokens carry character offsets. A passage that fits is one window; a longer one is cut at the ends
+of sentences, and a longer sentence at tokens. Nothing is left out, and every window starts with the
+context of its passage.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.records import Span
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A tokenised text: ids and the character at which each token starts (never descending).
+
+    ``head`` and ``tail`` are the special tokens that the model wants around a sequence.
+    """
+
+    head: tuple[int, ...]
+    ids: Sequence[int]
+    starts: Sequence[int]
+    tail: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.head) + len(self.ids) + len(self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One pass of the model over a part of passage ``owner``.
+
+    ``ids`` is the whole sequence. Its position ``offset + i`` holds token ``first + i`` of the
+    passage, for ``i`` below ``count``; what stands before is the head and the context.
+    """
+
+    owner: int
+    ids: tuple[int, ...]
+    offset: int
+    first: int
+    count: int
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace each half of a surrogate pair, which tokenizers cannot read, one for one."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def cut_windows(
+    tokens: Tokens,
+    *,
+    owner: int,
+    context_end: int,
+    sentences: Sequence[Span],
+    max_tokens: int,
+) -> list[Window]:
+    """Cut a tokenised "context. text" into windows of at most ``max_tokens``.
+
+    ``context_end`` is the character at which the text begins; ``sentences`` count from there. Where
+    context and text do not fit together, the context is held to half of the window.
+    """
+    context_count = bisect_left(tokens.starts, context_end)
+    if len(tokens) <= max_tokens:
+        whole = (*tokens.head, *tokens.ids, *tokens.tail)
+        offset = len(tokens.head) + context_count
+        return [Window(owner, whole, offset, context_count, len(tokens.ids) - context_count)]
+    room = max_tokens - len(tokens.head) - len(tokens.tail)
+    lead = (*tokens.head, *tokens.ids[: min(context_count, room // 2)])
+    room -= len(lead) - len(tokens.head)
+    ends = [bisect_left(tokens.starts, context_end + sentence.end) for sentence in sentences]
+    return [
+        Window(owner, (*lead, *tokens.ids[first:end], *tokens.tail), len(lead), first, end - first)
+        for first, end in _cut_ranges(context_count, len(tokens.ids), ends=ends, room=room)
+    ]
+
+
+def sentence_ranges(
+    tokens: Tokens, *, context_end: int, sentences: Sequence[Span]
+) -> list[tuple[int, int]]:
+    """Return, for each sentence, the half-open range of its tokens, which may be empty."""
+    return [
+        (
+            bisect_left(tokens.starts, context_end + sentence.start),
+            bisect_left(tokens.starts, context_end + sentence.end),
+        )
+        for sentence in sentences
+    ]
+
+
+def batch_windows(windows: Sequence[Window], *, batch_tokens: int) -> Iterator[list[int]]:
+    """Yield batches of indices into ``windows``, longest first, each of at most ``batch_tokens``
+    tokens with padding (or of one window).
+
+    Windows of like length stand together, so that little is padded, and the first batch, the
+    largest, shows at once whether memory suffices.
+    """
+    order = sorted(range(len(windows)), key=lambda index: (-len(windows[index].ids), index))
+    start = 0
+    while start < len(order):
+        size = max(1, batch_tokens // max(1, len(windows[order[start]].ids)))
+        yield order[start : start + size]
+        start += size
+
+
+def _cut_ranges(
+    first: int, last: int, *, ends: Sequence[int], room: int
+) -> Iterator[tuple[int, int]]:
+    """Yield ranges of at most ``room`` tokens that end at sentence ends where they can."""
+    while last - first > room:
+        fitting = bisect_left(ends, first + room + 1) - 1
+        end = ends[fitting] if fitting >= 0 and ends[fitting] > first else first + room
+        yield first, end
+        first = end
+    yield first, last
+
+
+_MOST_CHARACTERS = 100
+"""A longer word is one unknown token, as in the original."""
+_CACHED_PIECES = 100_000
+_IDEOGRAPHS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+"""Characters that are words of their own to BERT."""
+
+
+class WordPieceTokenizer:
+    """Splits text into the ids of a lower-case WordPiece vocabulary (piece to id)."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._vocabulary = vocabulary
+        self._begin = vocabulary["[CLS]"]
+        self._end = vocabulary["[SEP]"]
+        self._unknown = vocabulary["[UNK]"]
+        self._words: dict[str, list[tuple[int, int]]] = {}
+
+    def encode(self, text: str) -> Tokens:
+        """Return the tokens of a text of any length."""
+        ids: list[int] = []
+        starts: list[int] = []
+        for word, places in _split_words(text):
+            for piece_id, offset in self._segment(word):
+                ids.append(piece_id)
+                starts.append(places[offset])
+        return Tokens((self._begin,), ids, starts, (self._end,))
+
+    def _segment(self, word: str) -> list[tuple[int, int]]:
+        """Return the ids of a word's pieces, each with the character at which it starts."""
+        known = self._words.get(word)
+        if known is None:
+            if len(self._words) >= _CACHED_PIECES:
+                self._words.clear()
+            known = self._words[word] = self._match(word)
+        return known
+
+    def _match(self, word: str) -> list[tuple[int, int]]:
+        unknown = [(self._unknown, 0)]
+        if len(word) > _MOST_CHARACTERS:
+            return unknown
+        pieces: list[tuple[int, int]] = []
+        start = 0
+        while start < len(word):
+            mark = "##" if start else ""
+            for end in range(len(word), start, -1):
+                piece_id = self._vocabulary.get(mark + word[start:end])
+                if piece_id is not None:
+                    pieces.append((piece_id, start))
+                    start = end
+                    break
+            else:
+                return unknown
+        return pieces
+
+
+def _split_words(text: str) -> list[tuple[str, list[int]]]:
+    """Return lower-case words and single marks, with the offset of each of their characters."""
+    words: list[tuple[str, list[int]]] = []
+    inside = False
+    for place, character in enumerate(text):
+        kind, shown = _read_character(character)
+        if kind == "space":
+            inside = False
+        elif kind == "alone":
+            words.append((shown, [place] * len(shown)))
+            inside = False
+        elif kind == "letter" and shown:
+            if not inside:
+                words.append(("", []))
+                inside = True
+            word, places = words[-1]
+            words[-1] = word + shown, places
+            places.extend([place] * len(shown))
+    return words
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_character(character: str) -> tuple[str, str]:
+    """Return "space", "alone", "letter" or "" (to be dropped), and the character in lower case."""
+    category = unicodedata.category(character)
+    if character in "\t\n\r":
+        return "space", ""
+    if character == "\N{REPLACEMENT CHARACTER}" or category.startswith("C"):
+        return "", ""
+    if character.isspace():
+        return "space", ""
+    bare = "".join(
+        part
+        for part in unicodedata.normalize("NFD", character)
+        if unicodedata.category(part) != "Mn"
+    ).lower()
+    code = ord(character)
+    if any(first <= code <= last for first, last in _IDEOGRAPHS):
+        return "alone", bare
+    return "alone" if _is_punctuation(character, category) else "letter", bare
+
+
+def _is_punctuation(character: str, category: str) -> bool:
+    symbol = character.isascii() and character.isprintable() and not character.isalnum()
+    return symbol or category.startswith("P")
+
+
+SPACE = "\u2581"
+"""Marks the beginning of a word in a piece."""
+
+_UNKNOWN_PENALTY = 10.0
+"""How much less probable than the rarest piece a character without one is, as in SentencePiece."""
+_REACH_FACTOR = 7_919
+_CACHED_WORDS = 200_000
+_LONGEST_CACHED_WORD = 24
+_HANGUL_VOWELS_AND_FINALS = range(0x1160, 0x1200)
+_HALF_WIDTH_VOICING = re.compile("[\uff9e\uff9f]")
+
+
+class Vocabulary:
+    """Pieces by their text, in an open-addressing hash table of CRC-32.
+
+    ``slots`` (int32, its length a power of two) holds the number of a piece or -1, ``offsets``
+    where each piece begins in ``text`` (UTF-8), ``scores`` their log probabilities. ``reaches``
+    (uint8, its length a power of two) bounds the length, in characters, of the pieces that begin
+    with the same two characters; see `build_reaches`.
+    """
+
+    def __init__(
+        self,
+        slots: NDArray[np.int32],
+        offsets: NDArray[np.uint32],
+        text: NDArray[np.uint8],
+        scores: NDArray[np.float32],
+        reaches: NDArray[np.uint8],
+    ) -> None:
+        self._slots = memoryview(slots.data)
+        self._offsets = memoryview(offsets.data)
+        self._text = memoryview(text.data)
+        self._scores = memoryview(scores.data)
+        self._mask = len(slots) - 1
+        self.reaches = memoryview(reaches.data)
+        self.lowest_score = float(scores.min())
+
+    def find(self, piece: str) -> tuple[int, float] | None:
+        """Return the number and the score of a piece; None if there is no such piece."""
+        wanted = piece.encode("utf-8", "surrogatepass")  # half a pair is in no piece
+        slot = crc32(wanted) & self._mask
+        while (number := self._slots[slot]) >= 0:
+            if self._text[self._offsets[number] : self._offsets[number + 1]] == wanted:
+                return number, self._scores[number]
+            slot = (slot + 1) & self._mask
+        return None
+
+
+def reach_slot(first: str, second: str, mask: int) -> int:
+    """Return the place of two characters in ``Vocabulary.reaches``, of ``mask`` + 1 entries."""
+    return (ord(first) * _REACH_FACTOR + ord(second)) & mask
+
+
+def build_reaches(pieces: Sequence[str], *, size: int = 1 << 20) -> NDArray[np.uint8]:
+    """Return, by `reach_slot`, the length of the longest piece that begins with two characters."""
+    reaches = np.zeros(size, dtype=np.uint8)
+    for piece in pieces:
+        if len(piece) > 1:
+            slot = reach_slot(piece[0], piece[1], size - 1)
+            reaches[slot] = max(reaches[slot], min(len(piece), 255))
+    return reaches
+
+
+def build_slots(pieces: Sequence[bytes], *, load: float = 0.5) -> NDArray[np.int32]:
+    """Return the hash table of `Vocabulary` for these pieces; empty pieces get no slot."""
+    size = 1 << math.ceil(math.log2(max(len(pieces), 1) / load))
+    slots = np.full(size, -1, dtype=np.int32)
+    numbers = np.array([n for n, piece in enumerate(pieces) if piece], dtype=np.int32)
+    places = np.array([crc32(piece) & (size - 1) for piece in pieces if piece], dtype=np.int64)
+    while len(numbers):
+        free = slots[places] < 0
+        _, first = np.unique(places, return_index=True)
+        takes = np.zeros(len(numbers), dtype=np.bool_)
+        takes[first] = True
+        takes &= free
+        slots[places[takes]] = numbers[takes]
+        numbers, places = numbers[~takes], (places[~takes] + 1) & (size - 1)
+    return slots
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialTokens:
+    """The ids of tokens that stand for no piece of text."""
+
+    begin: int
+    end: int
+    unknown: int
+
+
+class UnigramTokenizer:
+    """Splits text into the ids of a unigram model.
+
+    ``replacements`` maps characters to what the model was trained on (NFKC and more).
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, special: SpecialTokens, replacements: Mapping[str, str]
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._special = special
+        self._replacements = replacements
+        self._unknown_score = vocabulary.lowest_score - _UNKNOWN_PENALTY
+        self._pieces: dict[str, tuple[int, float] | None] = {}
+        self._words: dict[str, list[tuple[int, int]]] = {}
+
+    def encode(self, text: str) -> Tokens:
+        """Return the tokens of a text of any length."""
+        characters, starts = self._normalise(text)
+        ids: list[int] = []
+        places: list[int] = []
+        begin = 0
+        for word in characters.split(" "):
+            if word:
+                for piece_id, place in self._segment_word(word):
+                    ids.append(piece_id)
+                    places.append(starts[begin + place])
+            begin += len(word) + 1
+        return Tokens((self._special.begin,), ids, places, (self._special.end,))
+
+    def _normalise(self, text: str) -> tuple[str, Sequence[int]]:
+        """Return the text as the model was trained on it, and where each character comes from."""
+        if text.isascii() and text.isprintable():
+            return text, range(len(text))
+        replacements = self._replacements
+        parts: list[str] = []
+        starts: list[int] = []
+        for start, cluster in _clusters(text):
+            for character in cluster:
+                replaced = replacements.get(character, character)
+                parts.append(replaced)
+                starts.extend([start] * len(replaced))
+        return "".join(parts), starts
+
+    def _segment_word(self, word: str) -> list[tuple[int, int]]:
+        """Return the ids of a word's pieces, each with the character at which it starts."""
+        known = self._words.get(word)
+        if known is None:
+            known = self._segment(SPACE + word)
+            if len(word) <= _LONGEST_CACHED_WORD:
+                if len(self._words) >= _CACHED_WORDS:
+                    self._words.clear()
+                self._words[word] = known
+        return known
+
+    def _segment(self, marked: str) -> list[tuple[int, int]]:
+        """Return the best segmentation of a word behind its mark, by the Viterbi algorithm."""
+        count = len(marked)
+        best = [0.0] + [-math.inf] * count
+        arrivals: list[tuple[int, int]] = [(0, 0)] * (count + 1)
+        unknown = self._special.unknown
+        if len(self._pieces) >= _CACHED_WORDS * 4:
+            self._pieces.clear()
+        pieces, find = self._pieces, self._vocabulary.find
+        reaches = self._vocabulary.reaches
+        mask = len(reaches) - 1
+        for start in range(count):
+            reached = best[start]
+            if reached + self._unknown_score > best[start + 1]:
+                best[start + 1] = reached + self._unknown_score
+                arrivals[start + 1] = unknown, start
+            last = start + 1
+            if last < count:
+                reach = reaches[reach_slot(marked[start], marked[last], mask)]
+                last = min(count, start + max(reach, 1))
+            for end in range(start + 1, last + 1):
+                piece = marked[start:end]
+                try:
+                    found = pieces[piece]
+                except KeyError:
+                    found = pieces[piece] = find(piece)
+                if found is not None and reached + found[1] > best[end]:
+                    best[end] = reached + found[1]
+                    arrivals[end] = found[0], start
+        segments: list[tuple[int, int]] = []
+        end = count
+        while end > 0:
+            piece_id, start = arrivals[end]
+            if segments and piece_id == unknown == segments[-1][0]:
+                segments.pop()  # neighbouring unknown characters are one token
+            segments.append((piece_id, max(start - 1, 0)))  # without the mark
+            end = start
+        segments.reverse()
+        return segments
+
+
+def _clusters(text: str) -> list[tuple[int, str]]:
+    """Return the characters of a text with their offsets; those that combine are composed."""
+    if unicodedata.is_normalized("NFC", text) and not _HALF_WIDTH_VOICING.search(text):
+        return list(enumerate(text))
+    clusters: list[tuple[int, str]] = []
+    for place, character in enumerate(text):
+        if clusters and (
+            unicodedata.combining(character)
+            or ord(character) in _HANGUL_VOWELS_AND_FINALS
+            or _HALF_WIDTH_VOICING.match(character)
+        ):
+            start, before = clusters[-1]
+            clusters[-1] = start, before + character
+        else:
+            clusters.append((place, character))
+    return [(start, _compose(cluster)) for start, cluster in clusters]
+
+
+def _compose(cluster: str) -> str:
+    """Return a character and its marks as one character if there is one for them.
+
+    NFKC would go further than the model's own table, which joins half-width kana with their marks
+    but otherwise composes as NFC does.
+    """
+    return unicodedata.normalize("NFKC" if _HALF_WIDTH_VOICING.search(cluster) else "NFC", cluster)

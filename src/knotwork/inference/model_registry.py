@@ -1,0 +1,285 @@
+"""Open embedders, chat models, rerankers and answer readers by name.
+
+A name is "SCHEME:MODEL", such as "openai:gpt-4o". The module of a model is imported when the model
+is opened. To add a kind of model, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar, get_args
+
+from knotwork.config import EmbeddingSettings, LlmSettings, RerankSettings
+from knotwork.errors import ConfigError, MissingExtra, UnknownName
+from knotwork.inference.chat import ChatModel
+from knotwork.inference.concurrency import Halt
+from knotwork.inference.cross_encoders import AnswerReader, Reranker
+from knotwork.inference.embedder import Embedder
+from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter
+from knotwork.inference.retries import RetryingChat, RetryPolicy
+
+NONE = "none"
+"""The name of no model at all."""
+Factory = TypeVar("Factory")
+
+
+def choose_factory(
+    spec: str, factories: Mapping[str, Factory], *, what: str, others: Sequence[str] = (NONE,)
+) -> tuple[Factory, str]:
+    """Return what opens models of the scheme of ``spec``, and the name of the model.
+
+    ``what`` is the kind of model, as "embedding model"; ``others`` are the valid names
+    without a scheme. Raises UnknownName for an unknown scheme, ConfigError for one without a
+    model.
+    """
+    scheme, _, model = spec.partition(":")
+    if scheme not in factories:
+        raise UnknownName(what, spec, [*others, *(f"{known}:…" for known in factories)])
+    if not model:
+        raise ConfigError(
+            f"The {what} `{spec}` names no model.",
+            fix=f"Write the model after the colon: {scheme}:NAME",
+        )
+    return factories[scheme], model
+
+
+NO_EMBEDDER = NONE
+AUTO_EMBEDDER = "auto"
+"""The model of the index at hand, or the preferred local one for a new index."""
+EmbedderFactory = Callable[[str, EmbeddingSettings], Embedder]
+
+
+def open_embedder(
+    spec: str, settings: EmbeddingSettings | None = None, *, stored: str = ""
+) -> Embedder | None:
+    """Return the embedder that ``spec`` names, or None for "none"; ``settings.model`` is not read.
+
+    ``stored`` is the name of the embedder whose vectors the index holds, if any: "auto" prefers it.
+    Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
+    """
+    if spec == NO_EMBEDDER:
+        return None
+    if spec == AUTO_EMBEDDER:
+        spec = choose_model(stored)
+    factory, model = choose_factory(
+        spec, EMBEDDERS, what="embedding model", others=(NONE, AUTO_EMBEDDER)
+    )
+    return factory(model, settings or EmbeddingSettings())
+
+
+def choose_model(stored: str = "") -> str:
+    """Return the specification that "auto" stands for on an index with vectors of ``stored``."""
+    from knotwork.inference.local_models.local_embedders import preferred_model
+
+    return stored if follows_index(stored) else f"local:{preferred_model()}"
+
+
+def follows_index(stored: str) -> bool:
+    """Return True if "auto" takes the embedder of an index with vectors of ``stored``."""
+    from knotwork.inference.local_models.local_embedders import is_model_name
+
+    scheme, _, model = stored.partition(":")
+    return scheme == "local" and is_model_name(model)
+
+
+def explain_choice(spec: str, stored: str = "") -> str:
+    """Return why `open_embedder` takes the model that it takes, for people."""
+    from knotwork.inference.local_models.local_embedders import explain_preferred
+
+    if spec != AUTO_EMBEDDER:
+        return "set as embedding.model"
+    return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
+
+
+def _open_local_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork.inference.local_models.local_embedders import open_local
+
+    return open_local(model, settings)
+
+
+def _open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    from knotwork.inference.model_servers import ModelServer
+    from knotwork.inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
+
+    server = ModelServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    return OpenAIEmbedder(
+        model,
+        server,
+        dimension=settings.dimension,
+        batch_tokens=settings.batch_tokens or BATCH_TOKENS,
+        concurrency=settings.concurrency,
+        embeds_sentences=settings.sentences,
+    )
+
+
+def _open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
+    """Open the embedder without a model, "hashing:256": for trials and tests."""
+    from knotwork.inference.embedder import HashingEmbedder
+
+    if not model.isdecimal() or not 1 <= int(model) <= 65_536:
+        raise ConfigError(
+            f"The embedding model `hashing:{model}` must name its dimension.",
+            fix="For example: hashing:256",
+        )
+    del settings
+    return HashingEmbedder(int(model))
+
+
+EMBEDDERS: dict[str, EmbedderFactory] = {
+    "hashing": _open_hashing_embedder,
+    "local": _open_local_embedder,
+    "openai": _open_openai_embedder,
+}
+
+
+NO_CHAT_MODEL = NONE
+ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge"]
+MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
+ChatModelFactory = Callable[[str, LlmSettings], ChatModel]
+_RETRY_JITTER = 0.5
+
+
+def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str:
+    """Return the name of the model for a role: its own setting, else ``llm.model``."""
+    own = getattr(settings, role) if role else ""
+    return own.strip() or settings.model
+
+
+def open_chat_model(
+    settings: LlmSettings, *, role: ModelRole | None = None, halt: Halt | None = None
+) -> ChatModel | None:
+    """Return the chat model for a role, with its pace and retries, or None where it is "none".
+
+    Use `ChatModels` for more than one role, so that they share the limits of their server. Cheap:
+    the server is asked on first use. Raises UnknownName for an unknown scheme, MissingExtra when
+    its library is not installed, and ConfigError otherwise.
+    """
+    return ChatModels(settings, halt=halt).open(role)
+
+
+class ChatModels:
+    """The chat models of all roles, which share one pace, as they share one server.
+
+    ``halt`` ends all waits when it is set; ``retries`` are by default those of `RetryPolicy` with
+    jitter. Roles with the same model get the same object. Use from one thread; what it returns is
+    safe to use from many.
+    """
+
+    def __init__(
+        self, settings: LlmSettings, *, halt: Halt | None = None, retries: RetryPolicy | None = None
+    ) -> None:
+        halt = halt or Halt()
+        self._settings = settings
+        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
+        self._pacer = RateLimiter(
+            concurrency=settings.concurrency,
+            requests_per_minute=settings.requests_per_minute,
+            tokens_per_minute=settings.tokens_per_minute,
+            halt=halt,
+        )
+        self._opened: dict[str, ChatModel] = {}
+
+    def open(self, role: ModelRole | None = None) -> ChatModel | None:
+        """Return the model for a role, or None; raises as `open_chat_model`."""
+        spec = chat_model_spec(self._settings, role)
+        if spec == NO_CHAT_MODEL:
+            return None
+        if spec not in self._opened:
+            client = _open_client(spec, self._settings)
+            # Retries outside: a call that waits to be made again holds no turn.
+            self._opened[spec] = RetryingChat(RateLimitedChat(client, self._pacer), self._retries)
+        return self._opened[spec]
+
+
+def _open_client(spec: str, settings: LlmSettings) -> ChatModel:
+    factory, model = choose_factory(spec, CHAT_MODELS, what="language model")
+    return factory(model, settings)
+
+
+def _open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
+    from knotwork.inference.model_servers import ChatServer
+    from knotwork.inference.openai_chat import OpenAIChat
+
+    server = ChatServer(
+        settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
+    )  # fmt: skip
+    return OpenAIChat(
+        model,
+        server,
+        temperature=settings.temperature,
+        max_output_tokens=settings.max_output_tokens,
+    )
+
+
+CHAT_MODELS: dict[str, ChatModelFactory] = {"openai": _open_openai_chat}
+
+
+RerankerFactory = Callable[[str, RerankSettings], Reranker]
+
+
+def open_reranker(settings: RerankSettings) -> Reranker | None:
+    """Return the reranker that ``settings.model`` names, or None for "none".
+
+    Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
+    """
+    if settings.model == NONE:
+        return None
+    factory, model = choose_factory(settings.model, RERANKERS, what="reranking model")
+    return factory(model, settings)
+
+
+def _open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
+    from knotwork.inference.local_models.local_rerankers import OnnxReranker, find_graph
+
+    folder = Path(model).expanduser()
+    if find_graph(folder) is not None:
+        return OnnxReranker(folder, threads=settings.threads)
+
+    from knotwork.inference.local_models.local_rerankers import LocalReranker
+
+    return LocalReranker(model, download=settings.download)
+
+
+def _open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
+    from knotwork.inference.cross_encoders import ServedReranker
+    from knotwork.inference.model_servers import ChatServer
+    from knotwork.inference.retries import RetryPolicy
+
+    server = ChatServer(
+        settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        section="rerank",
+    )
+    # Someone waits for the search, which goes on without it: one more attempt, and a short one.
+    return ServedReranker(model, server, retries=RetryPolicy(attempts=2, patience_s=2.0))
+
+
+RERANKERS: dict[str, RerankerFactory] = {
+    "local": _open_local_reranker,
+    "served": _open_served_reranker,
+}
+
+
+AUTO_READER, NO_READER = "auto", "off"
+READERS = (AUTO_READER, NO_READER)
+
+
+def open_reader(setting: str) -> AnswerReader | None:
+    """Return the reader that ``answer.reader`` names; None for "off", and where "auto" finds none.
+
+    Cheap: the model is loaded on first use. Raises UnknownName for another setting.
+    """
+    if setting not in READERS:
+        raise UnknownName("reader", setting, READERS)
+    if setting == NO_READER:
+        return None
+    from knotwork.inference.local_models.answer_reader import open_local_reader
+
+    try:
+        return open_local_reader()
+    except (MissingExtra, ConfigError):  # not installed, or no weights for this platform
+        return None

@@ -1,0 +1,410 @@
+"""Chat models on servers with an OpenAI-compatible `/chat/completions` endpoint.
+
+Servers differ in the parameters they accept: `ServerDialect` learns them from refusals.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from knotwork.errors import ConfigError, ModelError, ModelUnavailable
+from knotwork.inference.chat import (
+    ChatReply,
+    ChatRequest,
+    FinishReason,
+    Message,
+    TokenUsage,
+    estimate_input_tokens,
+    estimate_text_tokens,
+)
+from knotwork.inference.model_servers import ChatServer, Refusal
+from knotwork.inference.thinking import ThinkingHabit
+
+T = TypeVar("T")
+
+_CHAT_PATH = "/chat/completions"
+_NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
+_FINISH: dict[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "filter",
+    "sensitive": "filter",
+    "refusal": "filter",
+}
+_BROKEN_OFF = frozenset({"abort", "aborted", "error", "insufficient_system_resource"})
+_FILTER_CODES = frozenset({"content_filter", "data_inspection_failed", "datainspectionfailed"})
+
+
+class OpenAIChat:
+    """Asks a server to continue conversations; one call is one attempt, without waits.
+
+    What the server refuses of a request's form (the name of the limit, a temperature, structured
+    output) is said in another form at once, and remembered. ``temperature`` and
+    ``max_output_tokens`` replace those of each request unless they are 0: models that think need
+    room for it. Raises ModelUnavailable for what may pass, ModelError for what does not.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        server: ChatServer,
+        *,
+        temperature: float = 0.0,
+        max_output_tokens: int = 0,
+    ) -> None:
+        self._model = model
+        self._server = server
+        self._url = f"{server.base_url}{_CHAT_PATH}"
+        self._temperature = temperature
+        self._max_output_tokens = max_output_tokens
+        host = urlsplit(server.base_url).hostname or ""
+        self._dialect = ServerDialect(completion_limit=host.endswith(_NEW_LIMIT_HOSTS))
+        self._habit = ThinkingHabit()
+        self._lock = threading.Lock()
+        parts = [f"openai:{model}"]
+        if temperature:
+            parts.append(f"temperature={temperature:g}")
+        if max_output_tokens:
+            parts.append(f"max_output_tokens={max_output_tokens}")
+        self.name = " ".join(parts)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply, without its thinking, from one call."""
+        request = self._complete_request(request)
+        try:
+            answer = self._speak(
+                request, lambda payload: self._server.post(_CHAT_PATH, payload), stream=False
+            )
+        except Refusal as error:
+            return _withheld(error, request)
+        return parse_completion(answer, request, habit=self._habit, url=self._url)
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the reply's text piece by piece, without its thinking, then the whole reply.
+
+        A connection that breaks after the first piece is an error: pieces cannot be taken back.
+        """
+        request = self._complete_request(request)
+        try:
+            first, events = self._speak(request, self._open_stream, stream=True)
+        except Refusal as error:
+            yield _withheld(error, request)
+            return
+        # Without the server's help, where to stop is known only when all is there.
+        holds = bool(request.stop) and not self._dialect.takes_stop
+        try:
+            gathering = _Gathering(request, self._habit, self._url)
+            while first is not None:
+                piece = gathering.add(first)
+                if piece and not holds:
+                    yield piece
+                first = next(events, None)
+            rest, reply = gathering.finish()
+        finally:
+            events.close()
+        if holds:
+            reply = replace(reply, text=_cut_at_stop(reply.text, request.stop))
+            rest = reply.text
+        if rest:
+            yield rest
+        yield reply
+
+    def _complete_request(self, request: ChatRequest) -> ChatRequest:
+        return replace(
+            request,
+            temperature=self._temperature or request.temperature,
+            max_output_tokens=self._max_output_tokens or request.max_output_tokens,
+        )
+
+    def _open_stream(
+        self, payload: Mapping[str, object]
+    ) -> tuple[dict[str, Any] | None, Generator[dict[str, Any]]]:
+        """Return the first event and the rest, as refusals come before the first."""
+        events = self._server.stream(_CHAT_PATH, payload)
+        return next(events, None), events
+
+    def _speak(
+        self, request: ChatRequest, send: Callable[[dict[str, object]], T], *, stream: bool
+    ) -> T:
+        """Send the request in the server's dialect, learning it as far as needed."""
+        while True:
+            dialect = self._dialect
+            try:
+                return send(dialect.phrase(self._model, request, stream=stream))
+            except ModelError as error:
+                learned = dialect.learn(error, request, stream=stream)
+                if learned is None:
+                    raise
+                with self._lock:
+                    # What another thread learned meanwhile is tried before a lesson of our own.
+                    if self._dialect is dialect:
+                        self._dialect = learned
+
+
+class _Gathering:
+    """The reply as its events come in."""
+
+    def __init__(self, request: ChatRequest, habit: ThinkingHabit, url: str) -> None:
+        self._request = request
+        self._url = url
+        self._habit = habit
+        self._stripper = habit.stripper()
+        self._raw: list[str] = []
+        self._thought: list[str] = []
+        self._finish: object = None
+        self._usage: Mapping[str, Any] | None = None
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Take in one event, and return the text that it brings."""
+        usage = event.get("usage")
+        self._usage = usage if isinstance(usage, dict) else self._usage
+        choice = _first_choice(event)
+        if choice is None:
+            return ""
+        self._finish = choice.get("finish_reason") or self._finish
+        # A server that does not stream answers with the whole message.
+        delta = choice.get("delta") or choice.get("message") or {}
+        self._thought.append(_thinking_of(delta))
+        piece = _text_of(delta)
+        self._raw.append(piece)
+        return self._stripper.feed(piece)
+
+    def finish(self) -> tuple[str, ChatReply]:
+        """Return the last piece, and the whole reply; raise ModelUnavailable if it broke off."""
+        if self._finish is None:
+            raise ModelUnavailable(f"`{self._url}` broke the stream off before the reply's end.")
+        reason = _finish_reason(self._finish, self._url)
+        rest = self._stripper.finish(cut_off=reason == "length")
+        raw = "".join(self._raw)
+        usage = _usage_of(self._usage, self._request, raw + "".join(self._thought))
+        text = self._habit.take_out(raw, cut_off=reason == "length")
+        return rest, ChatReply(text, reason, usage)
+
+
+def parse_completion(
+    answer: Mapping[str, Any], request: ChatRequest, *, habit: ThinkingHabit, url: str
+) -> ChatReply:
+    """Return the reply in the answer of ``url``, without its thinking.
+
+    Raises ModelUnavailable for an answer of the wrong form, as a server under load may give one.
+    """
+    choice = _first_choice(answer)
+    message = choice.get("message") if choice else None
+    if choice is None or not isinstance(message, dict):
+        raise ModelUnavailable(f"`{url}` gave an answer without a message.", status=200)
+    reason = _finish_reason(choice.get("finish_reason"), url)
+    raw = _text_of(message)
+    if not raw and isinstance(message.get("refusal"), str):
+        raw, reason = message["refusal"], "filter"
+    text = _cut_at_stop(habit.take_out(raw, cut_off=reason == "length"), request.stop)
+    usage = answer.get("usage")
+    usage = usage if isinstance(usage, dict) else None
+    return ChatReply(text, reason, _usage_of(usage, request, raw + _thinking_of(message)))
+
+
+def _cut_at_stop(text: str, stops: tuple[str, ...]) -> str:
+    """Return what stands before any stop string: a server may not know them, or repeat them."""
+    for stop in stops:
+        text = text.partition(stop)[0] if stop else text
+    return text
+
+
+def _first_choice(answer: Mapping[str, Any]) -> dict[str, Any] | None:
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else None
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, which some servers give in parts (and thinking among them)."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(str(part.get("text") or "") for part in parts)
+    return content if isinstance(content, str) else ""
+
+
+def _thinking_of(message: Mapping[str, Any]) -> str:
+    """Return the thinking that a server sets apart: counted where it tells no usage, not kept."""
+    for name in ("reasoning_content", "reasoning", "thinking"):
+        value = message.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _finish_reason(value: object, url: str) -> FinishReason:
+    if str(value) in _BROKEN_OFF:
+        raise ModelUnavailable(f"`{url}` broke the reply off: {value}.", status=200)
+    return _FINISH.get(str(value), "stop")
+
+
+def _usage_of(told: Mapping[str, Any] | None, request: ChatRequest, output: str) -> TokenUsage:
+    counts = [told.get(name) if told else None for name in ("prompt_tokens", "completion_tokens")]
+    given, made = (n if isinstance(n, int) and n >= 0 else None for n in counts)
+    return TokenUsage(
+        input_tokens=given if given is not None else estimate_input_tokens(request),
+        output_tokens=made if made is not None else estimate_text_tokens(output),
+        calls=1,
+    )
+
+
+def _withheld(error: Refusal, request: ChatRequest) -> ChatReply:
+    """Return the reply that a server's filter withheld because of the prompt, or raise."""
+    if error.server_code.casefold() not in _FILTER_CODES:
+        raise error
+    return ChatReply("", "filter", TokenUsage(estimate_input_tokens(request), 0, calls=1))
+
+
+SchemaForm = Literal["json_schema", "json_object", "words"]
+_REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|n't support|unrecogni|unknown|unexpected|not permitted|not allowed"
+    r"|forbidden|unavailable|only|must be|invalid (?:param|temperature)|deprecated|instead",
+    re.IGNORECASE,
+)
+_SCHEMA_REFUSAL = re.compile(
+    r"response_?format|json_?schema|json_?object|structured.?output|guided|grammar|\bschema\b",
+    re.IGNORECASE,
+)
+_OWN_SCHEMA = re.compile(r"invalid (?:json )?schema|schema (?:is )?invalid", re.IGNORECASE)
+_REFUSED_NAMES: dict[str, Callable[[str], object]] = {
+    "usage": re.compile(r"stream_options").search,
+    "thinking": re.compile(r"enable_thinking").search,
+    "limit": re.compile(r"max_(?:completion_)?tokens").search,
+    "temperature": re.compile(r"temperature").search,
+    "stop": re.compile(r"\bstop\b").search,
+    "system": re.compile(r"system.{0,3} role|role.+system", re.IGNORECASE).search,
+}
+"""By which words a server names what it refuses."""
+_SCHEMA_WORDS = (
+    "Answer with one JSON object that follows this JSON schema, and with nothing else:\n{schema}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDialect:
+    """What a server takes. Every lesson gives up one thing for good, so that lessons end.
+
+    ``completion_limit`` names the limit of tokens as newer models of OpenAI have it, which others
+    do not know. DashScope has models that think only in streams, and wants that to be said
+    (``forbids_thinking``). ``loose_schemas`` are schemas that the server refused each for itself.
+    """
+
+    completion_limit: bool = False
+    limit_is_known: bool = False
+    takes_temperature: bool = True
+    takes_stop: bool = True
+    takes_system: bool = True
+    tells_usage: bool = True
+    forbids_thinking: bool = False
+    schema_form: SchemaForm = "json_schema"
+    loose_schemas: frozenset[str] = frozenset()
+
+    def schema_form_of(self, schema: str) -> SchemaForm:
+        """Return how a schema is said."""
+        if self.schema_form == "json_schema" and schema in self.loose_schemas:
+            return "json_object"
+        return self.schema_form
+
+    def phrase(self, model: str, request: ChatRequest, *, stream: bool) -> dict[str, object]:
+        """Return the payload of a request. Raises ConfigError for a schema that is no JSON."""
+        payload: dict[str, object] = {"model": model, "messages": self._messages(request)}
+        limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
+        payload[limit] = request.max_output_tokens
+        if self.takes_temperature:
+            payload["temperature"] = request.temperature
+        if request.stop and self.takes_stop:
+            payload["stop"] = list(request.stop)
+        if request.schema and self.schema_form != "words":
+            payload["response_format"] = self._response_format(request.schema)
+        if self.forbids_thinking:
+            payload["enable_thinking"] = False
+        if stream:
+            payload["stream"] = True
+            if self.tells_usage:
+                payload["stream_options"] = {"include_usage": True}
+        return payload
+
+    def learn(
+        self, error: ModelError, request: ChatRequest, *, stream: bool
+    ) -> ServerDialect | None:
+        """Return the dialect without what the server just refused, or None if it is not that."""
+        if error.status not in _REFUSING_STATUSES:
+            return None
+        said = error.message
+        if request.schema and _SCHEMA_REFUSAL.search(said):
+            return self._without_schema(said, request.schema)
+        if error.status >= 500 or not _UNSUPPORTED.search(said):
+            return None
+        found = (
+            lesson for name, lesson in self._lessons(request, stream) if _REFUSED_NAMES[name](said)
+        )
+        return next(found, None)
+
+    def _lessons(self, request: ChatRequest, stream: bool) -> Iterator[tuple[str, ServerDialect]]:
+        """Yield what may be given up of this request, by name."""
+        if stream and self.tells_usage:
+            yield "usage", replace(self, tells_usage=False)
+        if not self.forbids_thinking:
+            yield "thinking", replace(self, forbids_thinking=True)
+        if not self.limit_is_known:
+            other = not self.completion_limit
+            yield "limit", replace(self, completion_limit=other, limit_is_known=True)
+        if self.takes_temperature:
+            yield "temperature", replace(self, takes_temperature=False)
+        if request.stop and self.takes_stop:
+            yield "stop", replace(self, takes_stop=False)
+        if self.takes_system and any(message.role == "system" for message in request.messages):
+            yield "system", replace(self, takes_system=False)
+
+    def _without_schema(self, said: str, schema: str) -> ServerDialect | None:
+        form = self.schema_form_of(schema)
+        if form == "words":
+            return None
+        if form == "json_schema" and _OWN_SCHEMA.search(said):
+            return replace(self, loose_schemas=self.loose_schemas | {schema})
+        return replace(self, schema_form="json_object" if form == "json_schema" else "words")
+
+    def _response_format(self, schema: str) -> dict[str, object]:
+        if self.schema_form_of(schema) == "json_object":
+            return {"type": "json_object"}
+        try:
+            parsed = json.loads(schema)
+        except ValueError as error:
+            raise ConfigError(f"The schema of a request is no JSON: {error}.") from error
+        form = {"name": "reply", "schema": parsed, "strict": True}
+        return {"type": "json_schema", "json_schema": form}
+
+    def _messages(self, request: ChatRequest) -> list[dict[str, str]]:
+        messages = list(request.messages)
+        if request.schema and self.schema_form_of(request.schema) != "json_schema":
+            words = _SCHEMA_WORDS.format(schema=request.schema)
+            if messages and messages[0].role == "system":
+                messages[0] = Message("system", f"{messages[0].content}\n\n{words}")
+            else:
+                messages.insert(0, Message("system", words))
+        if not self.takes_system:
+            messages = _join_system(messages)
+        return [{"role": turn.role, "content": _make_sendable(turn.content)} for turn in messages]
+
+
+def _make_sendable(text: str) -> str:
+    """Return the text with a mark for what UTF-8 cannot hold, such as half of a character."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _join_system(messages: list[Message]) -> list[Message]:
+    """Put the words of the system before those of the user, for models without such a role."""
+    words = "\n\n".join(message.content for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    if rest and rest[0].role == "user":
+        return [Message("user", f"{words}\n\n{rest[0].content}"), *rest[1:]]
+    return [Message("user", words), *rest]

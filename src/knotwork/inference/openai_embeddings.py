@@ -1,0 +1,182 @@
+"""The embedder for servers with an OpenAI-compatible `/embeddings` endpoint."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from knotwork.errors import ModelError, ModelUnavailable
+from knotwork.inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
+from knotwork.inference.model_servers import ModelServer
+from knotwork.inference.retries import RetryPolicy
+
+BATCH_TOKENS = 8_192
+_LARGEST_BATCH = 2_048
+"""Texts in one request, at most: the limit of the original API."""
+_PROBE = "dimension"
+
+
+class OpenAIEmbedder:
+    """Asks a server for vectors, in batches by tokens, some requests at a time.
+
+    ``dimension`` 0 takes the model's own length; any other is asked of the model and checked.
+    Without ``embeds_sentences`` a sentence takes the vector of its passage: fewer tokens, and
+    sentences that cannot be told apart. Raises ModelUnavailable when the server cannot be had after
+    all attempts, ModelError when it refuses or answers wrongly.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        server: ModelServer,
+        *,
+        dimension: int = 0,
+        batch_tokens: int = BATCH_TOKENS,
+        concurrency: int = 4,
+        embeds_sentences: bool = True,
+        retries: RetryPolicy | None = None,
+    ) -> None:
+        self._server = server
+        self._model = model
+        self._asked_dimension = dimension
+        self._dimension = dimension
+        self._batch_tokens = batch_tokens
+        self._concurrency = concurrency
+        self._embeds_sentences = embeds_sentences
+        self._retries = retries or RetryPolicy()
+        self._lock = threading.Lock()
+        size = f"/{dimension}" if dimension else ""
+        self.name = f"openai:{model}{size}{'' if embeds_sentences else ' without sentences'}"
+
+    @property
+    def dimension(self) -> int:
+        """The length of the vectors; the first use may ask the server."""
+        if not self._dimension:
+            self.embed([_PROBE])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> FloatMatrix:
+        """Return unit rows of shape (len(texts), dimension), for questions and names."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        batches = list(batch_texts(texts, batch_tokens=self._batch_tokens))
+        with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
+            futures = [pool.submit(self._embed_batch, batch) for batch in batches]
+            try:
+                parts = [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return np.concatenate(parts)
+
+    def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
+        """Return the vectors of passages and of their sentences, each a text of its own."""
+        texts = [f"{p.context}. {p.text}" if p.context else p.text for p in passages]
+        if self._embeds_sentences:
+            texts += [
+                passage.text[s.start : s.end] for passage in passages for s in passage.sentences
+            ]
+        rows = self.embed(texts) if texts else np.zeros((0, 0), dtype=np.float32)
+        vectors, start = [], len(passages)
+        for chunk, passage in zip(rows, passages, strict=False):
+            count = len(passage.sentences)
+            if self._embeds_sentences:
+                sentences = rows[start : start + count]
+                start += count
+            else:
+                sentences = np.tile(chunk, (count, 1))
+            vectors.append(PassageVectors(chunk, sentences))
+        return vectors
+
+    def _embed_batch(self, texts: Sequence[str]) -> FloatMatrix:
+        payload: dict[str, object] = {
+            "model": self._model,
+            # Servers refuse an empty text; a space stands for it.
+            "input": [text if text.strip() else " " for text in texts],
+            "encoding_format": "base64",
+        }
+        if self._asked_dimension:
+            payload["dimensions"] = self._asked_dimension
+        rows = self._retries.call(
+            lambda: parse_embeddings(self._server.post("/embeddings", payload), count=len(texts))
+        )
+        self._check_dimension(rows.shape[1])
+        return normalise_rows(rows)
+
+    def _check_dimension(self, found: int) -> None:
+        with self._lock:
+            if not self._dimension:
+                self._dimension = found
+            if found == self._dimension:
+                return
+        raise ModelError(
+            f"The model `{self._model}` gave vectors of {found} numbers, not {self._dimension}.",
+            fix="Set embedding.dimension to what the model gives, or to 0 to ask it.",
+        )
+
+
+def batch_texts(texts: Sequence[str], *, batch_tokens: int) -> Iterator[list[str]]:
+    """Yield the texts, in order, in batches of about ``batch_tokens`` tokens (or of one text)."""
+    batch: list[str] = []
+    total = 0
+    for text in texts:
+        count = estimate_tokens(text)
+        if batch and (total + count > batch_tokens or len(batch) == _LARGEST_BATCH):
+            yield batch
+            batch, total = [], 0
+        batch.append(text)
+        total += count
+    if batch:
+        yield batch
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a text has: one for three bytes of UTF-8.
+
+    English has four to five characters a token, Chinese about one of three bytes: the estimate
+    leans to too many, so that a batch stays within a server's limit.
+    """
+    return 1 + len(text.encode("utf-8", "replace")) // 3
+
+
+def parse_embeddings(answer: object, *, count: int) -> FloatMatrix:
+    """Return the rows of a server's answer in the order of the request, as they are.
+
+    Raises ModelUnavailable for an answer of the wrong form, as a server under load may give one.
+    """
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list) or len(data) != count:
+        found = f"{len(data)} items" if isinstance(data, list) else type(answer).__name__
+        raise ModelUnavailable(f"The server answered {found}, not {count} vectors.")
+    rows: list[FloatMatrix | None] = [None] * count
+    for place, item in enumerate(data):
+        index = item.get("index", place) if isinstance(item, dict) else None
+        if not isinstance(index, int) or not 0 <= index < count or rows[index] is not None:
+            raise ModelUnavailable(f"The server's vector {place} has no valid index.")
+        rows[index] = _parse_vector(item.get("embedding"), place)
+    found_rows = [row for row in rows if row is not None]
+    if len({len(row) for row in found_rows}) != 1:
+        raise ModelUnavailable("The server's vectors have different lengths.")
+    return np.stack(found_rows)
+
+
+def _parse_vector(value: object, place: int) -> FloatMatrix:
+    try:
+        if isinstance(value, str):
+            row = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+        else:
+            row = np.asarray(value)
+    except (ValueError, binascii.Error) as error:
+        raise ModelUnavailable(f"The server's vector {place} cannot be read: {error}.") from error
+    if row.dtype.kind not in "if" or row.ndim != 1:
+        raise ModelUnavailable(f"The server's vector {place} is no list of numbers.")
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        row = row.astype(np.float32)
+    if not np.isfinite(row).all() or not row.any():
+        raise ModelUnavailable(f"The server's vector {place} is empty, zero or not finite.")
+    return row

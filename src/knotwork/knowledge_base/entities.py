@@ -1,0 +1,108 @@
+"""The entities of a knowledge base: list, merge and split aliases and homonyms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from knotwork.errors import ConfigError, StoreError
+from knotwork.records import Verdict
+from knotwork.stores.base import Store
+from knotwork.stores.resolutions import StoresResolutions
+
+if TYPE_CHECKING:
+    from knotwork.indexing.resolution import ResolutionChanges
+    from knotwork.indexing.resolution.resolver import NamedDecision, NamedHomonym, SameNames
+
+
+class EntityMixin:
+    """Which names mean one thing: what is decided, and what a person decides.
+
+    Names mean entities as in `explore`; UnknownName, with the nearest, is raised for those that
+    mean none.
+    """
+
+    store: Store
+
+    def same_names(self, about: str | Sequence[str] = ()) -> SameNames:
+        """Return the things that have several names, and the pairs that are held apart, with the
+        decisions: of the whole index, or of the things that these names mean.
+        """
+        from knotwork.indexing.resolution.resolver import read_same_names
+
+        return read_same_names(self.store, self._meant(about))
+
+    def homonyms(self, about: str | Sequence[str] = ()) -> tuple[NamedHomonym, ...]:
+        """Return the names that mean several things, of the whole index or of these names, as they
+        were when names were last compared.
+        """
+        from knotwork.indexing.resolution.resolver import read_homonyms
+
+        return read_homonyms(self.store, self._meant(about))
+
+    def find_same_names(self) -> ResolutionChanges:
+        """Compare the names that changed since the last time, or all, by rules; return what was
+        done. No language model is asked: indexing does that, where one is set.
+        """
+        from knotwork.indexing.resolution import resolve_entities
+
+        _require_resolutions(self.store)
+        return resolve_entities(self.store)
+
+    def join(self, one: str, other: str) -> NamedDecision:
+        """Decide that two names mean one thing, for good, and return the decision.
+
+        It is ``refused``, and kept, while decisions hold apart what it would join. Raises
+        ConfigError when both mean one entity.
+        """
+        from knotwork.indexing.resolution import decide
+
+        first, second = self._two(one, other)
+        decide(_require_resolutions(self.store), first, second, Verdict.SAME)
+        return self._decided(first, second)
+
+    def part(self, one: str, other: str) -> NamedDecision:
+        """Hold two names apart from now on, whatever joined them, and return the decision.
+
+        `join` takes it back. Raises ConfigError when both mean one entity.
+        """
+        from knotwork.indexing.resolution import undo
+
+        first, second = self._two(one, other)
+        undo(_require_resolutions(self.store), first, second)
+        return self._decided(first, second)
+
+    def _meant(self, names: str | Sequence[str]) -> list[str] | None:
+        """Return the entity that each name means; None for no names."""
+        from knotwork.retrieval.entity_lookup import resolve_names
+
+        given = [names] if isinstance(names, str) else list(names)
+        return [resolve_names(self.store, [name])[0] for name in given if name] or None
+
+    def _two(self, one: str, other: str) -> tuple[str, str]:
+        from knotwork.retrieval.entity_lookup import resolve_names
+
+        first, second = (resolve_names(self.store, [name])[0] for name in (one, other))
+        if first == second:
+            name = self.store.graph.entities([first])[first].name
+            raise ConfigError(
+                f"`{one}` and `{other}` are both `{name}`: one entity, by one name.",
+                fix="Two names that differ in spelling alone cannot be parted.",
+            )
+        return first, second
+
+    def _decided(self, first: str, second: str) -> NamedDecision:
+        from knotwork.indexing.resolution.resolver import read_same_names
+
+        known = read_same_names(self.store, [first])
+        every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
+        return next(d for d in every if set(d.decision.pair) == {first, second})
+
+
+def _require_resolutions(store: Store) -> StoresResolutions:
+    if isinstance(store, StoresResolutions):
+        return store
+    raise StoreError(
+        f"The store `{store.url}` cannot hold which names are the same.",
+        fix="Use an index file, or give the store the shape of `StoresResolutions`.",
+    )

@@ -1,0 +1,183 @@
+"""Basic retrievers: BM25, dense, hybrid, and hybrid with hypothetical questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from knotwork.errors import ConfigError, RetrievalError
+from knotwork.inference.embedder import Embedder, to_similarity
+from knotwork.records import Evidence, Query
+from knotwork.retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
+from knotwork.retrieval.evidence_builder import make_evidence, parts_of_base, rank
+from knotwork.retrieval.question import can_embed, read_question
+from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork.stores.base import Capability, Store
+
+UNREAD_QUESTION_NOTE = (
+    "`{embedder}` does not read the language of this question, so that its vector tells little: "
+    "ask with `auto` or `bm25`, or index with a multilingual model."
+)
+
+
+class Bm25Retriever:
+    """Chunks by BM25 over stemmed words and Chinese bigrams."""
+
+    name = "bm25"
+    requires = frozenset({Capability.TEXT})
+
+    def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
+        del embedder
+        self._store = store
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks that BM25 ranks best."""
+        question = read_question(
+            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        ranked = text_candidates(question, self._store, k=query.k)
+        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ranked)
+        parts = {item.id: {"bm25": item.score} for item in ranked}
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
+
+
+class DenseRetriever:
+    """Chunks by the cosine of their vector with the question's."""
+
+    name = "dense"
+    requires = frozenset({Capability.VECTORS})
+
+    def __init__(self, *, store: Store, embedder: Embedder | None = None) -> None:
+        if embedder is None:
+            raise RetrievalError(
+                "The retriever `dense` needs an embedder, but none is configured.",
+                fix="Install the extra `local`, configure [embedding], or use `bm25` or `auto`.",
+            )
+        self._store = store
+        self._embedder = embedder
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks nearest to the question."""
+        question = read_question(
+            query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        vector = self._embedder.embed([question.text])[0]
+        ranked = self._store.vectors("chunk").search(vector, k=query.k)
+        features = ChunkFeatures(question, self._store, DEFAULT_WEIGHTS, ())
+        parts = {item.id: {"cosine": item.score} for item in ranked}
+        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+        if can_embed(self._embedder, query.text):
+            return evidence
+        note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
+        return replace(evidence, notes=(*evidence.notes, note))
+
+
+class HybridRetriever:
+    """Chunks by one weighted score of cosine, best sentence, covered terms and BM25."""
+
+    name = "hybrid"
+    requires = frozenset({Capability.TEXT})
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._weights = weights
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks whose own text answers best to the question."""
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder,
+            weights=self._weights,
+            link=False,
+        )
+        pool, text = first_stage(question, self._store, self._weights)
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
+        parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
+        return make_evidence(query, self.name, ranked, parts, features, self._store)
+
+
+QUESTION_INDEX = "question"
+"""The text index, and the vector index, of the questions that chunks answer, by their ids."""
+
+QUESTION_CANDIDATES = 50
+
+NO_QUESTIONS_NOTE = (
+    "This index holds no questions, so that passages alone were searched: set index.questions to "
+    '"rules", or "model", and index again.'
+)
+
+
+class QuestionsRetriever:
+    """Chunks by their own text and by the best of the questions that they answer.
+
+    A score is that of `hybrid` and ``weight`` times the cosine of the question with the nearest of
+    the chunk's questions; without vectors, times the BM25 of its questions, of the best one.
+    """
+
+    name = "questions"
+    requires = frozenset({Capability.TEXT})
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weight: float = 0.3,
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        if weight < 0:
+            raise ConfigError(f"`weight` is `{weight}`, but must be at least 0.")
+        self._store = store
+        self._embedder = embedder
+        self._weight = weight
+        self._weights = weights
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks that answer best by text and by questions."""
+        question = read_question(
+            query.text,
+            store=self._store,
+            embedder=self._embedder,
+            weights=self._weights,
+            link=False,
+        )
+        pool, text = first_stage(question, self._store, self._weights)
+        matched = {
+            item.id: item.score
+            for item in self._store.texts(QUESTION_INDEX).search(query.text, k=QUESTION_CANDIDATES)
+        }
+        pool = list(dict.fromkeys([*pool, *matched]))
+        features = ChunkFeatures(question, self._store, self._weights, text)
+        features.fetch(pool)
+        best = max(matched.values(), default=0.0) or 1.0
+        asked = {key: score / best for key, score in matched.items()}
+        if question.vector is not None:
+            found = self._store.vectors(QUESTION_INDEX).get(pool)
+            asked = {
+                key: float(
+                    np.clip(to_similarity((rows @ question.vector).max(), question.embedder), 0, 1)
+                )
+                for key, rows in found.items()
+                if len(rows)
+            } or asked
+        gains = {key: self._weight * asked.get(key, 0.0) for key in pool}
+        ranked = rank({key: features[key].base + gains[key] for key in pool}, query.k)
+        parts = {
+            item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}
+            for item in ranked
+        }
+        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+        if asked or self._store.texts(QUESTION_INDEX).count():
+            return evidence
+        return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))

@@ -1,0 +1,170 @@
+"""Entities of chunks and chunks of entities, with merged entities as one.
+
+Mentions are found by sentence; a model may have stated facts of some of them only.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from knotwork.records import Chunk, Span
+from knotwork.stores.base import Scored, Store
+from knotwork.stores.extensions import ReadsRelations
+from knotwork.stores.resolutions import StoresResolutions, read_groups
+from knotwork.text.chinese import HAN, segment
+from knotwork.text.names import STOP_NAMES, name_candidates
+
+OWN_PAGE = 0.95
+"""Aboutness from which an entity is what the chunk is about: it leads nowhere else."""
+
+SHORT_NAME_WORDS = 3
+SHORT_NAME_HAN = 5
+
+_HAN = re.compile(f"[{HAN}]")
+
+
+def mentions_by_sentence(
+    chunks: Mapping[str, Chunk], store: Store, *, known: float
+) -> dict[str, list[set[str]]]:
+    """Return the ids of the entities each sentence mentions, the chunk's own subject left out.
+
+    Beside the mentions found when the chunk was indexed these are all names, in any case, of
+    entities that some chunk is about by ``known`` or more: documents indexed later may have
+    brought them.
+    """
+    mentions = store.graph.mentions(list(chunks))
+    named = _known_names(chunks, store, known)
+    result: dict[str, list[set[str]]] = {}
+    for chunk_id, chunk in chunks.items():
+        starts = [span.start for span in chunk.sentences]
+        sentences: list[set[str]] = [set() for _ in starts]
+        own = {m.entity_id for m in mentions.get(chunk_id, ()) if m.about >= OWN_PAGE}
+        places = [(m.entity_id, s.start) for m in mentions.get(chunk_id, ()) for s in m.spans]
+        for identifier, start in [*places, *named[chunk_id]]:
+            number = bisect_right(starts, start) - 1
+            if number >= 0 and identifier not in own:
+                sentences[number].add(identifier)
+        result[chunk_id] = sentences
+    return result
+
+
+def _known_names(
+    chunks: Mapping[str, Chunk], store: Store, known: float
+) -> dict[str, list[tuple[str, int]]]:
+    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
+    entities = store.graph.lookup({form for found in candidates.values() for form in found})
+    described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
+    ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
+    return {
+        chunk_id: [(ids[form], start) for form, start in found.items() if form in ids]
+        for chunk_id, found in candidates.items()
+    }
+
+
+def _short_names(chunk: Chunk) -> dict[str, int]:
+    """Return what may be a short name in any case, with where it stands in the document.
+
+    Longer names are written with capitals, or are words of a Chinese segmentation, and were found
+    when the chunk was indexed. Chinese names begin and end where words do: this leaves a quarter
+    of the sequences of characters, and none that only two neighbouring words make together.
+    """
+    text, start = chunk.text, chunk.span.start
+    candidates = name_candidates(
+        text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=_word_borders(text)
+    )
+    return {
+        form: span.start + start
+        for form, span in candidates
+        if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
+    }
+
+
+def _word_borders(text: str) -> frozenset[int] | None:
+    """Return where the words of a text begin and end, if it has Chinese ones."""
+    if not _HAN.search(text):
+        return None
+    return frozenset(place for word in segment(text) for place in (word.start, word.end))
+
+
+def _has_loose_end(text: str, span: Span) -> bool:
+    """Return whether a function word opens or closes the name."""
+    words = text[span.start : span.end].lower().split()
+    return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+
+
+def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, frozenset[str]]:
+    """Return the ids of the ends of each chunk's described relations.
+
+    Only a model describes relations: a chunk that none has read, or found nothing in, is absent.
+    """
+    graph = store.graph
+    if not isinstance(graph, ReadsRelations):
+        return {}
+    ends = {
+        chunk_id: frozenset(
+            end
+            for relation in relations
+            if relation.description
+            for end in (relation.source, relation.target)
+        )
+        for chunk_id, relations in graph.relations(chunk_ids).items()
+    }
+    return {chunk_id: found for chunk_id, found in ends.items() if found}
+
+
+class MergedEntities:
+    """Entities by the thing that they are; one without other names is a thing by itself.
+
+    A thing has the id of its canonical entity.
+    """
+
+    def __init__(self, groups: Mapping[str, str]) -> None:
+        self._groups = groups
+        self._members: defaultdict[str, list[str]] = defaultdict(list)
+        for entity, standing in sorted(groups.items()):
+            if entity != standing:
+                self._members[standing].append(entity)
+
+    def of(self, entity_id: str) -> str:
+        """Return the thing that an entity is."""
+        return self._groups.get(entity_id, entity_id)
+
+    def members(self, thing: str) -> tuple[str, ...]:
+        """Return the entities of a thing, the canonical one first, the others ascending."""
+        return thing, *self._members.get(thing, ())
+
+
+def read_merged_entities(store: Store) -> MergedEntities:
+    """Return the things of an index; where it holds no decisions, each entity is one."""
+    return MergedEntities(read_groups(store))
+
+
+def read_merged_entities_of(store: Store, entity_ids: Collection[str]) -> MergedEntities:
+    """Return the things of an index if any of these entities is one with another; else none."""
+    held = store.resolutions.of_entities(entity_ids) if isinstance(store, StoresResolutions) else {}
+    joined = any(decision.joins for decisions in held.values() for decision in decisions)
+    return read_merged_entities(store) if joined else MergedEntities({})
+
+
+def chunks_about(store: Store, entity_ids: Sequence[str], *, fan: int) -> dict[str, list[Scored]]:
+    """Return the chunks about each entity, under any of its names: the ``fan`` most about it."""
+    things = read_merged_entities_of(store, entity_ids)
+    members = {key: things.members(things.of(key)) for key in entity_ids}
+    all_names = dict.fromkeys(name for names in members.values() for name in names)
+    about = store.graph.about(list(all_names), fan=fan)
+    found: dict[str, list[Scored]] = {}
+    for key, names in members.items():
+        if len(names) == 1:
+            if key in about:
+                found[key] = list(about[key])
+            continue
+        best: dict[str, float] = {}
+        for chunk_id, score in (item for name in names for item in about.get(name, ())):
+            best[chunk_id] = max(score, best.get(chunk_id, 0.0))
+        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+        if ranked:
+            found[key] = [Scored(*item) for item in ranked[:fan]]
+    return found

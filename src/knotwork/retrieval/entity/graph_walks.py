@@ -1,0 +1,382 @@
+"""Bounded walks over relations, and the entities from which they start.
+
+Seeds are entities that a question names, has words of, or is near to by vector, or that the
+sentences of the best passages activate. A walk keeps the best way to each entity and scores it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import ConfigError
+from knotwork.inference.embedder import to_similarity
+from knotwork.records import ENTITY_EDGES, Chunk, Direction, Edge, Entity
+from knotwork.retrieval.chunk_entities import mentions_by_sentence, read_merged_entities_of
+from knotwork.retrieval.chunk_features import ChunkFeatures, sentence_coverage
+from knotwork.retrieval.question import Question
+from knotwork.retrieval.weights import Weights
+from knotwork.stores.base import Scored, Store
+from knotwork.text.terms import content_terms
+
+DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
+
+
+@dataclass(frozen=True, slots=True)
+class WalkLimits:
+    """How far a walk goes.
+
+    ``fan`` neighbours of each entity are looked at, the strongest; ``beam`` entities go on after
+    each of ``depth`` hops; the walk ends with ``limit`` edges. An entity reached is worth ``decay``
+    of the one before it, times the gain of the edge.
+    """
+
+    direction: Direction = "both"
+    depth: int = 2
+    fan: int = 16
+    limit: int = 400
+    beam: int = 24
+    decay: float = 0.7
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            valid = ", ".join(f"`{name}`" for name in DIRECTIONS)
+            raise ConfigError(f"`{self.direction}` is no direction of a walk. Valid: {valid}.")
+        for name in ("depth", "fan", "limit", "beam"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ConfigError(f"The {name} of a walk is {value!r}, not a whole number from 0.")
+        if not 0.0 < self.decay <= 1.0:
+            raise ConfigError(f"The decay of a walk is {self.decay!r}, not above 0 and up to 1.")
+
+
+class EdgeGain(Protocol):
+    """Says how well an edge leads on, from 0 (not at all) to 1."""
+
+    def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
+        """Return the gain of walking ``edge`` from ``source`` to ``target``, either of its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """An edge as it was walked; ``score`` is that of what lies beyond it, ``start`` what it had."""
+
+    edge: Edge
+    source: str
+    target: str
+    score: float
+    start: float
+
+    @property
+    def forward(self) -> bool:
+        """Return whether the edge itself goes the way that was walked."""
+        return self.edge.source == self.source
+
+
+@dataclass(slots=True)
+class Trail:
+    """What a walk reached: scores and entities, the best way into each, all edges in order."""
+
+    scores: dict[str, float]
+    entities: dict[str, Entity]
+    started: Mapping[str, float]
+    arrivals: dict[str, Stride] = field(default_factory=dict)
+    strides: list[Stride] = field(default_factory=list)
+
+    def way_to(self, entity_id: str) -> tuple[Stride, ...]:
+        """Return the strides from a seed to an entity; none for a seed."""
+        way: list[Stride] = []
+        while entity_id in self.arrivals:  # scores fall along a way: it never comes back
+            way.append(self.arrivals[entity_id])
+            entity_id = way[-1].source
+        return tuple(reversed(way))
+
+    def reweighed(self, factors: Mapping[int, float]) -> Trail:
+        """Return the trail with the scores of strides, by their place, times a factor each.
+
+        What lies beyond a stride changes with it; every entity has its best way again.
+        """
+        trail = Trail(dict(self.started), self.entities, self.started)
+        for place, stride in enumerate(self.strides):
+            start = trail.scores.get(stride.source, 0.0)
+            share = stride.score / stride.start if stride.start > 0 else 0.0
+            score = start * share * factors.get(place, 1.0)
+            moved = replace(stride, score=score, start=start)
+            trail.strides.append(moved)
+            if score > trail.scores.get(stride.target, 0.0):
+                trail.scores[stride.target] = score
+                trail.arrivals[stride.target] = moved
+        return trail
+
+    def start_of(self, entity_id: str) -> str:
+        """Return the seed from which an entity was reached best."""
+        while entity_id in self.arrivals:
+            entity_id = self.arrivals[entity_id].source
+        return entity_id
+
+
+def walk_from(
+    seeds: Mapping[str, float], *, store: Store, gain: EdgeGain, limits: WalkLimits
+) -> Trail:
+    """Walk from entities with their scores, breadth first, the best of each hop going on.
+
+    An entity keeps the score of its best way (max-propagation, which findings on multi-hop
+    questions place above summing as PageRank does); an edge with no gain is not walked.
+    """
+    entities = store.graph.entities(list(seeds))
+    started = {i: seeds[i] for i in seeds if i in entities}
+    trail = Trail(dict(started), entities, started)
+    frontier = _best_entities(trail.scores, limits.beam)
+    taken: set[tuple[str, str, str]] = set()
+    for _ in range(limits.depth):
+        reached = _walk_hop(frontier, trail, taken, store, gain, limits)
+        if len(trail.strides) >= limits.limit:
+            break
+        frontier = _best_entities(reached, limits.beam)
+    return trail
+
+
+def _walk_hop(
+    frontier: list[str],
+    trail: Trail,
+    taken: set[tuple[str, str, str]],
+    store: Store,
+    gain: EdgeGain,
+    limits: WalkLimits,
+) -> dict[str, float]:
+    """Walk the edges of the frontier; return what was reached, or reached better."""
+    around = store.graph.neighbours(
+        frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
+    )
+    ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
+    trail.entities.update(store.graph.entities(ends - trail.entities.keys()))
+    reached: dict[str, float] = {}
+    for source in frontier:
+        for edge in around.get(source, ()):
+            target = edge.target if edge.source == source else edge.source
+            key = edge.source, edge.target, edge.relation
+            if key in taken or target not in trail.entities:
+                continue
+            worth = gain(edge, trail.entities[source], trail.entities[target])
+            if worth <= 0.0:
+                continue
+            if len(trail.strides) >= limits.limit:
+                return reached
+            taken.add(key)
+            score = trail.scores[source] * limits.decay * min(worth, 1.0)
+            stride = Stride(edge, source, target, score, trail.scores[source])
+            trail.strides.append(stride)
+            if score > trail.scores.get(target, 0.0):
+                trail.scores[target] = reached[target] = score
+                trail.arrivals[target] = stride
+    return reached
+
+
+def _best_entities(scores: Mapping[str, float], most: int) -> list[str]:
+    return sorted(scores, key=lambda i: (-scores[i], i))[:most]
+
+
+NAMED = "named"
+WORDED = "words"
+NEAR = "vector"
+
+MOST_KEYWORDS = 8
+"""Entities that the words of a question lead to, their other names not counted."""
+_WORDED_CANDIDATES = 60
+_WORDED_TRUST = 0.5
+"""What an entity of which the question holds the words is worth beside one that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkSeed:
+    """An entity to start from; ``score`` in [0, 1], ``how`` it was found."""
+
+    entity: Entity
+    score: float
+    how: str
+
+
+def named_seeds(question: Question) -> list[WalkSeed]:
+    """Return the entities that the question names."""
+    return [WalkSeed(link.entity, link.weight, NAMED) for link in question.links if link.weight > 0]
+
+
+def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSeed]:
+    """Return entities whose names share words with the question, by the full text of names.
+
+    A score grows with the share of the name that the question holds, and with what these words
+    are of the question's information.
+    """
+    shares = dict(zip(question.terms, question.weights.tolist(), strict=True))
+    hits = store.texts("entity").search(question.text, k=max(_WORDED_CANDIDATES, most))
+    found = []
+    for identifier, entity in _entities_in_order(hits, store).items():
+        words = set(content_terms(entity.name))
+        shared = words & shares.keys()
+        if not shared or identifier in question.named:
+            continue
+        information = sum(shares[word] for word in shared)
+        share = len(shared) / len(words)
+        rare = question.rarity(entity.chunk_count)
+        score = _WORDED_TRUST * share * math.sqrt(information) * rare
+        found.append(WalkSeed(entity, score, WORDED))
+    return _best_seeds(found, most)
+
+
+def keyword_seeds(question: Question, store: Store) -> list[WalkSeed]:
+    """Return what the question names or has words of, under all names of each thing."""
+    worded = worded_seeds(question, store, most=MOST_KEYWORDS)
+    found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
+    return add_other_names(found, store) if found else []
+
+
+def near_seeds(
+    question: Question, store: Store, *, most: int, least: float = 0.0
+) -> list[WalkSeed]:
+    """Return the entities whose vectors are nearest to the question's, by cosine and rarity.
+
+    ``least`` is the smallest similarity, from 0 for unrelated texts to 1 for equal ones.
+    """
+    if question.vector is None:
+        return []
+    near = store.vectors("entity").search(question.vector, k=most)
+    hits = [Scored(hit.id, to_similarity(hit.score, question.embedder)) for hit in near]
+    hits = [hit for hit in hits if hit.score > least]
+    cosines = dict(hits)
+    return [
+        WalkSeed(entity, cosines[i] * question.rarity(entity.chunk_count), NEAR)
+        for i, entity in _entities_in_order(hits, store).items()
+    ]
+
+
+def _entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity]:
+    entities = store.graph.entities([hit.id for hit in hits])
+    return {hit.id: entities[hit.id] for hit in hits if hit.id in entities}
+
+
+def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
+    """Return the best seed of each entity, the best first."""
+    merged: dict[str, WalkSeed] = {}
+    for seed in (seed for seeds in lists for seed in seeds):
+        known = merged.get(seed.entity.id)
+        if known is None or seed.score > known.score:
+            merged[seed.entity.id] = seed
+    return _best_seeds(merged.values(), most)
+
+
+def add_other_names(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
+    """Add the other names of the things that the seeds are, with the score of the seed."""
+    things = read_merged_entities_of(store, [seed.entity.id for seed in seeds])
+    others: dict[str, WalkSeed] = {}
+    for seed in seeds:
+        for name in things.members(things.of(seed.entity.id)):
+            if name not in others or seed.score > others[name].score:
+                others[name] = seed
+    entities = store.graph.entities([i for i in others if i != others[i].entity.id])
+    added = [replace(others[i], entity=entity) for i, entity in entities.items()]
+    return merge_seeds(seeds, added, most=len(seeds) + len(added))
+
+
+def seed_names(seeds: Iterable[WalkSeed]) -> str:
+    """Return the seeds as a person reads them, in order."""
+    return ", ".join(f"{seed.entity.name} ({seed.how} {seed.score:.2f})" for seed in seeds)
+
+
+def seed_scores(seeds: Iterable[WalkSeed]) -> Mapping[str, float]:
+    """Return the score of each seed by the id of its entity."""
+    return {seed.entity.id: seed.score for seed in seeds}
+
+
+def seed_entity_ids(seeds: Iterable[WalkSeed]) -> Collection[str]:
+    """Return the ids of the entities of the seeds, in order."""
+    return [seed.entity.id for seed in seeds]
+
+
+def _best_seeds(seeds: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
+    return sorted(seeds, key=lambda seed: (-seed.score, seed.entity.id))[: max(most, 0)]
+
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivatingSentence:
+    """The sentence that activates an entity.
+
+    ``told`` marks the terms of the question that the sentence holds, ``known`` those of its
+    passage: what lies beyond is worth less for what it only repeats of these.
+    """
+
+    score: float
+    chunk_id: str
+    sentence: int
+    told: Mask
+    known: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class ActivatedEntities:
+    """Origins by entity, the strongest first, with the entities and the passages they are from."""
+
+    origins: Mapping[str, ActivatingSentence]
+    entities: Mapping[str, Entity]
+    sources: Mapping[str, Chunk]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The score of each entity."""
+        return {i: origin.score for i, origin in self.origins.items()}
+
+
+def activate_entities(
+    question: Question,
+    seeds: Mapping[str, float],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+    *,
+    sources: int,
+    most: int,
+) -> ActivatedEntities:
+    """Return the entities that the best of ``seeds`` (chunk id to score) activate.
+
+    A sentence activates those it mentions by the score of its passage, its likeness to the question
+    and their rarity; the entities that the question names itself are left out.
+    """
+    ranked = sorted(seeds, key=lambda i: (-seeds[i], i))[:sources]
+    chunks = store.documents.chunks(ranked)
+    found = mentions_by_sentence(chunks, store, known=weights.link.known)
+    ids = {i for rows in found.values() for row in rows for i in row} - question.named
+    entities = store.graph.entities(ids)
+    covered = sentence_coverage(question, chunks)
+    top = max((seeds[i] for i in chunks), default=0.0)
+    origins: dict[str, ActivatingSentence] = {}
+    for chunk_id in (i for i in ranked if i in chunks and top > 0):
+        own = features[chunk_id]
+        likeness = _likeness(question, chunks[chunk_id], own.sentences, covered[chunk_id])
+        for number, row in enumerate(found[chunk_id]):
+            relevance = seeds[chunk_id] / top * max(likeness[number], 0.0)
+            for identifier in row & entities.keys():
+                rare = question.rarity(entities[identifier].chunk_count)
+                score = relevance * rare**weights.bridge.rarity
+                if identifier not in origins or score > origins[identifier].score:
+                    told = covered[chunk_id][number]
+                    origins[identifier] = ActivatingSentence(
+                        score, chunk_id, number, told, own.covered
+                    )
+    best = sorted(origins, key=lambda i: (-origins[i].score, i))[:most]
+    return ActivatedEntities({i: origins[i] for i in best}, entities, chunks)
+
+
+def _likeness(
+    question: Question, chunk: Chunk, cosines: NDArray[np.float64], covered: list[Mask]
+) -> list[float]:
+    """Return each sentence's cosine with the question, or the share of it that it covers."""
+    if len(cosines) == len(chunk.sentences):
+        return [float(value) for value in cosines]
+    return [float(mask @ question.weights) for mask in covered]

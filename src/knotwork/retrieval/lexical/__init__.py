@@ -1,1 +1,0 @@
-"""Patterns over the lexical graph: documents, their sections, their chunks and sentences."""

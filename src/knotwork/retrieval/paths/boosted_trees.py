@@ -1,0 +1,111 @@
+"""Boosted trees read from the text form of a LightGBM model, and run without LightGBM.
+
+Trees with numerical splits on finite values are all that is needed: at a node a row goes left if
+its value is at most the threshold. The sum of the leaves is the raw prediction of LightGBM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import ConfigError
+
+FeatureRows = NDArray[np.float64]
+_CATEGORICAL_BIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Splits by number; a child below zero is the leaf ``-1 - child``."""
+
+    features: NDArray[np.intp]
+    thresholds: FeatureRows
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    leaves: FeatureRows
+
+    def predict(self, rows: FeatureRows) -> FeatureRows:
+        """Return the leaf's value of each row."""
+        if not len(self.features):
+            return np.full(len(rows), self.leaves[0])
+        place = np.zeros(len(rows), dtype=np.intp)
+        numbers = np.arange(len(rows))
+        while numbers.size:
+            at = place[numbers]
+            goes_left = rows[numbers, self.features[at]] <= self.thresholds[at]
+            place[numbers] = np.where(goes_left, self.left[at], self.right[at])
+            numbers = numbers[place[numbers] >= 0]
+        return self.leaves[-1 - place]
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """A model: ``features`` names its columns, ``gains`` tells what each one's splits brought."""
+
+    features: tuple[str, ...]
+    trees: tuple[Tree, ...]
+    gains: tuple[float, ...]
+
+    def predict(self, rows: FeatureRows) -> FeatureRows:
+        """Return the raw score of each row, of shape (rows,): for a binary model the log-odds."""
+        scores = np.zeros(len(rows))
+        for tree in self.trees:
+            scores += tree.predict(rows)
+        return scores
+
+
+def parse_trees(text: str) -> Trees:
+    """Read a model in the text form in which LightGBM saves it.
+
+    Raises ConfigError for a model of several classes, with categorical splits, or of another form.
+    """
+    sections = list(_sections(text))
+    if not sections or "feature_names" not in sections[0]:
+        raise ConfigError("This is no model in the text form of LightGBM.")
+    head, *rest = sections
+    if head.get("num_class", "1") != "1" or head.get("num_tree_per_iteration", "1") != "1":
+        raise ConfigError("A model of several classes cannot rank paths.")
+    names = tuple(head["feature_names"].split())
+    found = [section for section in rest if "Tree" in section]
+    gains = np.zeros(len(names))
+    for section in found:
+        split = _numbers(section, "split_feature").astype(np.intp)
+        np.add.at(gains, split, _numbers(section, "split_gain"))
+    return Trees(names, tuple(map(_tree, found)), tuple(gains.tolist()))
+
+
+def _sections(text: str) -> Iterator[dict[str, str]]:
+    """Yield the header and each tree as the values by key of its lines."""
+    current: dict[str, str] = {}
+    for line in text.splitlines():
+        key, mark, value = line.strip().partition("=")
+        if key == "end of trees":
+            break
+        if key == "Tree" and current:
+            yield current
+            current = {}
+        if mark:
+            current[key] = value
+    if current:
+        yield current
+
+
+def _numbers(section: dict[str, str], key: str) -> FeatureRows:
+    return np.array(section.get(key, "").split(), dtype=np.float64)
+
+
+def _tree(section: dict[str, str]) -> Tree:
+    kinds: Sequence[int] = _numbers(section, "decision_type").astype(int).tolist()
+    if any(kind & _CATEGORICAL_BIT for kind in kinds):
+        raise ConfigError("A model with categorical splits cannot rank paths.")
+    return Tree(
+        features=_numbers(section, "split_feature").astype(np.intp),
+        thresholds=_numbers(section, "threshold"),
+        left=_numbers(section, "left_child").astype(np.intp),
+        right=_numbers(section, "right_child").astype(np.intp),
+        leaves=_numbers(section, "leaf_value"),
+    )

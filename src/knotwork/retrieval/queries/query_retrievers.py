@@ -1,0 +1,204 @@
+"""Retrievers by query: dynamic Cypher, text to Cypher, and text to SQL.
+
+Dynamic Cypher assembles a query from typed fragments, by rules or as a model chooses. Text to
+Cypher and text to SQL have a model write the whole statement, and repair it by what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from knotwork.errors import StoreNotFound
+from knotwork.inference.chat import ChatModel
+from knotwork.inference.embedder import Embedder
+from knotwork.retrieval.queries.cypher_target import CypherGraph, choose_graph, require_cypher
+from knotwork.retrieval.queries.model_translators import (
+    Example,
+    ExampleBook,
+    FragmentTranslator,
+    ModelTranslator,
+    read_examples,
+)
+from knotwork.retrieval.queries.plan_assembly import assemble_plans
+from knotwork.retrieval.queries.query_plans import (
+    Attempt,
+    LinkedQuestion,
+    QueryPlan,
+    QueryTarget,
+    Returned,
+    Statement,
+    Translator,
+)
+from knotwork.retrieval.queries.schema_linker import SchemaLinker
+from knotwork.retrieval.queries.sql_target import SqlTables
+from knotwork.retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
+from knotwork.retrieval.queries.target_schema import TargetSchema
+from knotwork.stores.base import Store
+from knotwork.stores.filtered import FilteredStore
+from knotwork.stores.table_file import TableFile, tables_path
+
+SUREST = 0.9
+SURENESS_BY_COST = 0.12
+"""What each unit of a plan's cost takes from how sure it is."""
+
+
+class RuleTranslator:
+    """Assembles plans by rules, and gives the next likeliest one each time it is asked."""
+
+    def __init__(self, target: QueryTarget, embedder: Embedder | None) -> None:
+        self._target = target
+        self._embedder = embedder
+        self._linker: tuple[TargetSchema, SchemaLinker] | None = None
+        self._plans: tuple[str, list[QueryPlan]] = ("", [])
+
+    def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
+        """Return the statement of the likeliest plan that was not tried.
+
+        Raises QueryRefused if no plan honours all numbers and dates of the question.
+        """
+        if self._plans[0] != asked.text or not attempts:
+            self._plans = asked.text, assemble_plans(asked, self._link(asked.schema))
+        tried = {attempt.statement.text for attempt in attempts}
+        for plan in self._plans[1]:
+            statement = self._target.write(plan)
+            if statement.text not in tried:
+                return Statement(
+                    statement.text,
+                    statement.parameters,
+                    origin="fragments by rules",
+                    sureness=_sureness(plan),
+                    is_planned=True,
+                )
+        return None
+
+    def _link(self, schema: TargetSchema) -> SchemaLinker:
+        if self._linker is None or self._linker[0] is not schema:
+            self._linker = schema, SchemaLinker(schema, embedder=self._embedder)
+        return self._linker[1]
+
+
+class DynamicCypherRetriever(StatementRetriever):
+    """Rows of a graph by a query assembled from the question.
+
+    ``graph`` names an imported graph (by default the only one, else that of the documents);
+    ``words`` gives other words for its labels, types and properties. With a model, it chooses the
+    fragments, and the rules follow where it fails or finds nothing.
+    """
+
+    name = "dynamic_cypher"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        graph: str | None = None,
+        words: Mapping[str, tuple[str, ...]] | None = None,
+        rounds: int = ROUNDS,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, rounds=rounds)
+        require_cypher(store)
+        self._graph = graph
+        self._words = words
+        self._model = model
+        self._target: CypherGraph | None = None
+        self._rules: RuleTranslator | None = None
+
+    def target(self) -> CypherGraph:
+        """Return the graph that is asked."""
+        name = choose_graph(self._store, self._graph)
+        if self._target is None or self._target.graph != name:
+            self._target = CypherGraph(self._store, graph=name, words=self._words)
+            self._rules = RuleTranslator(self._target, self._embedder)
+        return self._target
+
+    def translators(self, target: QueryTarget) -> Sequence[Translator]:
+        """Return the model's fragments, where there is a model, then the rules."""
+        rules = self._rules or RuleTranslator(target, self._embedder)
+        return [FragmentTranslator(target, self._model), rules] if self._model else [rules]
+
+
+def _sureness(plan: QueryPlan) -> float:
+    if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
+        return 0.2  # all there is of a kind is seldom what was asked
+    return max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
+
+
+class TextToCypherRetriever(DynamicCypherRetriever):
+    """Rows of a graph by a statement that a model writes from schema, names and examples.
+
+    ``examples`` are questions with statements, or a file of them (`read_examples`). Without a
+    model, and where it fails or finds nothing, the statement is assembled by rules.
+    """
+
+    name = "text_to_cypher"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        graph: str | None = None,
+        words: Mapping[str, tuple[str, ...]] | None = None,
+        examples: Sequence[Example] | str | Path = (),
+        rounds: int = ROUNDS,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, graph=graph, words=words, rounds=rounds)
+        self._writer = model
+        known = read_examples(Path(examples)) if isinstance(examples, str | Path) else examples
+        self._examples = ExampleBook(known, embedder=embedder)
+
+    def translators(self, target: QueryTarget) -> Sequence[Translator]:
+        """Return the model, where there is one, then the rules."""
+        rules = super().translators(target)
+        if self._writer is None:
+            return rules
+        return [ModelTranslator(self._writer, self._examples), *rules]
+
+
+class TextToSqlRetriever(StatementRetriever):
+    """Rows of the tables beside an index, by a statement of a model or of rules.
+
+    ``tables`` is the file that holds them, by default the one beside the index
+    (``knotwork tables add``). The index itself can not be reached.
+    """
+
+    name = "text_to_sql"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        tables: str | Path | None = None,
+        words: Mapping[str, tuple[str, ...]] | None = None,
+        examples: Sequence[Example] | str | Path = (),
+        rounds: int = ROUNDS,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, rounds=rounds)
+        path = Path(tables) if tables is not None else tables_path(store.url)
+        self._tables = SqlTables(TableFile(path), words=words) if path is not None else None
+        self._writer = model
+        known = read_examples(Path(examples)) if isinstance(examples, str | Path) else examples
+        self._examples = ExampleBook(known, embedder=embedder)
+        self._rules = RuleTranslator(self._tables, embedder) if self._tables else None
+
+    def target(self) -> QueryTarget:
+        """Return the tables. Raises StoreNotFound where there can be none, or under a filter."""
+        if isinstance(self._store, FilteredStore):
+            raise StoreNotFound("Rows of tables cannot be filtered, so no table was queried.")
+        if self._tables is None:
+            raise StoreNotFound("An index in memory has no tables beside it.")
+        return self._tables
+
+    def translators(self, target: QueryTarget) -> Sequence[Translator]:
+        """Return the model, where there is one, then the rules."""
+        del target
+        rules: list[Translator] = [self._rules] if self._rules else []
+        if self._writer is None:
+            return rules
+        return [ModelTranslator(self._writer, self._examples), *rules]

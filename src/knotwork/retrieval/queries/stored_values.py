@@ -1,0 +1,217 @@
+"""Find stored values by how a question writes them: exact forms, stems, dates, spellings."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from knotwork.records import PropertyValue, Span
+from knotwork.stores.base import Store
+from knotwork.text.dates import find_days, read_date
+from knotwork.text.names import name_candidates, normal_form
+from knotwork.text.terms import terms
+
+_MOST_NEAR = 5
+_LEAST_NEARNESS = 0.55
+_LONGEST_WORDS = 8
+_FEWEST_LETTERS = 4
+_MOST_WITH_ONE_FORM = 16
+
+
+class StoredValue(NamedTuple):
+    """A value as it is stored, with the kind and the property that hold it."""
+
+    kind: str
+    property: str
+    value: PropertyValue
+
+
+class NearValue(NamedTuple):
+    """A stored value and how near it is to what was looked for, from 0 to 1 (the same)."""
+
+    stored: StoredValue
+    nearness: float
+
+
+class StoredValues(Protocol):
+    """What a target holds, to be found by name."""
+
+    def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:
+        """Return the values with these normal forms, by form."""
+
+    def stemmed(self, stems: Sequence[str]) -> dict[str, list[StoredValue]]:
+        """Return the values whose stems, joined by spaces, are these, by stems."""
+
+    def near(self, text: str, *, k: int) -> list[NearValue]:
+        """Return the ``k`` values that share most with a text by words and letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMention:
+    """Stored values that a part of a question may mean, with how near each is, best first."""
+
+    span: Span
+    surface: str
+    found: tuple[NearValue, ...]
+
+
+class CollectedValues:
+    """Values held in memory, for graphs and tables that are not the index itself."""
+
+    def __init__(self, values: Iterable[StoredValue]) -> None:
+        self._forms: defaultdict[str, list[StoredValue]] = defaultdict(list)
+        self._stems: defaultdict[str, list[StoredValue]] = defaultdict(list)
+        self._pieces: defaultdict[str, list[int]] = defaultdict(list)
+        self._items: list[StoredValue] = []
+        for item in values:
+            text = str(item.value)
+            self._forms[normal_form(text)].append(item)
+            iso = read_date(text)
+            if iso:
+                self._forms[iso].append(item)
+            if isinstance(item.value, str):
+                self._stems[" ".join(terms(text))].append(item)
+                for piece in _pieces(text):
+                    self._pieces[piece].append(len(self._items))
+                self._items.append(item)
+
+    def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:
+        """Return the values with these normal forms, by form."""
+        return {form: self._forms[form] for form in forms if form in self._forms}
+
+    def stemmed(self, stems: Sequence[str]) -> dict[str, list[StoredValue]]:
+        """Return the values with these stems, by stems."""
+        return {key: self._stems[key] for key in stems if key and key in self._stems}
+
+    def near(self, text: str, *, k: int) -> list[NearValue]:
+        """Return the values that share most three-letter pieces with a text (Dice)."""
+        wanted = _pieces(text)
+        shared: defaultdict[int, int] = defaultdict(int)
+        for piece in wanted:
+            for place in self._pieces.get(piece, ()):
+                shared[place] += 1
+        first = sorted(shared, key=lambda place: (-shared[place], place))[: 20 * k]
+        scored = [
+            NearValue(
+                self._items[place],
+                2 * shared[place] / (len(wanted) + len(_pieces(str(self._items[place].value)))),
+            )
+            for place in first
+        ]
+        return sorted(scored, key=lambda near: (-near.nearness, str(near.stored)))[:k]
+
+
+class EntityNames:
+    """The names of the entities of an index, by its own look-up and full text."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:
+        """Return the entities with these normal forms."""
+        found = self._store.graph.lookup(list(forms))
+        return {form: [StoredValue("Entity", "name", e.name)] for form, e in found.items()}
+
+    def stemmed(self, stems: Sequence[str]) -> dict[str, list[StoredValue]]:
+        """Return nothing: names of entities are not inflected."""
+        del stems
+        return {}
+
+    def near(self, text: str, *, k: int) -> list[NearValue]:
+        """Return the entities whose names share most words with a text."""
+        hits = self._store.texts("entity").search(text, k=2 * k)
+        entities = self._store.graph.entities([hit.id for hit in hits])
+        wanted = _pieces(text)
+        found = []
+        for hit in hits:
+            if hit.id in entities:
+                name = entities[hit.id].name
+                pieces = _pieces(name)
+                dice = 2 * len(wanted & pieces) / max(len(wanted) + len(pieces), 1)
+                found.append(NearValue(StoredValue("Entity", "name", name), dice))
+        return sorted(found, key=lambda near: (-near.nearness, str(near.stored)))[:k]
+
+
+def find_mentions(text: str, values: StoredValues) -> tuple[ValueMention, ...]:
+    """Return the stored values that a question names, in order; the longest names count.
+
+    Quoted and capitalised parts that are not stored as written are looked for by near spelling.
+    """
+    found = _exact_mentions(text, values)
+    taken = _longest(found)
+    for span in _unfound_names(text, [m.span for m in taken]):
+        surface = text[span.start : span.end]
+        near = [n for n in values.near(surface, k=_MOST_NEAR) if n.nearness >= _LEAST_NEARNESS]
+        if near:
+            taken.append(ValueMention(span, surface, tuple(near)))
+    return tuple(sorted(taken, key=lambda m: (m.span.start, m.span.end)))
+
+
+def _exact_mentions(text: str, values: StoredValues) -> list[ValueMention]:
+    found: list[ValueMention] = []
+    for match in find_days(text):
+        stored = values.exact([read_date(match[0])])
+        span = Span(*match.span())
+        found += [_mention(text, span, items, 1.0) for items in stored.values()]
+    spans = dict(name_candidates(text, max_words=_LONGEST_WORDS))
+    exact = values.exact(list(spans))
+    found += [_mention(text, spans[form], items, 1.0) for form, items in exact.items()]
+    stems = {" ".join(terms(text[s.start : s.end])): s for s in spans.values()}
+    stemmed = values.stemmed(list(stems))
+    found += [_mention(text, stems[key], items, 0.9) for key, items in stemmed.items()]
+    return found
+
+
+def _mention(text: str, span: Span, items: Sequence[StoredValue], nearness: float) -> ValueMention:
+    surface = text[span.start : span.end]
+    as_written = sorted(items, key=lambda item: str(item.value) != surface)
+    near = [NearValue(item, nearness) for item in as_written[:_MOST_WITH_ONE_FORM]]
+    return ValueMention(span, surface, tuple(near))
+
+
+def _longest(found: Sequence[ValueMention]) -> list[ValueMention]:
+    """Keep mentions that overlap no longer one; of equal ones, the nearest."""
+    kept: list[ValueMention] = []
+    order = sorted(
+        found,
+        key=lambda m: (m.span.start - m.span.end, -m.found[0].nearness, m.span.start),
+    )
+    for mention in order:
+        same = next((k for k in kept if k.span == mention.span), None)
+        if same is None and any(
+            k.span.start < mention.span.end and mention.span.start < k.span.end for k in kept
+        ):
+            continue
+        if same is not None:
+            known = {near.stored for near in same.found}
+            more = tuple(near for near in mention.found if near.stored not in known)
+            kept[kept.index(same)] = ValueMention(same.span, same.surface, (*same.found, *more))
+        else:
+            kept.append(mention)
+    return kept
+
+
+_NAME = re.compile(
+    r"[\"“”'‘’「《\[]([^\"“”'‘’」》\]]{2,60})[\"“”'‘’」》\]]"
+    r"|((?:[A-Z][\w'’&.-]*)(?:\s+(?:(?:of|the|and|de|van|von|for|in)\s+)*[A-Z0-9][\w'’&.-]*)*)"
+)
+
+
+def _unfound_names(text: str, taken: Sequence[Span]) -> list[Span]:
+    names = []
+    for match in _NAME.finditer(text):
+        group = 1 if match[1] else 2
+        span = Span(*match.span(group))
+        is_first_word = span.start == 0 and " " not in match[group]
+        overlaps = any(t.start < span.end and span.start < t.end for t in taken)
+        if not overlaps and not is_first_word and len(match[group]) >= _FEWEST_LETTERS:
+            names.append(span)
+    return names
+
+
+def _pieces(text: str) -> frozenset[str]:
+    form = f"  {normal_form(text)} "
+    return frozenset(form[i : i + 3] for i in range(len(form) - 2))

@@ -1,0 +1,211 @@
+"""Steps on the evidence of a retriever: rerank, prune, and keep a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
+from knotwork.inference.chat import ChatModel
+from knotwork.inference.cross_encoders import Reranker
+from knotwork.inference.embedder import Embedder
+from knotwork.records import Evidence, Hit, Query
+from knotwork.retrieval.base import Retriever
+from knotwork.retrieval.chunk_features import sentence_coverage
+from knotwork.retrieval.fusion import keep_within
+from knotwork.retrieval.question import Question, read_question
+from knotwork.retrieval.steps.step_prompts import ask_ratings, require_model
+from knotwork.retrieval.weights import DEFAULT_WEIGHTS
+from knotwork.stores.base import Store
+from knotwork.text.terms import content_terms
+
+RERANKING_WAYS = ("auto", "features", "encoder", "model")
+
+TEXT_CHARACTERS = 2_000
+"""Of a passage that a model reads, the first so many."""
+
+
+class Rerank:
+    """The best ``depth`` hits in a new order; those behind them stay behind.
+
+    A hit's score becomes ``(1 - weight)`` of its own, in units of the best, and ``weight`` of the
+    new judgement: ``by="features"`` how the question's words stand together in one sentence, in
+    their order and in the titles; ``"encoder"`` the ``reranker``, a cross-encoder that the settings
+    name; ``"model"`` the ratings of a language model, all in one call. ``"auto"`` is "encoder"
+    where there is one, else "features". A specification cannot name the encoder, as a text from
+    outside must not choose the server that reads passages.
+    """
+
+    name = "rerank"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        reranker: Reranker | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        weight: float = -1.0,
+    ) -> None:
+        del embedder
+        if by not in RERANKING_WAYS:
+            raise UnknownName("way to rerank", by, RERANKING_WAYS)
+        if depth < 1 or weight > 1:
+            raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
+        self._store = store
+        self._base = base
+        self._model = require_model(model, self.name) if by == "model" else None
+        if by == "encoder" and reranker is None:
+            raise RetrievalError(
+                "`rerank(by=encoder)` needs a reranking model, and none is set.",
+                fix="Set rerank.model, or use by=features.",
+            )
+        self._reranker = reranker if by in {"auto", "encoder"} else None
+        self._depth = depth
+        usual = 0.2 if self._reranker is None and self._model is None else 0.7
+        self._weight = weight if weight >= 0 else usual
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence with its best hits in a new order."""
+        evidence = self._base.retrieve(Query(query.text, max(query.k, self._depth)))
+        hits = list(evidence.hits)
+        head, tail = hits[: self._depth], hits[self._depth :]
+        notes: tuple[str, ...] = ()
+        try:
+            judged = self._judge(query.text, head) if head else []
+        except ModelError as error:
+            judged, notes = [], (f"The passages were not reranked: {error.message}",)
+        if judged:
+            hits = self._merge(head, judged) + tail
+        return replace(
+            evidence,
+            query=query,
+            hits=tuple(hits[: max(query.k, 0)]),
+            notes=(*evidence.notes, *notes),
+        )
+
+    def _merge(self, head: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
+        """Return hits by both scores; they stay between the best score and the least of theirs."""
+        best = max(hit.score for hit in head)
+        least = min(hit.score for hit in head)
+        width = best - least
+        found = []
+        for hit, value in zip(head, judged, strict=True):
+            own = (hit.score - least) / width if width > 0 else 1.0
+            score = least + width * ((1 - self._weight) * own + self._weight * value)
+            parts = hit.scores | {"rerank": score - hit.score}
+            found.append(replace(hit, score=score, scores=parts))
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
+
+    def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
+        """Return what each hit is worth, the best 1 and the least 0 where they differ."""
+        if self._reranker is not None or self._model is not None:
+            texts = [f"{hit.chunk.context}\n{hit.chunk.text}"[:TEXT_CHARACTERS] for hit in hits]
+            if self._reranker is not None:
+                return _spread(np.array(self._reranker.score(text, texts)))
+            assert self._model is not None, "one of the two is there"
+            return ask_ratings(text, texts, self._model)
+        question = read_question(
+            text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
+        )
+        return _spread(np.array([judge_by_features(question, hit) for hit in hits]))
+
+
+def judge_by_features(question: Question, hit: Hit) -> float:
+    """Return how a passage has the question's words: in one sentence, in order, in its titles."""
+    if not question.terms:
+        return 0.0
+    masks = sentence_coverage(question, {hit.chunk.id: hit.chunk})[hit.chunk.id]
+    together = max((float(mask @ question.weights) for mask in masks), default=0.0)
+    text = content_terms(f"{hit.chunk.context} {hit.chunk.text}")
+    asked = set(pairwise(content_terms(question.text)))
+    in_order = len(asked & set(pairwise(text))) / max(len(asked), 1)
+    titles = set(content_terms(hit.chunk.context))
+    shares = zip(question.terms, question.weights, strict=True)
+    titled = sum(weight for term, weight in shares if term in titles)
+    return together + 0.5 * in_order + 0.3 * float(titled)
+
+
+def _spread(values: NDArray[np.float64]) -> list[float]:
+    low, high = float(values.min()), float(values.max())
+    return [(float(value) - low) / (high - low) if high > low else 1.0 for value in values]
+
+
+class Prune:
+    """Hits with at least ``share`` of the best one's score, and of each the sentences with at least
+    ``sentences`` of the relevance of its best one.
+
+    An answer is then made of less, and a question that one passage answers gets one.
+    """
+
+    name = "prune"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        share: float = 0.25,
+        sentences: float = 0.5,
+    ) -> None:
+        del store, embedder
+        for option, value in (("share", share), ("sentences", sentences)):
+            if not 0 <= value <= 1:
+                raise ConfigError(f"`{option}` is `{value}`, but must be from 0 to 1.")
+        self._base = base
+        self._share = share
+        self._sentences = sentences
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence of the retriever without its tail."""
+        evidence = self._base.retrieve(query)
+        best = max((hit.score for hit in evidence.hits), default=0.0)
+        kept = tuple(
+            self._without_weak_sentences(hit)
+            for hit in evidence.hits
+            if hit.score >= self._share * best
+        )
+        left = len(evidence.hits) - len(kept)
+        trace = (*evidence.trace, f"Left out {left} of {len(evidence.hits)} hits.")
+        return replace(evidence, hits=kept, trace=trace if left else evidence.trace)
+
+    def _without_weak_sentences(self, hit: Hit) -> Hit:
+        best = max((value for _, value in hit.sentences), default=0.0)
+        kept = tuple(item for item in hit.sentences if item[1] >= self._sentences * best)
+        return replace(hit, sentences=kept)
+
+
+class EvidenceBudget:
+    """The best passages that have at most ``tokens`` together, as the project counts them."""
+
+    name = "budget"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base: Retriever,
+        embedder: Embedder | None = None,
+        tokens: int = 2_000,
+    ) -> None:
+        del store, embedder
+        if tokens < 1:
+            raise ConfigError(f"`tokens` is `{tokens}`, but must be at least 1.")
+        self._base = base
+        self._tokens = tokens
+        self.requires = base.requires
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence of the retriever without what does not fit."""
+        evidence = self._base.retrieve(query)
+        return replace(evidence, hits=tuple(keep_within(evidence.hits, tokens=self._tokens)))

@@ -1,1 +1,0 @@
-"""The Model Context Protocol within the server: its keys, its workspaces, its limits."""

@@ -1,1 +1,0 @@
-"""Evaluations of a workspace: questions asked of its retrievers, kept beside its index."""

@@ -1,1 +1,0 @@
-"""Maps of graphs: where communities and entities lie, kept beside an index, and views of them."""

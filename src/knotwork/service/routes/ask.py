@@ -1,0 +1,291 @@
+"""Routes of questions: retrievers, search, answers, streams, and agents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from knotwork.agents.agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS, AgentStep
+from knotwork.agents.ask import AgentReply, ask_agent_events
+from knotwork.errors import KnotworkError
+from knotwork.retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
+from knotwork.service.access import Caller, ReadWorkspace, Server
+from knotwork.service.observability import trace
+from knotwork.service.questions import (
+    QuestionRequest,
+    ask,
+    ask_events,
+    check_question,
+    documents_of,
+    search,
+)
+from knotwork.service.responses import (
+    EVENT_RESPONSES,
+    Envelope,
+    EventStream,
+    describe_error,
+    format_event,
+    keep_alive,
+    start_stream,
+    wrap,
+)
+from knotwork.service.schemas.answers import (
+    MOST_PASSAGES,
+    AnswerShape,
+    AskRequest,
+    EvidenceShape,
+    FilterText,
+    RequestModel,
+    SearchRequest,
+    Text,
+)
+from knotwork.service.server import Service
+from knotwork.service.workspaces import Workspace
+from knotwork.synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
+
+MOST_STEPS = 20
+MOST_AGENT_TOKENS = 200_000
+
+
+class AgentRequest(RequestModel):
+    """Have a question answered step by step: plan, search, judge, and search again."""
+
+    question: Text
+    kind: Literal["iterative", "corrective", "reasoning"] = "iterative"
+    tools: list[Annotated[Text, Field(max_length=500)]] = Field(
+        list(DEFAULT_TOOLS), min_length=1, max_length=6, description="The main one first."
+    )
+    steps: int = Field(DEFAULT_STEPS, ge=1, le=MOST_STEPS, description="Searches, at most.")
+    tokens: int = Field(
+        DEFAULT_TOKENS,
+        ge=0,
+        le=MOST_AGENT_TOKENS,
+        description="Tokens of a language model that plans, at most.",
+    )
+    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
+    use_llm: bool = Field(default=True, description="Whether a language model takes part.")
+    filters: FilterText | dict[str, Any] | None = Field(
+        None, description="What documents and pages must fulfil, as in …/ask."
+    )
+
+
+class StepOfAgent(BaseModel):
+    """A search of an agent; ``tokens`` are those of all steps so far."""
+
+    number: int
+    tool: str
+    question: str
+    reason: str
+    passages: int
+    lines: list[str]
+    tokens: int
+
+    @classmethod
+    def of(cls, step: AgentStep) -> Self:
+        """Return a step as JSON."""
+        return cls(
+            number=step.number,
+            tool=step.tool,
+            question=step.question,
+            reason=step.reason,
+            passages=step.passages,
+            lines=list(step.lines),
+            tokens=step.tokens,
+        )
+
+
+router = APIRouter(tags=["questions"])
+
+
+@router.get("/retrievers")
+async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
+    """List the ways to find passages, the steps they may be composed with, and the modes."""
+    return wrap(
+        {
+            "auto": AUTO_IS,
+            "retrievers": [
+                {
+                    "name": name,
+                    "summary": pattern.summary,
+                    "needs_model": pattern.needs_model,
+                    "needs_embedder": pattern.needs_embedder,
+                }
+                for name, pattern in sorted(RETRIEVERS.items())
+            ],
+            "steps": [
+                {"name": name, "summary": step.summary} for name, step in sorted(STEPS.items())
+            ],
+            "modes": list(ASK_MODES),
+        }
+    )
+
+
+@router.post("/workspaces/{workspace}/search")
+async def search_passages(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: SearchRequest
+) -> Envelope[EvidenceShape]:
+    """Find the passages that bear on a question, each with its reasons."""
+    question = check_question(server, key, _search_request(asked))
+    evidence, documents = await server.threads.run(search, workspace, question)
+    return wrap(EvidenceShape.of(evidence, documents))
+
+
+@router.post("/workspaces/{workspace}/ask")
+async def ask_question(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: AskRequest
+) -> Envelope[AnswerShape]:
+    """Answer a question, each statement with its citation, or say that there is no answer."""
+    question = check_question(server, key, _ask_request(asked))
+    answer = await server.threads.run(ask, server, workspace, question)
+    return wrap(AnswerShape.of(answer))
+
+
+@router.post(
+    "/workspaces/{workspace}/ask/stream",
+    response_class=StreamingResponse,
+    responses=EVENT_RESPONSES,
+)
+async def stream_answer(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: AskRequest
+) -> EventStream:
+    """Answer a question as server-sent events.
+
+    They are `stage` (what is being done), `sources` (the passages found), `text` (a piece of the
+    answer), `withdrawn` (the pieces so far do not count), and at last `done` (the whole answer) or
+    `error`.
+    """
+    question = check_question(server, key, _ask_request(asked))
+    make = partial(_ask_steps, server, workspace, question)
+    steps = await start_stream(server.threads.iterate(make))
+    return EventStream(keep_alive(_write_answer_events(steps)))
+
+
+AskStep = tuple[AskEvent, EvidenceShape | None]
+
+
+def _ask_steps(
+    server: Service, workspace: Workspace, question: QuestionRequest
+) -> Iterator[AskStep]:
+    """Yield the steps to an answer, with what was found as JSON tells it."""
+    for event in ask_events(server, workspace, question):
+        found = event.evidence
+        shape = EvidenceShape.of(found, documents_of(workspace, found)) if found else None
+        yield event, shape
+
+
+async def _write_answer_events(steps: AsyncGenerator[AskStep]) -> AsyncGenerator[bytes]:
+    try:
+        async with aclosing(steps) as told:
+            async for event, evidence in told:
+                for name, data in _name_events(event, evidence):
+                    yield format_event(data, event=name)
+    except KnotworkError as error:
+        yield format_event(describe_error(error), event="error")
+
+
+def _name_events(event: AskEvent, evidence: EvidenceShape | None) -> Iterator[tuple[str, Any]]:
+    if evidence is not None:
+        names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
+        yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
+        yield "sources", evidence.model_dump(mode="json")
+    elif event.kind is AskEventKind.ASKED:
+        yield "stage", {"stage": "writing", "model": event.text}
+    elif event.kind is AskEventKind.STEP:
+        yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
+    elif event.kind is AskEventKind.TEXT:
+        yield "text", {"text": event.text}
+    elif event.kind is AskEventKind.WITHDRAWN:
+        yield "withdrawn", {"reason": event.text}
+    elif event.answer is not None:
+        yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
+
+
+def _search_request(asked: SearchRequest) -> QuestionRequest:
+    return QuestionRequest(
+        asked.question,
+        asked.retriever,
+        asked.k,
+        filters=asked.filters,
+        min_score=asked.min_score,
+        retrieval_query=asked.retrieval_query,
+        query_params=asked.query_params,
+    )
+
+
+def _ask_request(asked: AskRequest) -> QuestionRequest:
+    return replace(
+        _search_request(asked),
+        mode=asked.mode,
+        expand=asked.expand,
+        use_llm=asked.use_llm,
+        budget=asked.budget,
+        turns=tuple((turn.question, turn.answer) for turn in asked.turns),
+    )
+
+
+@router.post(
+    "/workspaces/{workspace}/agent", response_class=StreamingResponse, responses=EVENT_RESPONSES
+)
+async def ask_agent(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: AgentRequest
+) -> EventStream:
+    """Answer a question step by step, as server-sent events.
+
+    They are `step` (a search, what it was for and what it found), and at the end `sources` (all
+    passages, with the trace) and `done` (the answer, of sentences of the documents), or `error`.
+    """
+    question = check_question(server, key, QuestionRequest(asked.question, use_llm=asked.use_llm))
+    make = partial(_agent_events, server, workspace, asked, question.budget)
+    steps = await start_stream(server.threads.iterate(make))
+    return EventStream(keep_alive(_write_agent_events(steps)))
+
+
+def _agent_events(
+    server: Service, workspace: Workspace, asked: AgentRequest, budget: str
+) -> Iterator[tuple[str, object]]:
+    """Yield the names and the data of events."""
+    with trace("agent", workspace.name, f"agent:{asked.kind}") as span:
+        for reply in ask_agent_events(
+            workspace.base,
+            asked.question,
+            kind=asked.kind,
+            tools=list(dict.fromkeys(asked.tools)),
+            steps=asked.steps,
+            tokens=asked.tokens,
+            k=asked.k,
+            use_llm=asked.use_llm,
+            budget=budget,
+            filters=asked.filters,
+        ):
+            if reply.step is not None:
+                yield "step", StepOfAgent.of(reply.step).model_dump(mode="json")
+            else:
+                if reply.answer is not None:
+                    answer = reply.answer
+                    server.meters.count_answer(answer.mode, answer.usage, answered=answer.answered)
+                    span.note_usage(answer.model, answer.usage)
+                yield from _final_events(workspace, reply)
+
+
+def _final_events(workspace: Workspace, reply: AgentReply) -> Iterator[tuple[str, object]]:
+    if reply.evidence is not None:
+        found = EvidenceShape.of(reply.evidence, documents_of(workspace, reply.evidence))
+        yield "sources", found.model_dump(mode="json")
+    if reply.answer is not None:
+        yield "done", AnswerShape.of(reply.answer).model_dump(mode="json")
+
+
+async def _write_agent_events(steps: AsyncGenerator[tuple[str, object]]) -> AsyncGenerator[bytes]:
+    try:
+        async with aclosing(steps) as told:
+            async for name, data in told:
+                yield format_event(data, event=name)
+    except KnotworkError as error:
+        yield format_event(describe_error(error), event="error")

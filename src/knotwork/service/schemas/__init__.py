@@ -1,0 +1,1 @@
+"""Request and response models that several routes share."""

@@ -1,1 +1,0 @@
-"""What requests and responses look like: JSON on one side, records on the other."""

@@ -1,0 +1,117 @@
+"""Guard for SQL statements: one SELECT over known tables with known functions.
+
+Two guards, of which each would be enough. The words of the statement are checked before it is
+prepared; while SQLite prepares it, an authorizer allows only known tables, columns and functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+import apsw
+
+from knotwork.errors import QueryRefused, QuerySyntaxError
+
+LONGEST_STATEMENT = 20_000
+"""Characters of a statement."""
+
+_FUNCTION_NAMES = """
+    abs avg cast ceil ceiling coalesce concat concat_ws count cume_dist date datetime dense_rank
+    first_value floor format glob group_concat ifnull iif instr julianday lag last_value lead
+    length like lower ltrim max min mod nth_value ntile nullif percent_rank pow power rank replace
+    round row_number rtrim sign sqrt strftime string_agg substr substring sum time timediff total
+    trim trunc typeof unicode unixepoch upper
+"""
+FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+"""Functions without effect, of which none makes much out of little."""
+
+_FIRST = frozenset({"select", "with", "values"})
+_FORBIDDEN_WORDS = """
+    alter analyze attach begin commit create delete detach drop end_transaction insert pragma
+    reindex release rollback savepoint update vacuum recursive
+"""
+_FORBIDDEN = frozenset(_FORBIDDEN_WORDS.split())
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<name>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
+    |(?P<word>[^\W\d]\w*)
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def check_sql(statement: str) -> str:
+    """Return a statement without its comments, if it is one query and nothing else.
+
+    Raises QueryRefused for what is no query or is too long, QuerySyntaxError for an empty one.
+    """
+    if len(statement) > LONGEST_STATEMENT:
+        raise QueryRefused(f"A statement may have at most {LONGEST_STATEMENT} characters.")
+    kept, words = _read_words(statement)
+    if not words:
+        raise QuerySyntaxError("The statement is empty.")
+    if words[0] not in _FIRST:
+        raise QueryRefused(f"`{words[0].upper()}` is refused: only SELECT can be run.")
+    if forbidden := [word for word in words if word in _FORBIDDEN]:
+        raise QueryRefused(
+            f"`{forbidden[0].upper()}` is refused: only SELECT can be run.",
+            fix='A column of that name is written in double quotes, as "release".',
+        )
+    return "".join(kept).strip()
+
+
+def _read_words(statement: str) -> tuple[list[str], list[str]]:
+    """Return the parts of one statement without comments, and its bare words in lower case."""
+    kept: list[str] = []
+    words: list[str] = []
+    ended = False
+    for match in _TOKEN.finditer(statement):
+        kind = match.lastgroup
+        if kind == "space":
+            kept.append(" ")
+            continue
+        if ended:
+            raise QueryRefused("Only one statement can be run at a time.")
+        if match[0] == ";":
+            ended = True
+            continue
+        if kind == "other" and match[0] in "\0'\"`":
+            raise QuerySyntaxError("A quotation in the statement does not end.")
+        if kind == "word":
+            words.append(match[0].lower())
+        kept.append(match[0])
+    return kept, words
+
+
+def make_authorizer(
+    tables: Collection[str], refused: list[str]
+) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+    """Return an authorizer that allows reading these tables; what it refuses goes to a list."""
+    known = {table.lower() for table in tables}
+
+    def authorize(
+        operation: int,
+        first: str | None,
+        second: str | None,
+        database: str | None,
+        trigger: str | None,
+    ) -> int:
+        del database, trigger
+        if operation == apsw.SQLITE_SELECT:
+            return apsw.SQLITE_OK
+        if operation == apsw.SQLITE_READ:
+            # A table made by WITH is read under its own name only through what it is made of.
+            if (first or "").lower() in known or not first:
+                return apsw.SQLITE_OK
+            refused.append(f"the table `{first}`")
+        elif operation == apsw.SQLITE_FUNCTION:
+            if (second or "").lower() in FUNCTIONS:
+                return apsw.SQLITE_OK
+            refused.append(f"the function `{second}`")
+        else:
+            refused.append("anything but reading")
+        return apsw.SQLITE_DENY
+
+    return authorize

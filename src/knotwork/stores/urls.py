@@ -1,0 +1,46 @@
+"""Open the store that a URL or file path names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from knotwork.errors import UnknownName
+from knotwork.stores.base import Store
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
+_SCHEMES = {
+    "memory": "memory:",
+    "file": "file:PATH",
+}
+
+
+def open_store(url: str, *, read_only: bool = False, create: bool = False) -> Store:
+    """Open the store at ``url``: ``memory:``, or the path of an index file.
+
+    Raises UnknownName for another scheme, StoreNotFound when there is no file and ``create`` is
+    off, SchemaMismatch when the file is not an index that this version reads.
+    """
+    scheme, rest = _split(url)
+    if scheme == "memory":
+        from knotwork.stores.memory import MemoryStore
+
+        return MemoryStore()
+    if scheme == "file":
+        from knotwork.stores.embedded import EmbeddedStore
+
+        return EmbeddedStore.open(Path(rest), read_only=read_only, create=create)
+    raise UnknownName("store scheme", scheme, _SCHEMES.values())
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Split an address into scheme and rest; any path is of ``file``, one with a drive too."""
+    match = _SCHEME.fullmatch(url)
+    if match is None:
+        return "file", url
+    scheme, rest = match.group(1).lower(), match.group(2)
+    if scheme == "file":
+        return scheme, rest.removeprefix("//")
+    if scheme in _SCHEMES or rest.startswith("//"):
+        return scheme, rest
+    return "file", url

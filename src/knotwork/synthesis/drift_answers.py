@@ -1,0 +1,180 @@
+"""Mode drift: start from community reports, answer the questions they raise, then reduce."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+
+from knotwork.errors import ModelError, StoreError
+from knotwork.inference.chat import ChatReply, complete_checked
+from knotwork.records import CommunityReport, Evidence
+from knotwork.retrieval.local_context import read_local_context
+from knotwork.synthesis.ask_request import AskEvent, AskEventKind
+from knotwork.synthesis.extractive_answers import compose_answer
+from knotwork.synthesis.global_answers import answer_from_themes, find_themes
+from knotwork.synthesis.inquiry import Inquiry
+from knotwork.synthesis.map_reduce_answers import (
+    CollectedPoints,
+    MaterialPart,
+    ReportPoint,
+    collect_points,
+    describe_failures,
+    pack_points,
+    reduce_points,
+    usable_lines,
+)
+from knotwork.synthesis.prompt_context import (
+    LOCAL_SHARES,
+    PassageNumbering,
+    PromptPassage,
+    clip,
+    make_sections,
+    pack_context,
+    pack_reports,
+)
+from knotwork.text.terms import content_terms
+
+FURTHER_STAGE = "further"
+MOST_FURTHER = (3, 2)
+"""Further questions of the first round, and of the second."""
+
+_PRIMER_REPORTS = 4
+_PRIMER_TOKENS = 900
+_PART_TOKENS = 900
+_KNOWN_TOKENS = 800
+_REDUCE_TOKENS = 1_200
+_FURTHER_OUTPUT_TOKENS = 120
+_QUESTION_TOKENS = 60
+_BULLET = re.compile(r"^(?:[\-–*•>#\s]+|\(?\d{1,2}[.)、]\s*|ask\s*[|｜:]\s*)+", re.IGNORECASE)
+_NOTHING = re.compile(r"\W*(?:none|nothing|无|没有|沒有)\W*", re.IGNORECASE)
+
+
+def answer_by_drift(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+    """Yield the steps to an answer from the question and those that it leads to.
+
+    Without reports there is nothing to drift from, and the passages alone are asked. Without a
+    model, and when all calls fail, the answer is that of `answer_by_both`.
+    """
+    themes = find_themes(inquiry, evidence, most=_PRIMER_REPORTS)
+    quoted = inquiry.label(
+        compose_answer(evidence, store=inquiry.store, settings=inquiry.settings), inquiry.notes
+    )
+    if not quoted.answered and themes:
+        quoted, _ = answer_from_themes(inquiry, evidence, themes)
+    if inquiry.writer is None:
+        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        return
+    reports = [theme.report for theme in themes]
+    numbering = PassageNumbering(inquiry.store)
+    notes: list[str] = []
+    questions, failed = _ask_further(inquiry, _primer(inquiry, reports), MOST_FURTHER[0])
+    first, points = yield from _search_locally(
+        inquiry, [inquiry.question, *questions], numbering, evidence
+    )
+    more: list[str] = []
+    if points and not failed:
+        known = [point.line for point in pack_points(points, budget_tokens=_KNOWN_TOKENS)]
+        more, failed = _ask_further(
+            inquiry, make_sections([("points", known)]), MOST_FURTHER[1], (*questions,)
+        )
+    if failed:
+        notes.append(f"No further questions were asked: {failed}")
+    if more:
+        second, found = yield from _search_locally(inquiry, more, numbering, None)
+        points += found
+        first = _merge_points(first, second)
+    notes += describe_failures(first, what="questions on the way")
+    yield from reduce_points(
+        inquiry, first, points, numbering, quoted, budget_tokens=_REDUCE_TOKENS, notes=notes
+    )
+
+
+def _merge_points(first: CollectedPoints, second: CollectedPoints) -> CollectedPoints:
+    return CollectedPoints(
+        (*first.points, *second.points),
+        first.failed + second.failed,
+        first.dropped + second.dropped,
+        first.error or second.error,
+    )
+
+
+def _primer(inquiry: Inquiry, reports: Sequence[CommunityReport]) -> str:
+    lines = pack_reports(
+        reports, PassageNumbering(inquiry.store), inquiry.question, budget_tokens=_PRIMER_TOKENS
+    )
+    return make_sections([("reports", lines)])
+
+
+def _ask_further(
+    inquiry: Inquiry, material: str, most: int, before: Sequence[str] = ()
+) -> tuple[list[str], str]:
+    """Return further questions, and the reason if the model gave no usable ones."""
+    if not material or inquiry.model is None:
+        return [], ""
+    known = (inquiry.question, *before)
+    request = inquiry.make_request(
+        "further",
+        stage=FURTHER_STAGE,
+        output_tokens=_FURTHER_OUTPUT_TOKENS,
+        material=material,
+        most=str(most),
+    )
+    try:
+        return complete_checked(
+            inquiry.model, request, lambda reply: parse_questions(reply, known=known, most=most)
+        ), ""
+    except (ModelError, StoreError) as error:
+        return [], str(error)
+
+
+def parse_questions(reply: ChatReply, *, known: Sequence[str], most: int) -> list[str]:
+    """Return the questions of a reply, one a line, but those that are ``known``.
+
+    Raises Unparsable for an empty reply.
+    """
+    seen = {_bare_text(question) for question in known}
+    found: list[str] = []
+    for line in usable_lines(reply):
+        text = _BULLET.sub("", line).strip(" \t*\"“”'`")
+        if _NOTHING.fullmatch(text) or not content_terms(text) or _bare_text(text) in seen:
+            continue
+        seen.add(_bare_text(text))
+        found.append(clip(text, _QUESTION_TOKENS))
+    return found[:most]
+
+
+def _bare_text(text: str) -> str:
+    return re.sub(r"\W+", "", text).casefold()
+
+
+def _search_locally(
+    inquiry: Inquiry,
+    questions: Sequence[str],
+    numbering: PassageNumbering,
+    evidence: Evidence | None,
+) -> Generator[AskEvent, None, tuple[CollectedPoints, list[ReportPoint]]]:
+    """Return the points on each question; ``evidence`` is what was found for the first."""
+    parts: list[MaterialPart] = []
+    numbers: list[dict[int, PromptPassage]] = []
+    for question in questions:
+        is_first = evidence is not None and not parts
+        found = evidence if is_first and evidence else inquiry.sources.search(question)
+        around = read_local_context(question, found, store=inquiry.store)
+        context = pack_context(
+            found,
+            facts=around.facts,
+            store=inquiry.store,
+            budget_tokens=_PART_TOKENS,
+            shares=LOCAL_SHARES,
+        )
+        held = {passage.number: passage for passage in context.passages}
+        parts.append(MaterialPart(question, context.material, held.keys()))
+        numbers.append(held)
+    collected = yield from collect_points(inquiry, parts, label="follow up")
+    points = [
+        replace(point, numbers=tuple(numbering.adopt(held[n]) for n in point.numbers))
+        for held, own in zip(numbers, collected.points, strict=True)
+        for point in own
+    ]
+    return collected, points

@@ -1,1 +1,0 @@
-"""Questions that ask for several things: divided by rules, and answered part by part."""

@@ -1,0 +1,39 @@
+"""Plain text of headings and Markdown: strip links, and split off heading numbers."""
+
+from __future__ import annotations
+
+import re
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)")
+
+
+def strip_links(text: str) -> str:
+    """Replace Markdown links and images by their texts: "[report](storm.md)" is "report"."""
+    return _LINK.sub(r"\1", text)
+
+
+_HEADING_WORD = r"(?:chapter|section|part|appendix|annex|article)"
+_HEADING_NUMBERS = (
+    re.compile(
+        rf"{_HEADING_WORD}\s+(\d{{1,3}}(?:\.\d{{1,3}})*|[A-Z](?:\.\d{{1,3}})*)(?:[.:)]|\b)\s*",
+        re.IGNORECASE,
+    ),
+    re.compile(r"§\s*(\d{1,3}(?:\.\d{1,3})*)[.:)]?\s*"),
+    re.compile(r"(\d{1,3}(?:\.\d{1,3})+)(?:[.:)]\s*|\s+|$)"),
+    re.compile(r"(\d{1,3})[.:)]\s+"),
+    re.compile(r"([A-Z](?:\.\d{1,3})*)[.:)]\s+"),
+    re.compile(r"第\s*([\d一二三四五六七八九十百]+)\s*[章节節部篇条條回]\s*"),
+    re.compile(r"(?:附录|附錄)\s*([A-Z]|[\d一二三四五六七八九十]+)(?:[.:：、]\s*|\s+)"),
+)
+
+
+def split_number(title: str) -> tuple[str, str]:
+    """Return the number before a heading, as "14.7" or "二", and the rest; "" for no number.
+
+    A number alone is followed by a stop: "100 years" has none. A heading that is all number keeps
+    it as its rest.
+    """
+    for form in _HEADING_NUMBERS:
+        if found := form.match(title):
+            return found[1].upper(), title[found.end() :].strip() or title
+    return "", title

@@ -1,0 +1,38 @@
+"""Make extractors by name.
+
+A new extractor is one file and one entry in `EXTRACTORS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from knotwork.errors import UnknownName
+from knotwork.transform.extractor import Extractor
+from knotwork.transform.rules import Dictionary, RuleExtractor
+
+
+def _make_rules(dictionary: Path | None) -> Extractor:
+    return RuleExtractor(dictionary=Dictionary.read(dictionary) if dictionary else None)
+
+
+EXTRACTORS: Mapping[str, Callable[[Path | None], Extractor]] = {"rules": _make_rules}
+
+
+def make_extractor(
+    name: str = "rules", *, dictionary: Path | None = None, recording: Path | None = None
+) -> Extractor:
+    """Return the extractor of this name, with a user's dictionary of terms.
+
+    A ``recording`` of extractions made elsewhere is added to what it finds. Raises UnknownName when
+    there is no such extractor, ConfigError when dictionary or recording cannot be read.
+    """
+    if name not in EXTRACTORS:
+        raise UnknownName("extractor", name, EXTRACTORS)
+    extractor = EXTRACTORS[name](dictionary)
+    if recording is None:
+        return extractor
+    from knotwork.transform.model.recorded_extractor import RecordedExtractor, Recording
+
+    return RecordedExtractor(Recording.read(recording), rules=extractor)

@@ -1,0 +1,151 @@
+"""Chunk memory: recall names and facts of similar earlier chunks, as lines of a prompt.
+
+It recalls what the rules found in chunks of the same document, found by sparse vectors of their
+words. A prompt therefore depends on its document alone: all chunks can be read at once, and a
+resumed run asks exactly what it asked before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from knotwork.records import (
+    ALIAS_RELATION,
+    CO_OCCURRENCE_RELATION,
+    KEYWORD,
+    Chunk,
+    Extraction,
+    Mention,
+)
+from knotwork.text.terms import content_terms
+from knotwork.text.token_counts import count_tokens
+
+MEMORY_TOKENS = 60
+"""Tokens of memory in a prompt, at most; less than a third of a chunk."""
+
+_MOST_SIMILAR = 3
+_LEAST_SIMILARITY = 0.05
+"""Cosine of two chunks' words below which one says nothing of the other."""
+
+_ROWS = 256
+"""Chunks compared at a time, so that a long document needs little memory."""
+
+_SILENT = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, ""})
+_NO_NAMES = frozenset({"DATE", "NUMBER"})
+
+
+def recall_similar(
+    chunks: Sequence[Chunk],
+    extractions: Sequence[Extraction],
+    *,
+    limit_tokens: int = MEMORY_TOKENS,
+) -> dict[str, str]:
+    """Return the memory of each chunk of a document that has any, by chunk id.
+
+    ``extractions`` are what the rules found, in the order of ``chunks``.
+    """
+    if limit_tokens <= 0 or len(chunks) < 2:
+        return {}
+    similar = _similar_earlier([chunk.text for chunk in chunks])
+    recalled = sorted({place for places in similar for place in places})
+    lines = {place: _counted(_lines_of(extractions[place])) for place in recalled}
+    memories = {
+        chunk.id: _fill((line for place in places for line in lines[place]), limit_tokens)
+        for chunk, places in zip(chunks, similar, strict=True)
+    }
+    return {key: memory for key, memory in memories.items() if memory}
+
+
+def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
+    """Return the places of the earlier texts most like each one, the most similar first.
+
+    Cosine of TF-IDF vectors; of equal ones the nearest.
+    """
+    from scipy import sparse
+
+    counts = [Counter(content_terms(text)) for text in texts]
+    column: dict[str, int] = {}
+    columns = [column.setdefault(term, len(column)) for terms in counts for term in terms]
+    times = [number for terms in counts for number in terms.values()]
+    if not times:
+        return [[] for _ in texts]
+    frequency = np.bincount(columns)
+    # Few numbers come up, and each logarithm is taken once.
+    often = np.array([1 + math.log(number) for number in range(1, max(times) + 1)])
+    rare = np.array([math.log(1 + len(texts) / f) for f in range(1, len(texts) + 1)])
+    weights = often[np.array(times) - 1] * rare[frequency[columns] - 1]
+    sizes = [len(terms) for terms in counts]
+    rows = np.repeat(np.arange(len(texts)), sizes)
+    lengths = np.sqrt(np.maximum(np.bincount(rows, weights**2, len(texts)), 1e-12))
+    table = sparse.csr_array(
+        (weights / lengths[rows], columns, np.cumsum([0, *sizes])), shape=(len(texts), len(column))
+    )
+    found: list[list[int]] = []
+    for start in range(0, len(texts), _ROWS):
+        block = np.asarray((table[start : start + _ROWS] @ table.T).todense())
+        for offset, likeness in enumerate(block):
+            earlier = np.round(likeness[: start + offset], 9)
+            places = np.flatnonzero(earlier >= _LEAST_SIMILARITY)
+            order = np.lexsort((-places, -earlier[places]))[:_MOST_SIMILAR]
+            found.append(places[order].tolist())
+    return found
+
+
+def recall_lines(extractions: Iterable[Extraction], *, limit_tokens: int = MEMORY_TOKENS) -> str:
+    """Return names and facts of earlier chunks, the most similar chunk first, a line each.
+
+    A chunk gives its strongest facts in turn with its names; nothing comes twice. Lines that would
+    go beyond the limit are left out.
+    """
+    return _fill((line for e in extractions for line in _counted(_lines_of(e))), limit_tokens)
+
+
+def _counted(lines: Iterable[str]) -> list[tuple[str, int]]:
+    """Return lines with their tokens."""
+    return [(line, count_tokens(line)) for line in lines]
+
+
+def _fill(counted: Iterable[tuple[str, int]], limit_tokens: int) -> str:
+    lines: list[str] = []
+    total = 0
+    for line, tokens in dict.fromkeys(counted):
+        if total + tokens <= limit_tokens:
+            lines.append(line)
+            total += tokens
+    return "\n".join(lines)
+
+
+def _lines_of(extraction: Extraction) -> list[str]:
+    names = {m.entity_id: m for m in extraction.mentions if m.type not in _NO_NAMES}
+    facts = [
+        f"{names[r.source].name} | {r.relation} | {names[r.target].name}"
+        for r in sorted(extraction.relations, key=lambda r: -_worth(r.weight, r.description))
+        if r.relation not in _SILENT and r.source in names and r.target in names
+    ]
+    ranked = sorted(names.values(), key=lambda m: (-m.about, -len(m.spans), m.normal_form))
+    return [*_called(ranked[:6]), *facts[:4]]
+
+
+def _worth(weight: int, description: str) -> int:
+    """Put facts that a model described before those that rules only guess at."""
+    return weight + 1_000 * bool(description)
+
+
+def _called(mentions: Iterable[Mention]) -> list[str]:
+    return [f"{m.name} ({m.type})" if m.type not in {"", KEYWORD} else m.name for m in mentions]
+
+
+def remembered_names(memory: str) -> Mapping[str, str]:
+    """Return the names that lines of memory hold, by themselves and without their types."""
+    names: dict[str, str] = {}
+    for line in memory.splitlines():
+        parts = line.split(" | ")
+        for part in (parts[0], parts[-1]):
+            bare = part.rsplit(" (", 1)[0].strip()
+            if bare:
+                names[bare] = bare
+    return names

@@ -1,0 +1,353 @@
+"""The extractor that asks a model about each chunk, on top of the rules.
+
+The requests of one chunk are made in turn: ask, ask again if the reply is unusable, then glean and
+check if requested. Each chunk ends in a `ChunkOutcome` that the pipeline stores, lists and retries.
+A run stops if the server does not respond.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
+from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork.inference.concurrency import PATIENCE, Halt, Patience, work_ordered
+from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus, content_id
+from knotwork.transform.extractor import Extractor
+from knotwork.transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
+from knotwork.transform.model.extraction_methods import (
+    ChunkTask,
+    ExtractionMethod,
+    LineMethod,
+    check_request,
+    gleaning_request,
+    read_check,
+)
+from knotwork.transform.model.extraction_schema import ExtractionSchema
+from knotwork.transform.model.prompts import prompt_language, prompts_fingerprint
+from knotwork.transform.model.reply_formats import LineReader
+from knotwork.transform.model.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork.transform.model.reply_records import Complaint, Draft
+from knotwork.transform.rules import RuleExtractor
+
+MODEL_EXTRACTOR_VERSION = 1
+"""Raised with every change of what is made of equal replies."""
+
+_log = logging.getLogger("knotwork.transform")
+
+
+class ModelExtractor:
+    """Asks a model about each chunk and adds to what the rules find; implements `Extractor`.
+
+    `jobs` and `extract_chunk` are the way of a pipeline, which sees every outcome. Safe to use from
+    many threads if the model is. ``memory_tokens`` are those of each prompt, 0 for no memory.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        method: ExtractionMethod | None = None,
+        turns: Turns | None = None,
+        rules: Extractor | None = None,
+        memory_tokens: int = MEMORY_TOKENS,
+        concurrency: int = 8,
+        halt: Halt | None = None,
+    ) -> None:
+        self.model = model
+        self.method = method or LineMethod()
+        self.turns = turns or Turns()
+        if not self.turns.schema:
+            schema = getattr(self.method, "schema", self.turns.schema)
+            self.turns = replace(self.turns, schema=schema)
+        self.rules = rules or RuleExtractor()
+        self.memory_tokens = memory_tokens
+        self.concurrency = concurrency
+        self.halt = halt
+        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts_fingerprint())
+        parts = "\n".join((self.model.name, *shaping))
+        self.name = f"model-{MODEL_EXTRACTOR_VERSION}-{content_id(parts)}+{self.rules.name}"
+
+    def jobs(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        bases: Sequence[Extraction] | None = None,
+        memories: Mapping[str, str] | None = None,
+    ) -> list[ChunkJob]:
+        """Return a job for each leaf chunk of a document, with its memory.
+
+        ``bases`` are what the rules found in the leaves, in order, and ``memories`` what
+        `recall_similar` makes of that; both are made if not given.
+        """
+        leaves = [chunk for chunk in chunks if not chunk.is_parent]
+        found = self.rules.extract(document, leaves) if bases is None else bases
+        if memories is None:
+            memories = recall_similar(leaves, found, limit_tokens=self.memory_tokens)
+        return [
+            ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
+            for chunk, base in zip(leaves, found, strict=True)
+        ]
+
+    def request(self, job: ChunkJob) -> ChatRequest | None:
+        """Return the first request for a chunk; None for one without words, which is not asked."""
+        return first_request(self.method, job)
+
+    def extract_chunk(self, job: ChunkJob) -> ChunkOutcome:
+        """Return what became of one chunk; raises as `turns.extract_chunk`."""
+        return extract_chunk(self.model, self.method, job, turns=self.turns)
+
+    def extract_chunks(
+        self, jobs: Iterable[ChunkJob], *, patience: int = PATIENCE
+    ) -> Iterator[ChunkOutcome]:
+        """Yield the outcome of each job in order, several chunks at a time.
+
+        Raises as `extract_chunk`, and ModelUnavailable when no server answers any more.
+        """
+        work = partial(work_ordered, concurrency=self.concurrency, halt=self.halt)
+        yield from give_up_without_server(work(self.extract_chunk, jobs), patience=patience)
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
+        """Return one extraction per leaf chunk of one document, in order.
+
+        A quarantined chunk has what the rules found, and is logged: whoever must list and retry
+        such chunks takes `extract_chunks`.
+        """
+        extractions: list[Extraction] = []
+        for outcome in self.extract_chunks(self.jobs(document, chunks)):
+            if outcome.status is ReadingStatus.QUARANTINED:
+                _log.warning(
+                    "%s: chunk %s has no model extraction: %s",
+                    document.uri,
+                    outcome.chunk_id,
+                    outcome.reason,
+                )
+            extractions.append(outcome.extraction)
+        return extractions
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkJob:
+    """A chunk to extract from.
+
+    ``base`` is what the rules found in it, ``memory`` what its prompt recalls of other chunks.
+    """
+
+    document: Document
+    chunk: Chunk
+    base: Extraction
+    memory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Which turns are taken beside the first; each costs about one more call a chunk.
+
+    ``gleanings`` ask for what is missing, and end early when nothing comes. ``checks_relations``
+    asks whether the text states each relation.
+    """
+
+    gleanings: int = 0
+    checks_relations: bool = False
+    schema: ExtractionSchema = field(default_factory=ExtractionSchema)
+    """What gleaning asks for, and what counts before the rules' own types."""
+
+
+def extract_chunk(
+    model: ChatModel, method: ExtractionMethod, job: ChunkJob, *, turns: Turns | None = None
+) -> ChunkOutcome:
+    """Extract from one chunk; every reply ends in the outcome or in its complaints.
+
+    A chunk whose reply cannot be read twice, or which its server refuses, is quarantined. Raises
+    ModelError for what concerns all chunks: see `concerns_one_chunk`.
+    """
+    if not _has_words(job.chunk):
+        return ChunkOutcome(job.base, ReadingStatus.OK)
+    try:
+        return _ChunkConversation(model, method, job, turns or Turns()).outcome()
+    except Unparsable as error:
+        return ChunkOutcome(
+            job.base, ReadingStatus.QUARANTINED, reason=error.reason, raw=error.text
+        )
+    except ModelError as error:
+        if not concerns_one_chunk(error):
+            raise
+        return ChunkOutcome(
+            job.base,
+            ReadingStatus.QUARANTINED,
+            reason=error.message,
+            unavailable=isinstance(error, ModelUnavailable),
+        )
+
+
+def first_request(method: ExtractionMethod, job: ChunkJob) -> ChatRequest | None:
+    """Return what a chunk is asked first; None for one without words, which is not asked."""
+    return method.request(_task_of(job)) if _has_words(job.chunk) else None
+
+
+def _has_words(chunk: Chunk) -> bool:
+    return any(character.isalpha() for character in chunk.text)
+
+
+def _task_of(job: ChunkJob) -> ChunkTask:
+    text = job.chunk.text
+    return ChunkTask(text, prompt_language(text), job.document.uri, job.memory)
+
+
+class _ChunkConversation:
+    """The turns of one chunk in order."""
+
+    def __init__(
+        self, model: ChatModel, method: ExtractionMethod, job: ChunkJob, turns: Turns
+    ) -> None:
+        self.model = model
+        self.method = method
+        self.job = job
+        self.turns = turns
+        self.made: tuple[Draft, Assembled] | None = None
+        self.task = _task_of(job)
+        self.around = ReplyContext(
+            job.document.text, job.memory, self.task.language, typed=bool(turns.schema)
+        )
+
+    def outcome(self) -> ChunkOutcome:
+        repaired = False
+        try:
+            draft = self._ask(self.method.request(self.task))
+        except Unparsable as error:
+            draft = self._ask(self.method.request(self.task, fault=error.reason))
+            repaired = True
+        draft = self._glean(draft)
+        draft = self._check(draft)
+        made = self._assemble(draft)
+        complaints = (*draft.complaints, *made.complaints)
+        if draft.cut:
+            complaints += (Complaint("", "the reply was cut off at its limit of tokens"),)
+        status = ReadingStatus.PARTIAL if complaints else ReadingStatus.OK
+        return ChunkOutcome(
+            made.extraction, status, made.descriptions, complaints, repaired=repaired
+        )
+
+    def _ask(self, request: ChatRequest) -> Draft:
+        return complete_checked(self.model, request, self._read)
+
+    def _read(self, reply: ChatReply) -> Draft:
+        """Return the records of a reply. Raises Unparsable where none is of this chunk."""
+        draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
+        if draft.records:
+            if not self._assemble(draft).kept:
+                raise Unparsable("Nothing that it names is in the text.")
+            return draft
+        if draft.says_nothing and reply.finish_reason == "stop":
+            return draft
+        raise Unparsable(_why_empty(reply, draft))
+
+    def _assemble(self, draft: Draft) -> Assembled:
+        if self.made is None or self.made[0] is not draft:  # mostly the one that was checked
+            made = assemble(draft, self.job.chunk, self.job.base, self.around)
+            self.made = draft, made
+        return self.made[1]
+
+    def _glean(self, draft: Draft) -> Draft:
+        """Ask for more, at most as often as is wanted; a reply that cannot be read ends it."""
+        reader = LineReader(types=self.turns.schema.all_entity_types)
+
+        def read(reply: ChatReply) -> Draft:
+            more = reader.read(reply.text, cut=reply.finish_reason == "length")
+            if not more.records and not more.says_nothing:
+                raise Unparsable(_why_empty(reply, more))
+            return self.turns.schema.admit(more)
+
+        for _ in range(self.turns.gleanings):
+            request = gleaning_request(self.task, draft, schema=self.turns.schema)
+            try:
+                more = complete_checked(self.model, request, read)
+            except Unparsable as error:
+                return draft.with_complaints([Complaint("", f"gleaning: {error.reason}")])
+            draft = draft.joined(more)
+            if not more.records:
+                break
+        return draft
+
+    def _check(self, draft: Draft) -> Draft:
+        if not self.turns.checks_relations or not draft.relations:
+            return draft
+        try:
+            return complete_checked(
+                self.model, check_request(self.task, draft), lambda reply: read_check(reply, draft)
+            )
+        except Unparsable as error:
+            return draft.with_complaints([Complaint("", f"check: {error.reason}")])
+
+
+def _why_empty(reply: ChatReply, draft: Draft) -> str:
+    """Return in one sentence why a reply holds no records."""
+    if reply.finish_reason == "filter":
+        return "The server withheld the reply."
+    if not reply.text.strip():
+        return "The reply is empty."
+    if draft.cut:
+        return "The reply was cut off before its first record."
+    first = draft.complaints[0].reason if draft.complaints else "it holds no records"
+    return f"No line of it is a record: {first}."
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkOutcome:
+    """A chunk's contributions and how they came about.
+
+    A quarantined one has ``reason``, and ``raw``, the reply that could not be read, where one came,
+    now or in an earlier run. ``unavailable`` says that no reply came at all. ``repaired`` says that
+    a second try made it.
+    """
+
+    extraction: Extraction
+    status: ReadingStatus
+    descriptions: tuple[Description, ...] = ()
+    complaints: tuple[Complaint, ...] = ()
+    reason: str = ""
+    raw: str = ""
+    repaired: bool = False
+    unavailable: bool = False
+
+    @property
+    def chunk_id(self) -> str:
+        """The chunk that this is about."""
+        return self.extraction.chunk_id
+
+    @property
+    def absence(self) -> str:
+        """Why no server answered; empty where one did."""
+        return (self.reason or "no reason was given") if self.unavailable else ""
+
+
+_FOR_THIS_REQUEST = frozenset({400, 413, 422})
+"""HTTP statuses by which a server refuses what one request holds."""
+
+
+def concerns_one_chunk(error: ModelError) -> bool:
+    """Tell whether a fault may be of this chunk alone, so that a run should go on.
+
+    A ceiling that is reached, a key that is refused and a run that is given up concern all chunks.
+    """
+    if isinstance(error, BudgetExceeded):
+        return False
+    return isinstance(error, ModelUnavailable) or error.status in _FOR_THIS_REQUEST
+
+
+def give_up_without_server(
+    outcomes: Generator[ChunkOutcome, None, None], *, patience: int = PATIENCE
+) -> Iterator[ChunkOutcome]:
+    """Pass outcomes on; raise ModelUnavailable once ``patience`` in a row had no server.
+
+    Those before it have been passed on: they are quarantined, and may be tried again.
+    """
+    left = Patience(patience, what="for {count} chunks")
+    with closing(outcomes):  # at once, not when the error that is raised here is forgotten
+        for outcome in outcomes:
+            yield outcome
+            left.note(outcome.absence)
