@@ -20,9 +20,9 @@ from knotwork.testing.embedders import HashingEmbedder
 ROOT = Path(__file__).parents[1]
 RUN = """
 import os, random, signal, sys, knotwork
-from knotwork.indexing import batches
+from knotwork.indexing import commits
 store, folder, seed = sys.argv[1:]
-batches.BATCH_S = 0  # a commit for each document
+commits.BATCH_S = 0  # a commit for each document
 left = random.Random(seed).randint(1, 60)
 with knotwork.open(store, embedding_model="hashing:16") as kb:
     for event in kb.index_events(folder):

@@ -170,7 +170,7 @@ def test_a_limit_asks_the_first_questions(run):
     ],
 )
 def test_a_wrong_option_is_refused_before_anything_is_asked(run, arguments, said, monkeypatch):
-    monkeypatch.setattr(answer_runs, "judge", None)
+    monkeypatch.setattr(answer_runs, "judge_answer", None)
     outcome = run(*arguments, "--json")
     assert outcome.code == 2
     assert said in outcome.json["error"]["message"]
@@ -200,7 +200,7 @@ def test_ctrl_c_leaves_the_index_as_it_was(run, sample_store, monkeypatch):
         raise KeyboardInterrupt
 
     before = sample_store.read_bytes()
-    monkeypatch.setattr(answer_runs, "judge", interrupt)
+    monkeypatch.setattr(answer_runs, "judge_answer", interrupt)
     outcome = run("--json")
     assert (outcome.code, outcome.json["error"]["code"]) == (130, "interrupted")
     assert sample_store.read_bytes() == before
