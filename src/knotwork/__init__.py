@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from knotwork.knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
     from knotwork.knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
     from knotwork.records import Answer, Chunk, Citation, Document, Evidence, Hit, Subgraph
+    from knotwork.synthesis.ask_request import AskRequest
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "records",
+    "AskRequest": "synthesis.ask_request",
     "AsyncKnowledgeBase": "knowledge_base.asynchronous",
     "Chunk": "records",
     "Citation": "records",
@@ -55,6 +57,7 @@ _HOMES = {
 
 __all__ = [
     "Answer",
+    "AskRequest",
     "AsyncKnowledgeBase",
     "Chunk",
     "Citation",

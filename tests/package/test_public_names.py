@@ -20,6 +20,7 @@ HEAVY = [
 ]
 PUBLIC = [
     "Answer",
+    "AskRequest",
     "AsyncKnowledgeBase",
     "Chunk",
     "Citation",

@@ -11,7 +11,7 @@ from tests.service.serving import add_key, copy_index, make_settings, run_server
 import knotwork as package
 from knotwork.cli.json_output import describe_answer as describe_for_json
 from knotwork.cli.terminal import Terminal
-from knotwork.inference import model_registry
+from knotwork.knowledge_base import local_models
 from knotwork.mcp_server.schemas import to_answer_result
 from knotwork.mcp_server.text_output import format_answer
 from knotwork.notebook.views import render
@@ -40,7 +40,7 @@ class Finder:
 
 @pytest.fixture(autouse=True)
 def sure_reader(monkeypatch):
-    monkeypatch.setattr(model_registry, "open_reader", lambda setting: Finder())
+    monkeypatch.setattr(local_models, "open_reader", lambda setting: Finder())
     monkeypatch.setattr(extractive_answers, "LEAST_PROBABILITY", 0.0)
 
 

@@ -7,6 +7,7 @@ from tests.synthesis.asked import check_citations
 
 import knotwork
 from knotwork.config import AnswerSettings
+from knotwork.knowledge_base.searcher import ScopedSearcher
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 from knotwork.synthesis.ask_request import AskEventKind
 from knotwork.synthesis.compound_answers import AnsweredPart, join_answers, join_evidence
@@ -114,26 +115,26 @@ def test_what_is_compared_nowhere_is_answered_for_each(base):
 
 
 def test_a_question_for_one_thing_is_searched_for_once(base, monkeypatch):
-    asked = count_searches(base, monkeypatch)
+    asked = count_searches(monkeypatch)
     base.ask("Who designed the lighthouse?")
     assert asked == ["Who designed the lighthouse?"]
 
 
 def test_each_part_costs_one_more_search(base, monkeypatch):
-    asked = count_searches(base, monkeypatch)
+    asked = count_searches(monkeypatch)
     base.ask(TWO)
     assert asked == [TWO, "Who designed the lighthouse?", "Who approves trips abroad?"]
 
 
-def count_searches(base, monkeypatch):
+def count_searches(monkeypatch):
     asked = []
-    search = base._search
+    search = ScopedSearcher.search
 
-    def record(text, *rest):
+    def record(searcher, text):
         asked.append(text)
-        return search(text, *rest)
+        return search(searcher, text)
 
-    monkeypatch.setattr(base, "_search", record)
+    monkeypatch.setattr(ScopedSearcher, "search", record)
     return asked
 
 

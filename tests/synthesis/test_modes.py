@@ -30,6 +30,7 @@ from knotwork.synthesis.ask_request import (
     MAP_REDUCE_TOKENS,
     AskEventKind,
     AskMode,
+    AskRequest,
 )
 from knotwork.synthesis.engine import AnswerEngine
 from knotwork.synthesis.global_answers import NO_REPORTS_NOTE
@@ -373,6 +374,12 @@ class RecordingReports:
         self._reports = StoredReports(store)
         self.asked = []
 
+    def stored(self):
+        return self
+
+    def updated(self, model):
+        return self
+
     def reports(self, community_ids, *, spend_tokens=0):
         self.asked += [(i, spend_tokens) for i in community_ids]
         return self._reports.reports(community_ids)
@@ -392,12 +399,13 @@ def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, qu
     base = sample.open(None)
     source = RecordingReports(base.store)
     model = ScriptedChatModel(with_replies())
-    sources = AnswerSources(
-        base.store, base.search, lambda: source, lambda model: source, lambda: None
-    )
-    asker = AnswerEngine(base.store, base.settings, model=model)
-    *_, last = asker.answer(question, sources, {"mode": mode})
-    asker.close()
+    request = AskRequest(question, mode=mode)
+    searcher = base.retrievers.searcher(request)
+    sources = AnswerSources(base.store, searcher, base.models, source)
+    engine = AnswerEngine(base.store, base.settings, model=model)
+    plan = engine.plan(request, base.store)
+    *_, last = engine.answer(plan, searcher.search(plan.question), sources)
+    engine.close()
     assert last.answer.answered
     assert bool(source.asked) == bool(most)
     assert len(source.asked) <= most

@@ -12,7 +12,7 @@ from knotwork.errors import MissingExtra
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer, PropertyValue
 from knotwork.retrieval.filter_parser import FilterSpec
-from knotwork.synthesis.engine import AskOptions
+from knotwork.synthesis.ask_request import AskOptions
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -109,29 +109,15 @@ def build_ask_tool(
     knowledge_base: KnowledgeBase,
     *,
     name: str = "ask_documents",
-    retriever: str | None = None,
-    k: int | None = None,
-    filters: FilterSpec | None = None,
-    retrieval_query: str | None = None,
-    query_params: Mapping[str, PropertyValue] | None = None,
     **options: Unpack[AskOptions],
 ) -> BaseTool:
     """Return a tool that answers questions with citations; its artifact is the `Answer`.
 
-    ``retriever``, ``k``, ``filters``, ``retrieval_query``, ``query_params`` and the options are as
-    in `KnowledgeBase.ask`.
+    The options are those of `KnowledgeBase.ask`.
     """
 
     def ask(question: QuestionText) -> tuple[str, Answer]:
-        answer = knowledge_base.ask(
-            question,
-            retriever=retriever,
-            k=k,
-            filters=filters,
-            retrieval_query=retrieval_query,
-            query_params=query_params,
-            **options,
-        )
+        answer = knowledge_base.ask(question, **options)
         return _word(answer), answer
 
     return StructuredTool.from_function(

@@ -26,7 +26,7 @@ from knotwork.inference.cross_encoders import Reranker
 from knotwork.inference.embedder import Embedder
 from knotwork.inference.role_models import RoleModels, calls_path, open_budget
 from knotwork.knowledge_base import KnowledgeBase
-from knotwork.knowledge_base.search import note_nothing_left
+from knotwork.knowledge_base.searcher import note_nothing_left
 from knotwork.records import Answer, Evidence, Query
 from knotwork.retrieval.filter_parser import FilterSpec, read_filter
 from knotwork.retrieval.retriever_registry import may_rerank

@@ -24,8 +24,7 @@ from knotwork.evaluation.answer_questions import (
 from knotwork.inference.call_budget import Ceiling, parse_ceiling
 from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import Answer
-from knotwork.retrieval.filter_parser import FilterSpec
-from knotwork.synthesis.engine import AskOptions
+from knotwork.synthesis.ask_request import AskOptions
 from knotwork.text.chinese import HAN_AND_KANA
 from knotwork.text.sentences import split_sentences
 
@@ -184,11 +183,9 @@ class JudgedAnswer:
 def ask_questions(
     knowledge_base: KnowledgeBase,
     questions: Iterable[AnswerQuestion],
-    *,
-    filters: FilterSpec | None = None,
     **options: Unpack[AskOptions],
 ) -> Iterator[JudgedAnswer]:
-    """Ask each question with these filters and options, and yield its answer judged.
+    """Ask each question with these options, and yield its answer judged.
 
     ``budget`` is for all questions together. With one, ``fallback`` is off by default: answers
     that are quoted once it is reached would pass for those of the model. Raises as
@@ -202,7 +199,7 @@ def ask_questions(
         started, cpu_started = time.perf_counter(), time.process_time()
         answer: Answer | None = None
         passages: list[str] = []
-        for event in knowledge_base.ask_events(question.text, filters=filters, **options):
+        for event in knowledge_base.ask_events(question.text, **options):
             answer = event.answer or answer
             if event.evidence is not None:
                 hits = event.evidence.hits
@@ -219,12 +216,10 @@ def ask_questions(
 def evaluate_answers(
     knowledge_base: KnowledgeBase,
     questions: Iterable[AnswerQuestion],
-    *,
-    filters: FilterSpec | None = None,
     **options: Unpack[AskOptions],
 ) -> list[JudgedAnswer]:
     """Ask all questions and return the judged answers; see `measure_answers` for the figures."""
-    return list(ask_questions(knowledge_base, questions, filters=filters, **options))
+    return list(ask_questions(knowledge_base, questions, **options))
 
 
 def missing_documents(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
 from knotwork.config import EmbeddingSettings, LlmSettings, RerankSettings
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
@@ -283,3 +283,15 @@ def open_reader(setting: str) -> AnswerReader | None:
         return open_local_reader()
     except (MissingExtra, ConfigError):  # not installed, or no weights for this platform
         return None
+
+
+class LocalModels(Protocol):
+    """The models that one index is asked with, each opened on first use."""
+
+    @property
+    def query_embedder(self) -> Embedder | None:
+        """The embedder of the vectors in the index; None if it has none."""
+
+    @property
+    def reader(self) -> AnswerReader | None:
+        """The model that reads passages for answers; None if it is missing or switched off."""

@@ -5,6 +5,6 @@ from knotwork.knowledge_base.base import (
     Statistics,
     open,  # noqa: A004 - `knotwork.open` is how it is called
 )
-from knotwork.knowledge_base.search import NO_VECTORS_NOTE
+from knotwork.knowledge_base.searcher import NO_VECTORS_NOTE
 
 __all__ = ["NO_VECTORS_NOTE", "KnowledgeBase", "Statistics", "open"]

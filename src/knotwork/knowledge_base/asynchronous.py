@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from knotwork.indexing.runs import IndexOptions
     from knotwork.retrieval.filter_parser import FilterSpec
     from knotwork.stores.fields import FieldInfo
-    from knotwork.synthesis.ask_request import AskEvent
-    from knotwork.synthesis.engine import AskOptions
+    from knotwork.synthesis.ask_request import AskEvent, AskOptions, AskRequest
 
 
 Arguments = ParamSpec("Arguments")
@@ -166,51 +165,17 @@ class AsyncKnowledgeBase:
         """Return the fields that filters can compare: see `KnowledgeBase.fields`."""
         return await self.call(self.knowledge_base.fields)
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-        **options: Unpack[AskOptions],
-    ) -> Answer:
+    async def ask(self, question: str | AskRequest, **options: Unpack[AskOptions]) -> Answer:
         """Answer a question from the documents: see `KnowledgeBase.ask`."""
-        run = self.ask_events(
-            question,
-            retriever=retriever,
-            k=k,
-            filters=filters,
-            min_score=min_score,
-            retrieval_query=retrieval_query,
-            query_params=query_params,
-            **options,
-        )
-        async with aclosing(run) as events:
+        async with aclosing(self.ask_events(question, **options)) as events:
             answers = [event.answer async for event in events if event.answer is not None]
         return answers[-1]
 
     def ask_events(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-        **options: Unpack[AskOptions],
+        self, question: str | AskRequest, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AskEvent]:
         """Do what `ask` does, and yield every step: see `KnowledgeBase.ask_events`."""
-        ask = partial(self.knowledge_base.ask_events, question, filters=filters, **options)
-        search = {"retriever": retriever, "k": k, "min_score": min_score}
-        return self._run(
-            partial(ask, **search, retrieval_query=retrieval_query, query_params=query_params)
-        )
+        return self._run(partial(self.knowledge_base.ask_events, question, **options))
 
     async def explore(
         self,

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from knotwork.config import Settings, load_settings
 from knotwork.config.settings import setting_fields
-from knotwork.errors import ConfigError, MissingExtra, UnknownName
-from knotwork.indexing.embedding import EMBEDDER_META, Embedding, stored_embedder
+from knotwork.errors import ConfigError, UnknownName
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding
 from knotwork.indexing.report import EventKind, IndexEvent, IndexReport
 from knotwork.inference.chat import ChatModel
 from knotwork.inference.cross_encoders import Reranker
 from knotwork.inference.embedder import Embedder
-from knotwork.inference.model_registry import AUTO_EMBEDDER, NO_EMBEDDER, open_embedder
+from knotwork.inference.model_registry import NO_EMBEDDER
 from knotwork.knowledge_base.entities import EntityMixin
 from knotwork.knowledge_base.graph import CypherMixin, GraphImportMixin
-from knotwork.knowledge_base.search import FilteredIndex, FilteredIndexes, SearchMixin
+from knotwork.knowledge_base.local_models import LocalModels
+from knotwork.knowledge_base.search import SearchMixin
+from knotwork.knowledge_base.searcher import Retrievers
 from knotwork.notebook import register_views
 from knotwork.records import Document, GraphSchema
 from knotwork.stores.base import LedgerEntry, Store
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from knotwork.indexing.foreign_indexes import ImportReport
     from knotwork.indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork.indexing.runs import IndexEstimate, IndexingRun, IndexOptions
-    from knotwork.inference.role_models import RoleModels
     from knotwork.synthesis.engine import AnswerEngine
 
 
@@ -57,17 +58,10 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     ) -> None:
         self.store = store
         self.settings = settings or Settings()
-        self._embedder = embedder
-        self._has_embedder = self._given_embedder = embedder is not None
-        self._embedder_of = ""
+        self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
+        self.retrievers = Retrievers(store, self.settings, self.models, chat_model=chat_model)
         self._chat_model = chat_model
-        self._reranker = reranker
-        self._reader = None
-        self._has_reader = False
-        self._asker: AnswerEngine | None = None
-        self._search_models: RoleModels | None = None
-        self._whole = FilteredIndex(store)
-        self._parts = FilteredIndexes(store)
+        self._engine: AnswerEngine | None = None
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -84,36 +78,18 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
     def close(self) -> None:
         """Close the index, and the file of calls to language models beside it."""
         self.store.close()
+        self.retrievers.close()
         with self._lock:
-            if self._asker is not None:
-                self._asker.close()
-            if self._search_models is not None:
-                self._search_models.close()
+            if self._engine is not None:
+                self._engine.close()
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the settings; None when they name none, or its extra is missing.
+        """The embedder of the settings; None if they name none, or its extra is missing.
 
-        With "auto" it follows the index, which another process may have embedded again.
+        "auto" follows the index, which another process may have embedded again.
         """
-        with self._lock:
-            if not self._has_embedder or self._is_outdated():
-                embedding = self.settings.embedding
-                stored = self._embedder_of = stored_embedder(self.store)
-                try:
-                    self._embedder = open_embedder(embedding.model, embedding, stored=stored)
-                except MissingExtra:
-                    self._embedder = None
-                self._has_embedder = True
-            return self._embedder
-
-    def _is_outdated(self) -> bool:
-        """Return True if "auto" was resolved for another embedder than that of the index now."""
-        if self.settings.embedding.model != AUTO_EMBEDDER or self._given_embedder:
-            return False
-        stored = stored_embedder(self.store)
-        known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
-        return stored not in known
+        return self.models.embedder
 
     def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -170,14 +146,10 @@ class KnowledgeBase(SearchMixin, EntityMixin, GraphImportMixin, CypherMixin):
         """
         from knotwork.knowledge_base.reembedding import reembed, resolve_embedder
 
-        given = self._embedder if self._given_embedder else None
-        embedder = resolve_embedder(model, self.settings, given=given)
+        embedder = resolve_embedder(model, self.settings, given=self.models.given_embedder)
         yield from reembed(self.store, self.settings, embedder)
-        with self._lock:
-            self._embedder, self._has_embedder = embedder, True
-            self._embedder_of = embedder.name
-            self._whole.retrievers.clear()
-            self._parts = FilteredIndexes(self.store)
+        self.models.replace_embedder(embedder)
+        self.retrievers.clear()
 
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]

@@ -23,8 +23,7 @@ from knotwork.mcp_server import schemas, text_output
 from knotwork.mcp_server import schemas as shapes
 from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, QueryResult, Subgraph
 from knotwork.stores.property_graphs import OWN_GRAPH
-from knotwork.synthesis.ask_request import AskEvent, AskEventKind
-from knotwork.synthesis.engine import AskOptions
+from knotwork.synthesis.ask_request import AskEvent, AskEventKind, AskOptions
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.index_reports import Topic
@@ -68,18 +67,7 @@ class ToolBackend(Protocol):
         """Return the passages that bear on a question."""
         ...
 
-    def ask_events(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-        **options: Unpack[AskOptions],
-    ) -> AsyncGenerator[AskEvent]:
+    def ask_events(self, question: str, **options: Unpack[AskOptions]) -> AsyncGenerator[AskEvent]:
         """Answer a question, and yield every step."""
         ...
 
@@ -198,7 +186,6 @@ def add_question_tools(
         source gives the exact characters of its document. It says so when the documents hold no
         answer.
         """
-        options = AskOptions(mode=mode, use_llm=permissions.use_llm)
         answer = None
         run = knowledge_base.ask_events(
             question,
@@ -206,7 +193,8 @@ def add_question_tools(
             filters=where,
             retrieval_query=retrieval_query,
             query_params=query_params,
-            **options,
+            mode=mode,
+            use_llm=permissions.use_llm,
         )
         async with aclosing(run) as events:
             step = 0

@@ -14,14 +14,14 @@ from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, Subg
 from knotwork.retrieval.filter_parser import FilterSpec
 from knotwork.service.access import lease
 from knotwork.service.keys import AccessKey
-from knotwork.service.questions import QuestionRequest, ask_events, check_question, search
+from knotwork.service.questions import ask_events, check_question, search
 from knotwork.service.server import Service
 from knotwork.service.workspaces import Workspace
-from knotwork.synthesis.ask_request import AskEvent
+from knotwork.synthesis.ask_request import AskEvent, AskRequest
 
 if TYPE_CHECKING:
     from knotwork.indexing.communities.index_reports import Topic
-    from knotwork.synthesis.engine import AskOptions
+    from knotwork.synthesis.ask_request import AskOptions
 
 
 Arguments = ParamSpec("Arguments")
@@ -83,7 +83,7 @@ class SessionKnowledgeBase:
     ) -> Evidence:
         """Return the passages that bear on a question."""
         here = current_session.get()
-        wanted = QuestionRequest(
+        wanted = AskRequest(
             question,
             retriever,
             k,
@@ -100,34 +100,11 @@ class SessionKnowledgeBase:
         return await self.call(find)
 
     async def ask_events(
-        self,
-        question: str,
-        *,
-        retriever: str | None = None,
-        k: int | None = None,
-        filters: FilterSpec | None = None,
-        min_score: float | None = None,
-        retrieval_query: str | None = None,
-        query_params: Mapping[str, PropertyValue] | None = None,
-        **options: Unpack[AskOptions],
+        self, question: str, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AskEvent]:
         """Answer a question within the limits of the server, and yield every step."""
         here = current_session.get()
-        asked = check_question(
-            here.server,
-            here.key,
-            QuestionRequest(
-                question,
-                retriever,
-                k,
-                mode=options.get("mode", "auto"),
-                use_llm=options.get("use_llm", True),
-                filters=filters,
-                min_score=min_score,
-                retrieval_query=retrieval_query,
-                query_params=query_params,
-            ),
-        )
+        asked = check_question(here.server, here.key, AskRequest(question, **options))
         with lease(here.server, here.workspace) as workspace:
             make: Callable[[], Iterator[AskEvent]]
             make = partial(ask_events, here.server, workspace, asked)

@@ -44,11 +44,11 @@ def answer_divided(
 
     The question is answered as a whole if rows or a path of the graph answer it, if one sentence
     compares what it compares, if only one of two compared things is found, or no part at all.
-    No model is called. Raises as ``sources.search``.
+    No model is called. Raises as ``sources.searcher.search``.
     """
 
     def answer_as_whole() -> tuple[Answer, Evidence]:
-        read = read_hits(evidence, sources.reader(), most=settings.max_sentences)
+        read = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
         return compose_answer(read, store=sources.store, settings=settings), read
 
     least = settings.abstain_below
@@ -69,9 +69,9 @@ def _answer_part(
     part: SubQuestion, sources: AnswerSources, settings: AnswerSettings
 ) -> AnsweredPart:
     """Search with the words that a part shares with others, and choose by its own alone."""
-    found = sources.search(part.text)
+    found = sources.searcher.search(part.text)
     found = replace(found, query=replace(found.query, text=part.asked))
-    evidence = read_hits(found, sources.reader(), most=1)
+    evidence = read_hits(found, sources.models.reader, most=1)
     one_sentence = replace(settings, max_sentences=1)
     answer = compose_answer(evidence, store=sources.store, settings=one_sentence)
     return AnsweredPart(part, evidence, answer)

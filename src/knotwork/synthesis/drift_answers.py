@@ -57,9 +57,7 @@ def answer_by_drift(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     model, and when all calls fail, the answer is that of `answer_by_both`.
     """
     themes = find_themes(inquiry, evidence, most=_PRIMER_REPORTS)
-    quoted = inquiry.label(
-        compose_answer(evidence, store=inquiry.store, settings=inquiry.settings), inquiry.notes
-    )
+    quoted = inquiry.label(compose_answer(evidence, store=inquiry.store, settings=inquiry.settings))
     if not quoted.answered and themes:
         quoted, _ = answer_from_themes(inquiry, evidence, themes)
     if inquiry.writer is None:
@@ -159,7 +157,7 @@ def _search_locally(
     numbers: list[dict[int, PromptPassage]] = []
     for question in questions:
         is_first = evidence is not None and not parts
-        found = evidence if is_first and evidence else inquiry.sources.search(question)
+        found = evidence if is_first and evidence else inquiry.sources.searcher.search(question)
         around = read_local_context(question, found, store=inquiry.store)
         context = pack_context(
             found,

@@ -115,7 +115,7 @@ def find_themes(
         inquiry.question,
         store=inquiry.store,
         evidence=evidence,
-        embedder=inquiry.sources.embedder(),
+        embedder=inquiry.sources.models.query_embedder,
         most=most,
     )
     ids = [item.id for item in ranked]
@@ -134,7 +134,7 @@ def answer_from_themes(
     """Return the answer that takes no tokens, and what it rests on."""
     if not themes:
         quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
-        return inquiry.label(quoted, (*inquiry.notes, NO_REPORTS_NOTE)), evidence
+        return inquiry.label(quoted, (NO_REPORTS_NOTE,)), evidence
     reported = report_evidence(
         inquiry.question,
         themes,
@@ -143,7 +143,7 @@ def answer_from_themes(
         retriever=AskMode.GLOBAL.value,
     )
     quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
-    return inquiry.label(quoted, inquiry.notes), reported
+    return inquiry.label(quoted), reported
 
 
 MOST_THEMES = 6

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from knotwork.config import AnswerSettings, Settings
 from knotwork.inference.chat import ChatRequest
-from knotwork.inference.cross_encoders import AnswerReader
-from knotwork.inference.embedder import Embedder
+from knotwork.inference.model_registry import LocalModels
 from knotwork.records import Answer, Evidence
 from knotwork.retrieval.community_search import ReportSource, StoredReports
 from knotwork.stores.base import Store
@@ -29,23 +28,54 @@ USUAL_CONTEXT_TOKENS = 1_600
 _LEAST_MATERIAL_TOKENS = 200
 
 
+class Searcher(Protocol):
+    """Searches the same part of the index again, for answers that need more than the first hits."""
+
+    def search(self, text: str) -> Evidence:
+        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityReports:
+    """The community reports of an index, or of the ``part`` of it that a filter leaves."""
+
+    index: Store
+    models: LocalModels
+    settings: Settings
+    part: Store | None = None
+
+    def stored(self) -> ReportSource:
+        """Return the reports that the index holds now."""
+        return StoredReports(self.index if self.part is None else self.part)
+
+    def updated(self, model: CachedChatModel | None) -> ReportSource:
+        """Update the communities, and return their reports.
+
+        ``model`` writes missing reports; what it spends is counted with the question. It writes
+        none for a part of the index, since a community is of the whole index.
+        """
+        # What finds and writes communities is imported only for questions about the whole.
+        from knotwork.indexing.communities import CommunityOptions
+        from knotwork.synthesis.lazy_reports import open_reports
+
+        opened = open_reports(
+            self.index,
+            model if self.part is None else None,
+            models=self.models,
+            options=CommunityOptions.of(self.settings.communities),
+            concurrency=self.settings.llm.concurrency,
+        )
+        return opened if self.part is None else StoredReports(self.part, notes=opened.notes)
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """Where the material of answers comes from.
-
-    ``store`` is the index, or what a filter leaves of it. ``search`` returns the passages for a
-    text. ``find_reports`` gives the reports as they are; ``write_reports`` brings communities up to
-    date first, and takes the model that may write missing reports, or None; what it spends is
-    counted with the question. ``embedder`` is the index's own; ``reader`` reads passages where no
-    model answers.
-    """
+    """The material of an answer: ``store`` is the index, or what a filter leaves of it."""
 
     store: Store
-    search: Callable[[str], Evidence]
-    find_reports: Callable[[], ReportSource]
-    write_reports: Callable[[CachedChatModel | None], ReportSource]
-    embedder: Callable[[], Embedder | None]
-    reader: Callable[[], AnswerReader | None] = lambda: None
+    searcher: Searcher
+    models: LocalModels
+    reports: CommunityReports
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +83,7 @@ class Inquiry:
     """One question.
 
     ``writer`` and ``model``, which share their meter, are None where no model takes part.
-    ``concurrency`` is how many calls may be made at a time. ``notes`` were made on the way.
+    ``concurrency`` is how many calls may be made at a time.
     """
 
     question: str
@@ -66,7 +96,6 @@ class Inquiry:
     model: CachedChatModel | None = None
     concurrency: int = 4
     fallback: bool = True
-    notes: tuple[str, ...] = ()
 
     @property
     def language(self) -> str:
@@ -116,43 +145,6 @@ class Inquiry:
         return max(min(int(share * wanted), room), _LEAST_MATERIAL_TOKENS)
 
     def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
-        """Return an answer that tells how it was made."""
+        """Return an answer with its mode, and with notes on it and on the reports."""
         notes = (*notes, *answer.notes, *self.reports.notes)
         return replace(answer, mode=self.mode.value, notes=notes)
-
-
-def index_sources(
-    store: Store,
-    *,
-    part: Store | None = None,
-    search: Callable[[str], Evidence],
-    embedder: Callable[[], Embedder | None],
-    reader: Callable[[], AnswerReader | None] = lambda: None,
-    settings: Settings,
-) -> AnswerSources:
-    """Return the sources of answers from an index; nothing is read or written yet.
-
-    ``part`` is what a filter leaves of it. The reports of a part are those that are there: a model
-    writes none, as a community is of the whole index.
-    """
-
-    def write_reports(model: CachedChatModel | None) -> ReportSource:
-        # What finds and writes communities is imported only when a question is about the whole.
-        from knotwork.indexing.communities import CommunityOptions
-        from knotwork.synthesis.lazy_reports import open_reports
-
-        def open_with(asked: CachedChatModel | None) -> ReportSource:
-            return open_reports(
-                store,
-                asked,
-                embedder=embedder,
-                options=CommunityOptions.of(settings.communities),
-                concurrency=settings.llm.concurrency,
-            )
-
-        if part is None:
-            return open_with(model)
-        return StoredReports(part, notes=open_with(None).notes)
-
-    read = store if part is None else part
-    return AnswerSources(read, search, lambda: StoredReports(read), write_reports, embedder, reader)

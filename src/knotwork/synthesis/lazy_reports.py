@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from knotwork.errors import ModelError, StoreError
 from knotwork.indexing.communities.detection import CommunityOptions
@@ -11,7 +11,7 @@ from knotwork.indexing.communities.index_reports import bring_up_to_date, is_cur
 from knotwork.indexing.communities.report_writer import ReportWriter
 from knotwork.indexing.embedding import Embedding
 from knotwork.inference.call_cache import CachedChatModel
-from knotwork.inference.embedder import Embedder
+from knotwork.inference.model_registry import LocalModels
 from knotwork.records import CommunityReport
 from knotwork.retrieval.community_search import REPORT_INDEX, ReportSource, StoredReports
 from knotwork.stores.base import Store
@@ -32,7 +32,7 @@ def open_reports(
     store: Store,
     model: CachedChatModel | None,
     *,
-    embedder: Callable[[], Embedder | None],
+    models: LocalModels,
     options: CommunityOptions | None = None,
     concurrency: int = 4,
 ) -> ReportSource:
@@ -54,7 +54,7 @@ def open_reports(
     if model is None:
         return StoredReports(store)
     has_vectors = store.vectors(REPORT_INDEX).count() > 0
-    embedding = Embedding(embedder()) if has_vectors else None
+    embedding = Embedding(models.query_embedder) if has_vectors else None
     return LazyReports(store, model, embedding=embedding, concurrency=concurrency)
 
 

@@ -30,9 +30,7 @@ def answer_locally(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
 
     What the index lacks is left out; without any of it the context is that of a basic answer.
     """
-    quoted = inquiry.label(
-        compose_answer(evidence, store=inquiry.store, settings=inquiry.settings), inquiry.notes
-    )
+    quoted = inquiry.label(compose_answer(evidence, store=inquiry.store, settings=inquiry.settings))
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return
@@ -73,7 +71,7 @@ def answer_by_both(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
             inquiry.question, themes, store=inquiry.store, found=evidence, retriever="hybrid"
         )
         quoted = compose_themes(reported, themes, store=inquiry.store, settings=inquiry.settings)
-    quoted = inquiry.label(quoted, inquiry.notes)
+    quoted = inquiry.label(quoted)
     if inquiry.writer is None:
         yield AskEvent(AskEventKind.FINISHED, answer=quoted)
         return

@@ -19,7 +19,6 @@ from knotwork.retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork.service.access import Caller, ReadWorkspace, Server
 from knotwork.service.observability import trace
 from knotwork.service.questions import (
-    QuestionRequest,
     ask,
     ask_events,
     check_question,
@@ -48,6 +47,7 @@ from knotwork.service.schemas.answers import (
 )
 from knotwork.service.server import Service
 from knotwork.service.workspaces import Workspace
+from knotwork.synthesis import ask_request
 from knotwork.synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
 
 MOST_STEPS = 20
@@ -171,7 +171,7 @@ AskStep = tuple[AskEvent, EvidenceShape | None]
 
 
 def _ask_steps(
-    server: Service, workspace: Workspace, question: QuestionRequest
+    server: Service, workspace: Workspace, question: ask_request.AskRequest
 ) -> Iterator[AskStep]:
     """Yield the steps to an answer, with what was found as JSON tells it."""
     for event in ask_events(server, workspace, question):
@@ -207,8 +207,8 @@ def _name_events(event: AskEvent, evidence: EvidenceShape | None) -> Iterator[tu
         yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
 
 
-def _search_request(asked: SearchRequest) -> QuestionRequest:
-    return QuestionRequest(
+def _search_request(asked: SearchRequest) -> ask_request.AskRequest:
+    return ask_request.AskRequest(
         asked.question,
         asked.retriever,
         asked.k,
@@ -219,7 +219,7 @@ def _search_request(asked: SearchRequest) -> QuestionRequest:
     )
 
 
-def _ask_request(asked: AskRequest) -> QuestionRequest:
+def _ask_request(asked: AskRequest) -> ask_request.AskRequest:
     return replace(
         _search_request(asked),
         mode=asked.mode,
@@ -241,7 +241,8 @@ async def ask_agent(
     They are `step` (a search, what it was for and what it found), and at the end `sources` (all
     passages, with the trace) and `done` (the answer, of sentences of the documents), or `error`.
     """
-    question = check_question(server, key, QuestionRequest(asked.question, use_llm=asked.use_llm))
+    wanted = ask_request.AskRequest(asked.question, use_llm=asked.use_llm)
+    question = check_question(server, key, wanted)
     make = partial(_agent_events, server, workspace, asked, question.budget)
     steps = await start_stream(server.threads.iterate(make))
     return EventStream(keep_alive(_write_agent_events(steps)))

@@ -23,7 +23,7 @@ from knotwork.records import Answer, Citation, Document
 from knotwork.retrieval.retriever_registry import retriever_names
 from knotwork.service.access import Caller, Server, lease
 from knotwork.service.keys import AccessKey
-from knotwork.service.questions import QuestionRequest, ask, ask_events, check_question
+from knotwork.service.questions import ask, ask_events, check_question
 from knotwork.service.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
@@ -50,7 +50,7 @@ from knotwork.service.schemas.openai import (
 )
 from knotwork.service.server import Service
 from knotwork.service.workspaces import Workspace
-from knotwork.synthesis.ask_request import AskEvent, AskEventKind
+from knotwork.synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork.synthesis.questions.follow_ups import MOST_TURNS
 from knotwork.text.token_counts import count_tokens
 
@@ -123,11 +123,11 @@ async def complete_chat(
             "No message of the user has text.", fix='Send {"role": "user", "content": "…"}.'
         )
     options = asked.knotwork
-    question = QuestionRequest(
+    question = AskRequest(
         text,
         retriever,
         options.k,
-        options.mode,
+        mode=options.mode,
         turns=tuple(earlier_turns(asked.messages)),
         filters=options.filters,
         min_score=options.min_score,
@@ -172,7 +172,7 @@ def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
 async def _stream(
     server: Service,
     lease: AbstractContextManager[Workspace],
-    question: QuestionRequest,
+    question: AskRequest,
     talk: _Conversation,
 ) -> Response:
     """Return the stream of an answer, which keeps the workspace until it ends."""

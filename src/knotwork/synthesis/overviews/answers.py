@@ -100,7 +100,7 @@ def plan_overview(
         return OverviewPlan(question, replace(scope, kind=ScopeKind.PART), found, part)
     if outline is None or scope.kind not in _OF_A_SECTION:
         return OverviewPlan(question, scope, found, part)
-    overview = OverviewPlan(question, scope, sources.search(_topic_query(scope)), part)
+    overview = OverviewPlan(question, scope, sources.searcher.search(_topic_query(scope)), part)
     if is_stated:
         overview = _read_section(overview, sources, outline)
     return overview if overview.lines or scope.kind is not ScopeKind.STEPS else None
@@ -120,7 +120,7 @@ def _read_section(
         overview.found,
         store=store,
         outline=outline,
-        embedder=sources.embedder(),
+        embedder=sources.models.query_embedder,
         within=overview.part,
         named=frozenset(content_terms(strip_text_nouns(scope.named))),
         for_steps=for_steps,
