@@ -31,6 +31,9 @@ PAGES = ROOT / "src" / "knotwork" / "service" / "web"
 LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 """What the libraries in the web pages may come under."""
 
+IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4")
+"""Options of pytest: a worker for each processor, up to four."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -94,7 +97,22 @@ def web(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests but those in a browser, in random order, with warnings as errors."""
-    run_module(session, "pytest", "-q", "--ignore=tests/browser", *session.posargs)
+    run_module(session, "pytest", "-q", *IN_PARALLEL, "--ignore=tests/browser", *session.posargs)
+
+
+@nox.session(default=False)
+def quick(session: nox.Session) -> None:
+    """Run the fast tests, with fewer examples of each property."""
+    run_module(
+        session,
+        "pytest",
+        "-q",
+        *IN_PARALLEL,
+        "--ignore=tests/browser",
+        "--hypothesis-profile=quick",
+        *("-m", "not slow"),
+        *session.posargs,
+    )
 
 
 @nox.session

@@ -6,6 +6,7 @@ from hypothesis import settings
 
 # A test that takes longer on a busy machine has found nothing: no deadline by the clock.
 settings.register_profile("knotwork", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=15)
 settings.load_profile("knotwork")
 
 # Run in the background by a shell, tests are started with Ctrl-C ignored, and would hand that on

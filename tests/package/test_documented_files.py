@@ -1,0 +1,23 @@
+"""Files that ARCHITECTURE.md and CONTRIBUTING.md name exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+(?:\.py|/))`")
+BUILT = "src/knotwork/service/web"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_files_that_a_page_names_exist(page):
+    folders = ("src", "tests", "benchmarks", "scripts", "training", "web/src")
+    paths = [f"/{name}" for name in (*folders, "web", BUILT)]
+    for folder in folders:
+        paths += [f"/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob("*")]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = {name.rstrip("/") for name in NAMED.findall(text) if "NAME" not in name}
+    assert named
+    missing = {name for name in named if not any(path.endswith(f"/{name}") for path in paths)}
+    assert not missing
