@@ -82,6 +82,12 @@ def find_modules(place: Path) -> list[Path]:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into build/docs, with warnings as errors."""
+    run_module(session, "sphinx", "-q", "-W", "-b", "html", "docs", str(ROOT / "build" / "docs"))
+
+
+@nox.session
 def web(session: nox.Session) -> None:
     """Check the web pages, and build them into the package; skipped without Node.js."""
     missing = load_script(BUILD_WEB).missing_tool()

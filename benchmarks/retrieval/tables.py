@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md, from the results file."""
+"""The tables of benchmarks/results/retrieval.md, from the results file."""
 
 from __future__ import annotations
 

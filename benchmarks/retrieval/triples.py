@@ -1,7 +1,7 @@
 """Measure what recorded triples of a model add to the zero-token graph.
 
     python benchmarks/retrieval/triples.py --data ../shared/bench/qa --output triples.json \\
-        --markdown docs/benchmarks.md
+        --markdown benchmarks/results/retrieval.md
 
 Rows are kept as they are finished and not repeated by the next run.
 """

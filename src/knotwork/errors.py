@@ -1,4 +1,4 @@
-"""The errors of Knotwork, one tree, so that one ``except KnotworkError`` catches them all.
+"""The errors of Knotwork, one tree, so that one ``except KnotworkError`` catches them all::
 
     KnotworkError
     ├── ConfigError            a setting is missing, unknown or out of range

@@ -11,22 +11,26 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def shell_blocks() -> list[str]:
-    return [
-        block.strip()
-        for block in re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    ]
+def commands() -> dict[str, str]:
+    marked = r"^<!-- command: (\w+) -->\n```sh\n(.*?)\n```$"
+    return dict(re.findall(marked, README, re.MULTILINE | re.DOTALL))
 
 
-def test_the_first_two_blocks_of_the_readme_are_its_two_commands():
-    assert re.findall(r"^```(\w*)$", README, re.MULTILINE)[0:3:2] == ["sh", "sh"]
-    assert shell_blocks()[:2] == [
-        'python3 -m pip install -q -c constraints.txt ".[local]" && python3 -m knotwork demo',
-        (
+def test_the_readme_marks_its_two_commands():
+    assert commands() == {
+        "demo": (
+            'python3 -m pip install -q -c constraints.txt ".[local]" && python3 -m knotwork demo'
+        ),
+        "check": (
             "python3 -m pip install -q -c constraints.txt -e "
             '".[local,sentence-transformers,dev]" && python3 -m nox'
         ),
-    ]
+    }
+    assert "<!-- command: check -->" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 90
 
 
 def test_the_versions_agree():

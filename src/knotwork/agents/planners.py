@@ -22,7 +22,7 @@ from knotwork.text.token_counts import count_tokens
 
 FOLLOWED = 4
 FOLLOW_WEIGHT = 0.7
-"""How much a further question's finding counts: chosen on MuSiQue (docs/benchmarks.md)."""
+"""How much a further question's finding counts: chosen on MuSiQue (benchmarks/results/agents-and-follow-ups.md)."""
 
 PART_WEIGHT = 0.7
 WIDENED = 3

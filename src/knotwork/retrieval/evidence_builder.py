@@ -5,7 +5,7 @@ answerable questions from others: the best cosine, the largest share of the ques
 passage covers, how much of the question the whole index does not know, and how long the question is
 (long ones are covered less). It was fitted on answerable questions of six development sets,
 MultiHop-RAG's questions without an answer, and questions asked of another set's corpus
-(docs/benchmarks.md).
+(benchmarks/results/abstention.md).
 
 Cosines differ between embedders, so they count only for the one they were fitted with. Chinese has
 models of its own, as bigrams across two words are rarely found anywhere. A small index knows few

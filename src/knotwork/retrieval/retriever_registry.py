@@ -136,7 +136,7 @@ RETRIEVERS: Mapping[str, RetrieverPattern] = {
 
 AUTO = "auto"
 AUTO_IS = "graph"
-"""What `auto` means: the best retriever on the benchmarks (docs/benchmarks.md)."""
+"""What `auto` means: the best retriever on the benchmarks (benchmarks/results/retrieval.md)."""
 AUTO_OVER_GRAPHS = "paths"
 """What `auto` means where a graph was imported: its passages are those of `graph`, but where the
 relations of the imported graph very likely lead to an answer."""

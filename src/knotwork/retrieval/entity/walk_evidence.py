@@ -3,7 +3,7 @@
 A passage is grounded by an edge that it states, or by an entity that it is about. The ground counts
 more with the score of the edge or entity, less with the number of passages that share it, and as
 far as the way there and the passage *together* cover the question: the best single feature of all
-that were tried for scoring paths (docs/benchmarks.md).
+that were tried for scoring paths (benchmarks/results/patterns.md).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ question come before them.
 Paths are trusted as far as the relations of the graph are a vocabulary. In a graph that was made as
 one, a few relations hold between many entities. Rules and models that read texts name relations in
 the words of each text: most of these names occur once, and shared words say little
-(docs/benchmarks.md). Such paths are shown, but do not change which passages come first. The bridges
+(benchmarks/results/paths.md). Such paths are shown, but do not change which passages come first. The bridges
 by which `GraphRetriever` reached its hits are shown as paths too.
 """
 
