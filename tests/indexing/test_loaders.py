@@ -292,7 +292,7 @@ def test_a_size_is_told_in_the_unit_that_suits_it(size_bytes, shown):
 def test_a_file_above_the_limit_and_the_limit_are_told_apart():
     with pytest.raises(LoadError) as caught:
         load_document(b"text " * 1_001, uri="a.txt", max_file_mb=0.005)
-    assert "has 5.005 kB; the limit is 5 kB." in caught.value.message
+    assert "is 5.005 kB large; the limit is 5 kB." in caught.value.message
 
 
 def test_docx_headings_lists_tables_and_properties():

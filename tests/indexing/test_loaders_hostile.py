@@ -162,7 +162,7 @@ def test_a_zip_bomb_that_lies_about_its_size():
 
 
 def test_an_archive_of_many_members(monkeypatch):
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 100)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 100)
     data = make_zip({str(number): b"" for number in range(101)})
     assert load_or_reason("a.docx", data) == "too_large"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.indexing.loading import frames, load
 
 from knotwork.indexing.loaders.tables_and_lists import (
-    MOST_SPANNED,
+    MAX_SPAN,
     SpanningCell,
     names_columns,
     spread_cells,
@@ -133,5 +133,5 @@ def test_spread_cells_keep_every_text_once_in_its_own_row(rows):
         assert all(text in found for text in given_here)  # in order
         above = [cell.text for row in rows[:number] for cell in row]
         assert set(texts) <= {"", *given_here, *above}
-        reached += sum(max(1, min(cell.columns, MOST_SPANNED)) for cell in cells)
+        reached += sum(max(1, min(cell.columns, MAX_SPAN)) for cell in cells)
         assert len(texts) <= reached

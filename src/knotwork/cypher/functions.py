@@ -395,7 +395,7 @@ ELEMENTS: dict[str, Function] = {
 }
 
 
-_LONGEST_NUMBER = 400
+_MAX_NUMBER_LENGTH = 400
 
 
 def _to_integer(value: Value) -> Value:
@@ -405,7 +405,7 @@ def _to_integer(value: Value) -> Value:
         return _truncated(value)
     if isinstance(value, str):
         text = value.strip()
-        if len(text) > _LONGEST_NUMBER or "_" in text:
+        if len(text) > _MAX_NUMBER_LENGTH or "_" in text:
             return None
         try:
             return whole(int(text))
@@ -422,7 +422,7 @@ def _truncated(value: float) -> Value:
 
 
 def _read_float(text: str) -> float | None:
-    if len(text) > _LONGEST_NUMBER or "_" in text:
+    if len(text) > _MAX_NUMBER_LENGTH or "_" in text:
         return None
     try:
         return float(text)

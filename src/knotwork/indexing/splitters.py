@@ -1,6 +1,6 @@
 """Split documents into chunks: the Splitter protocol, four splitters and their registry.
 
-Chunks are filled with whole sentences, have even sizes, and are exact spans of the text.
+Chunks consist of whole sentences, are about equally large, and are exact spans of the text.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from knotwork.text.token_counts import token_starts
 
 
 class Splitter(Protocol):
-    """Cuts a document into its section tree and its chunks."""
+    """Splits a document into a section tree and chunks."""
 
     name: str
 
     def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
         """Return the sections in reading order, the root first, and the chunks.
 
-        The leaf chunks come first, in reading order, then their parents, if any. Every non-blank
-        character lies in exactly one leaf (with overlap: in at least one).
+        Leaf chunks come first, in reading order, then their parents, if any. Every non-blank
+        character is in exactly one leaf (with overlap: in at least one).
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSizes:
-    """How large chunks may become, in tokens of `knotwork.text.token_counts`.
+    """The largest sizes of chunks, in tokens of `knotwork.text.token_counts`.
 
-    Raises ConfigError where the sizes contradict each other.
+    ``overlap_tokens`` are repeated from the chunk before. Raises ConfigError if the sizes are
+    inconsistent.
     """
 
     chunk_tokens: int = 200
@@ -44,20 +45,20 @@ class ChunkSizes:
 
     def __post_init__(self) -> None:
         if self.chunk_tokens < 1:
-            raise ConfigError(f"`chunk_tokens` is `{self.chunk_tokens}`, but must be at least 1.")
+            raise ConfigError(f"`chunk_tokens` is {self.chunk_tokens}, but must be at least 1.")
         if not 0 <= self.overlap_tokens < self.chunk_tokens:
             raise ConfigError(
-                f"`overlap_tokens` is `{self.overlap_tokens}`, but must be at least 0 and less "
-                f"than `chunk_tokens`, which is `{self.chunk_tokens}`."
+                f"`overlap_tokens` is {self.overlap_tokens}, but must be at least 0 and less than "
+                f"`chunk_tokens`, which is {self.chunk_tokens}."
             )
 
 
-SMALLEST_SECTION = 8
-"""A section of less than this part of a chunk is joined with the next one."""
+SMALL_SECTIONS_PER_CHUNK = 8
+"""A section smaller than a chunk divided by this is merged with the next section."""
 
 
 class StructureSplitter:
-    """Fills chunks sentence by sentence, within one section of the document each."""
+    """Fills chunks sentence by sentence; a chunk never crosses a section (the default)."""
 
     name = "structure"
 
@@ -84,13 +85,13 @@ class StructureSplitter:
 
 
 def section_groups(document: Document, tree: SectionTree, chunk_tokens: int) -> list[list[Unit]]:
-    """Return the sentences of each section, tiny sections joined; chunks never cross a group."""
+    """Return the units of each section, small sections merged; no chunk may cross a group."""
     units = region_units(document.text, tree.regions, longest=chunk_tokens)
-    return group_regions(tree, units, minimum=chunk_tokens // SMALLEST_SECTION)
+    return group_regions(tree, units, minimum=chunk_tokens // SMALL_SECTIONS_PER_CHUNK)
 
 
 class ParentChildSplitter:
-    """Cuts sections into parents, and each parent into the chunks that are searched."""
+    """Splits sections into parent chunks, and these into the smaller chunks that are searched."""
 
     name = "parent-child"
 
@@ -126,11 +127,11 @@ class ParentChildSplitter:
 
 
 CHUNKS_IN_WINDOW = 4
-"""A chunk is this part of its window, which has ``chunk_tokens`` tokens."""
+"""A chunk has ``chunk_tokens`` divided by this, its window ``chunk_tokens``."""
 
 
 class SentenceWindowSplitter:
-    """Makes chunks of a few sentences, each with the window around it as its parent."""
+    """Builds chunks of a few sentences; the parent of each is the window around it."""
 
     name = "sentence-window"
 
@@ -157,7 +158,7 @@ class SentenceWindowSplitter:
 
 
 def _window(units: Sequence[Unit], start: int, end: int, limit: int) -> tuple[int, int]:
-    """Widen a range by whole sentences on both sides in turn, as far as ``limit`` tokens allow."""
+    """Widen a range of units on both sides in turn, up to ``limit`` tokens."""
     size = sum(unit.tokens for unit in units[start:end])
     grown = True
     while grown:
@@ -174,7 +175,7 @@ def _window(units: Sequence[Unit], start: int, end: int, limit: int) -> tuple[in
 
 
 class WholeSplitter:
-    """Makes one chunk of the whole text, however long it is."""
+    """Makes the whole text one chunk, however long it is."""
 
     name = "whole"
 
@@ -204,9 +205,9 @@ def make_splitter(
     overlap_tokens: int = 0,
     parent_tokens: int = 800,
 ) -> Splitter:
-    """Return the splitter of this name; sizes are in tokens.
+    """Return the splitter with this name; sizes are in tokens.
 
-    Raises UnknownName when there is none, ConfigError where the sizes contradict each other.
+    Raises UnknownName if no splitter has the name, ConfigError if the sizes are inconsistent.
     """
     if name not in SPLITTERS:
         raise UnknownName("splitter", name, SPLITTERS)
@@ -220,10 +221,10 @@ def make_splitter(
 def group_regions(
     tree: SectionTree, units: Sequence[Sequence[Unit]], *, minimum: int
 ) -> list[list[Unit]]:
-    """Join the units of regions that are too small to stand alone.
+    """Merge the units of regions that are too small for a chunk of their own.
 
-    A section of fewer than ``minimum`` tokens is joined with what follows, when that is below it or
-    next to it under one parent; so is a heading without text with the first section below it.
+    A section of fewer than ``minimum`` tokens is merged with the next one if that is its subsection
+    or its sibling. A heading without text is merged with its first subsection.
     """
     groups: list[list[Unit]] = []
     members: list[int] = []
@@ -231,7 +232,7 @@ def group_regions(
     for index, own in enumerate(units):
         if not own:
             continue
-        if members and _joins(tree, members, index, small=size < minimum):
+        if members and _belongs_to_group(tree, members, index, small=size < minimum):
             groups[-1].extend(own)
         else:
             groups.append(list(own))
@@ -241,7 +242,13 @@ def group_regions(
     return groups
 
 
-def _joins(tree: SectionTree, members: Sequence[int], region: int, *, small: bool) -> bool:
+def _belongs_to_group(
+    tree: SectionTree, members: Sequence[int], region: int, *, small: bool
+) -> bool:
+    """Return True if a region is merged into the group of regions before it.
+
+    ``small`` is True if that group is below the minimal size.
+    """
     section = tree.regions[region].section
     last = tree.regions[members[-1]]
     if last.bare and tree.parents[section] == last.section:
@@ -255,10 +262,10 @@ def _joins(tree: SectionTree, members: Sequence[int], region: int, *, small: boo
 def fill_chunks(
     units: Sequence[Unit], *, limit: int, overlap: int = 0
 ) -> list[tuple[int, int, int]]:
-    """Return (overlap start, start, end) of each chunk, as indices into ``units``.
+    """Return (start of the overlap, start, end) of each chunk, as indices into ``units``.
 
-    Chunks have at most ``limit`` tokens and are about equally large. Each repeats at most
-    ``overlap`` tokens of whole sentences of the one before.
+    Chunks are about equally large and have at most ``limit`` tokens, of which at most ``overlap``
+    are whole sentences repeated from the chunk before.
     """
     before = [0, *accumulate(unit.tokens for unit in units)]
     ranges: list[tuple[int, int, int]] = []
@@ -278,6 +285,10 @@ def fill_chunks(
 
 
 def _chunk_end(units: Sequence[Unit], before: Sequence[int], start: int, room: int) -> int:
+    """Return the end of the chunk that begins at ``start`` and has ``room`` for so many tokens.
+
+    ``before`` are the numbers of tokens before each unit.
+    """
     rest = before[-1] - before[start]
     target = rest / -(-rest // room)
     end = start + 1
@@ -286,7 +297,7 @@ def _chunk_end(units: Sequence[Unit], before: Sequence[int], start: int, room: i
         if size + units[end].tokens > room or size + units[end].tokens / 2 > target:
             break
         end += 1
-    # A heading at the end of a chunk belongs to what comes next.
+    # A heading at the end of a chunk belongs to the next one.
     last = end
     while last > start + 1 and units[last - 1].heading:
         last -= 1
@@ -303,7 +314,10 @@ def make_chunk(
     parent: Chunk | None = None,
     is_parent: bool = False,
 ) -> Chunk:
-    """Return the chunk of consecutive units; its section is that of the units it ``owned``."""
+    """Return the chunk of consecutive units.
+
+    Its section is the common one of the ``owned`` units, which exclude the overlap.
+    """
     span = Span(units[0].span.start, units[-1].span.end)
     text = document.text[span.start : span.end]
     section = tree.common_section(dict.fromkeys(unit.region for unit in owned or units))
@@ -326,7 +340,7 @@ def make_chunk(
 
 
 class Unit(NamedTuple):
-    """A sentence, or the part of one that is longer than a chunk may be."""
+    """A sentence, or a part of a sentence that is too long for one chunk."""
 
     span: Span
     tokens: int
@@ -335,7 +349,7 @@ class Unit(NamedTuple):
 
 
 def region_units(text: str, regions: Sequence[SectionBody], *, longest: int) -> list[list[Unit]]:
-    """Return the units of each region, none of more than ``longest`` tokens."""
+    """Return the units of each region, each of at most ``longest`` tokens."""
     starts = token_starts(text)
     width = wrapping_width(text)
     units: list[list[Unit]] = []
@@ -345,28 +359,25 @@ def region_units(text: str, regions: Sequence[SectionBody], *, longest: int) -> 
             for span in split_sentences(text[low:high], start=low, wrapped_at=width):
                 own.extend(
                     Unit(piece, tokens, index, heading=high == region.body)
-                    for piece, tokens in _pieces_of(text, span, starts, longest)
+                    for piece, tokens in _pieces(text, span, starts, longest)
                 )
         units.append(own)
     return units
 
 
-def _pieces_of(
-    text: str, span: Span, starts: Sequence[int], longest: int
+def _pieces(
+    text: str, span: Span, token_offsets: Sequence[int], longest: int
 ) -> Iterator[tuple[Span, int]]:
-    """Yield a sentence with its size, or its parts where it is too long."""
-    low = bisect_left(starts, span.start)
-    high = bisect_left(starts, span.end, lo=low)
+    """Yield a sentence with its number of tokens, or its parts if it is too long.
+
+    Parts end at the start of a token, after white space if there is some nearby.
+    """
+    low = bisect_left(token_offsets, span.start)
+    high = bisect_left(token_offsets, span.end, lo=low)
     if high - low <= longest:
         yield span, max(1, high - low)
-    else:
-        yield from _pieces(text, span, starts[low:high], longest)
-
-
-def _pieces(
-    text: str, span: Span, starts: Sequence[int], longest: int
-) -> Iterator[tuple[Span, int]]:
-    """Cut a sentence at token starts, at white space where that is near."""
+        return
+    starts = token_offsets[low:high]
     first, begin = 0, span.start
     while len(starts) - first > longest:
         last = first + longest

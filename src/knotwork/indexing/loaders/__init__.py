@@ -1,4 +1,4 @@
-"""From the bytes of a file to a document: text, title, headings, pages and metadata."""
+"""Load files of many formats as documents: text, title, headings, pages, tables and metadata."""
 
 from knotwork.indexing.loaders.loader import Content, Loader, Source, TextBuilder
 from knotwork.indexing.loaders.loader_registry import (

@@ -1,6 +1,6 @@
-"""Load Word documents: headings, lists, tables, text boxes and captions.
+"""Load Word documents: headings, lists, tables, text boxes, captions and code.
 
-The role of a paragraph follows from its style, or from its formatting if the style says nothing.
+The style of a paragraph decides what it is, or its formatting if the style does not say.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from knotwork.indexing.loaders.archives import check_archive
 from knotwork.indexing.loaders.loader import Content, Source, TextBuilder, flat_metadata
 from knotwork.indexing.loaders.tables_and_lists import (
-    LONGEST_HEADER,
+    MAX_HEADER_LENGTH,
     ListWriter,
     SpanningCell,
     add_table,
@@ -25,312 +25,36 @@ from knotwork.indexing.loaders.tables_and_lists import (
 from knotwork.indexing.loaders.titles_and_captions import (
     is_caption,
     is_generic_title,
-    is_monospaced,
+    is_monospaced_font,
     is_table_caption,
     is_title_like,
     run_in_term,
 )
 from knotwork.records import FrameKind
 
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 BOX = f"{W}txbxContent"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_LEFT_OUT = frozenset({FALLBACK, BOX, f"{W}moveFrom"})
-"""What is written twice, read apart, or moved away. A text box is written a second time for
-programs of before 2010."""
-_BLANKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
-_MOST_HEADINGS = 1 / 3
-"""The share of paragraphs that may look like headings: more of them are bold for another reason."""
-_SIZE_STEP = 2
-"""Half points by which a heading that is not bold is larger than the text."""
-_HEADING_NAME = re.compile(r"(?:heading|überschrift|titre|标题|標題)\s*(\d)", re.IGNORECASE)
-_LIST_NAME = re.compile(r"List (?:Bullet|Number)(?: \d)?", re.IGNORECASE)
-_DEEPEST = 20
-"""Styles inherit from each other; a damaged file may have them do so in a circle."""
-
-
-class ParagraphRole(StrEnum):
-    """What a paragraph is, if its style says so."""
-
-    TEXT = "text"
-    TITLE = "title"
-    CAPTION = "caption"
-    CODE = "code"
-    CONTENTS = "contents"
-    TERM = "term"
-    DEFINITION = "definition"
-
-
-_ROLES = {
-    ParagraphRole.CONTENTS: r"(?:toc|contents|index|toa)(?: heading| \d)|(?:user |table )?index.*"
-    r"|table of (?:figures|authorities|contents)|目录.*|目次.*",
-    ParagraphRole.CAPTION: r"(?:image |table |figure )?caption|题注|beschriftung|légende",
-    ParagraphRole.CODE: r"(?:source|sample|program|block)? ?code(?: block| listing| text)?"
-    r"|(?:code )?listing"
-    r"|html preformatted|preformatted(?: text)?|macro(?: text)?|console|terminal|verbatim"
-    r"|代码.*|源代码.*",
-    ParagraphRole.TERM: r"definition (?:list )?term|list heading",
-    ParagraphRole.DEFINITION: r"definition(?: list definition)?|list contents",
-}
-_ROLE_OF = {role: re.compile(form, re.IGNORECASE) for role, form in _ROLES.items()}
-
-
-class ParagraphStyle(NamedTuple):
-    """What a style says of its paragraphs, with what it inherits.
-
-    ``level`` is that of a heading (0: none), ``list_id`` the number of a list definition ("0" or
-    "": none), ``size`` in half points (0: unknown).
-    """
-
-    level: int = 0
-    role: ParagraphRole = ParagraphRole.TEXT
-    list_id: str = ""
-    list_level: int = 0
-    is_item: bool = False
-    bold: bool = False
-    monospaced: bool = False
-    size: int = 0
-
-
-class StyleSheet:
-    """The paragraph styles of a document, and its lists."""
-
-    def __init__(self, document: Any) -> None:  # noqa: ANN401 - a python-docx document
-        root = document.styles.element
-        self._elements = {style.get(f"{W}styleId") or "": style for style in root.iter(f"{W}style")}
-        self._default = next(
-            (
-                key
-                for key, style in self._elements.items()
-                if style.get(f"{W}type") == "paragraph"
-                and style.get(f"{W}default") in ("1", "true")
-            ),
-            "",
-        )
-        defaults = root.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
-        self._size = _size(defaults)
-        self._found: dict[str, ParagraphStyle] = {}
-        self._ordered = _ordered_lists(document)
-
-    def of(self, paragraph: Any) -> ParagraphStyle:  # noqa: ANN401
-        """Return the style of a paragraph."""
-        style = paragraph.find(f"{W}pPr/{W}pStyle")
-        key = (style.get(f"{W}val") or "") if style is not None else ""
-        key = key if key in self._elements else self._default
-        if key not in self._found:
-            self._found[key] = self._read(key)
-        return self._found[key]
-
-    def is_ordered(self, list_id: str, level: int) -> bool:
-        """Return whether the items of a list have numbers or letters."""
-        return (list_id, level) in self._ordered
-
-    def _read(self, key: str) -> ParagraphStyle:
-        """Return a style with what it inherits; what is nearest counts."""
-        chain = list(self._inherited(key))
-        if not chain:
-            return ParagraphStyle(size=self._size)
-        names = [_value(style, "name") for style in chain]
-        outline = next(filter(None, (_value(s, "pPr", "outlineLvl") for s in chain)), "")
-        numbering = next((n for s in chain if (n := s.find(f"{W}pPr/{W}numPr")) is not None), None)
-        list_level = _value(numbering, "ilvl")
-        role = next(
-            (r for n in names for r, form in _ROLE_OF.items() if form.fullmatch(n)),
-            ParagraphRole.TEXT,
-        )
-        # Only the own name counts for a title: many styles inherit from that of titles.
-        if names[0].lower() == "title":
-            role = ParagraphRole.TITLE
-        runs = [style.find(f"{W}rPr") for style in chain]
-        return ParagraphStyle(
-            level=1 if role is ParagraphRole.TITLE else _heading_level(names, outline),
-            role=role,
-            list_id=_value(numbering, "numId"),
-            list_level=int(list_level) if list_level.isdigit() else 0,
-            is_item=_LIST_NAME.fullmatch(names[0]) is not None,
-            bold=next((b for run in runs if (b := is_on(run, "b")) is not None), False),
-            monospaced=any(map(is_monospaced, filter(None, map(_font, runs[:1])))),
-            size=next(filter(None, map(_size, runs)), self._size),
-        )
-
-    def _inherited(self, key: str) -> Iterator[Any]:
-        for _ in range(_DEEPEST):
-            style = self._elements.get(key)
-            if style is None:
-                return
-            yield style
-            key = _value(style, "basedOn")
-
-
-def is_on(run_properties: Any, name: str) -> bool | None:  # noqa: ANN401
-    """Return whether a switch of run properties is on, None if they do not say."""
-    switch = run_properties.find(f"{W}{name}") if run_properties is not None else None
-    if switch is None:
-        return None
-    return (switch.get(f"{W}val") or "1") not in ("0", "false", "off", "none")
-
-
-class Formatting(NamedTuple):
-    """How the text of a paragraph looks: all bold, all monospaced, its size in half points."""
-
-    bold: bool = False
-    monospaced: bool = False
-    size: int = 0
-
-
-def formatting_of(paragraph: Any, style: ParagraphStyle) -> Formatting:  # noqa: ANN401
-    """Return how the text of a paragraph looks, its own properties before those of its style."""
-    bold = monospaced = True
-    sizes: Counter[int] = Counter()
-    for run in paragraph.iter(f"{W}r"):
-        properties = run.find(f"{W}rPr")
-        text = _run_text(run).strip()
-        if text:
-            bold &= _is_bold(properties, style)
-            font = _font(properties)
-            monospaced &= is_monospaced(font) if font else style.monospaced
-            sizes[_size(properties) or style.size] += len(text)
-    return Formatting(bold, monospaced, sizes.most_common(1)[0][0]) if sizes else Formatting()
-
-
-def bold_runs(paragraph: Any, style: ParagraphStyle) -> Iterator[tuple[str, bool]]:  # noqa: ANN401
-    """Yield the text of each run of a paragraph, and whether it is bold."""
-    for run in paragraph.iter(f"{W}r"):
-        yield _run_text(run), _is_bold(run.find(f"{W}rPr"), style)
-
-
-@dataclass(frozen=True, slots=True)
-class FormattingRules:
-    """What the look of a paragraph means in a document.
-
-    ``sizes`` are those of headings where no style marks them, the largest first; ``usual`` is the
-    size of the text. ``code_is_monospaced`` is False if most text is.
-    """
-
-    sizes: tuple[int, ...] = ()
-    usual: int = 0
-    code_is_monospaced: bool = True
-
-    @classmethod
-    def of(cls, body: Any, styles: StyleSheet) -> FormattingRules:  # noqa: ANN401
-        """Read the paragraphs of a document that stand in no table."""
-        seen: list[tuple[str, ParagraphStyle, Formatting]] = []
-        for paragraph in body.iterchildren(f"{W}p"):
-            text = text_of(paragraph).strip()
-            if text:
-                style = styles.of(paragraph)
-                seen.append((text, style, formatting_of(paragraph, style)))
-        lengths: Counter[int] = Counter()
-        for text, _, look in seen:
-            lengths[look.size] += len(text)
-        usual = lengths.most_common(1)[0][0] if lengths else 0
-        monospaced = sum(len(text) for text, _, look in seen if look.monospaced)
-        code_is_monospaced = 2 * monospaced <= lengths.total()
-        if any(style.level and style.role is not ParagraphRole.TITLE for _, style, _ in seen):
-            return cls((), usual, code_is_monospaced)
-        marked = [
-            look.size
-            for text, style, look in seen
-            if style.role is ParagraphRole.TEXT and _is_marked(text, look, usual)
-        ]
-        few = len(marked) <= _MOST_HEADINGS * len(seen)
-        return cls(
-            tuple(sorted(set(marked), reverse=True)) if few else (), usual, code_is_monospaced
-        )
-
-    def level(self, text: str, look: Formatting) -> int:
-        """Return the level of a heading that no style marks, 0 for other text."""
-        is_heading = look.size in self.sizes and _is_marked(text, look, self.usual)
-        return self.sizes.index(look.size) + 1 if is_heading else 0
-
-
-def _is_marked(text: str, look: Formatting, usual: int) -> bool:
-    return (look.bold or look.size >= usual + _SIZE_STEP) and is_title_like(text)
-
-
-def text_of(element: Any) -> str:  # noqa: ANN401
-    """Return the text of all runs below an element, paragraphs parted by line ends.
-
-    Text boxes are left out.
-    """
-    return "".join(_pieces(element)).strip("\n")
-
-
-def _pieces(element: Any) -> Iterator[str]:  # noqa: ANN401
-    for inner in element:
-        if inner.tag == f"{W}t":
-            yield inner.text or ""
-        elif inner.tag in _BLANKS:
-            yield _BLANKS[inner.tag]
-        elif inner.tag not in _LEFT_OUT:
-            if inner.tag == f"{W}p":
-                yield "\n"
-            yield from _pieces(inner)
-
-
-def _run_text(run: Any) -> str:  # noqa: ANN401
-    return "".join(piece.text or "" for piece in run.iterchildren(f"{W}t"))
-
-
-def _is_bold(run_properties: Any, style: ParagraphStyle) -> bool:  # noqa: ANN401
-    own = is_on(run_properties, "b")
-    if own is None and _value(run_properties, "rStyle") == "Strong":
-        return True
-    return style.bold if own is None else own
-
-
-def _heading_level(names: Iterable[str], outline: str) -> int:
-    """Return the level of headings in a style, by its outline level or the names it inherits."""
-    if outline:
-        return int(outline) + 1 if outline in "012345678" else 0
-    found = (_HEADING_NAME.fullmatch(name.strip()) for name in names)
-    return next((int(match[1]) for match in found if match), 0)
-
-
-def _ordered_lists(document: Any) -> set[tuple[str, int]]:  # noqa: ANN401
-    """Return the (list, level) pairs whose items are numbered."""
-    try:
-        root = document.part.numbering_part.element
-    except (KeyError, NotImplementedError):
-        return set()
-    formats: dict[tuple[str, int], str] = {}
-    for definition in root.iterchildren(f"{W}abstractNum"):
-        for level in definition.iterchildren(f"{W}lvl"):
-            number = level.get(f"{W}ilvl") or ""
-            if number.isdigit():
-                key = definition.get(f"{W}abstractNumId") or "", int(number)
-                formats[key] = _value(level, "numFmt")
-    return {
-        (instance.get(f"{W}numId") or "", level)
-        for instance in root.iterchildren(f"{W}num")
-        for (definition, level), form in formats.items()
-        if definition == _value(instance, "abstractNumId") and form not in ("bullet", "none", "")
-    }
-
-
-def _value(element: Any, *path: str) -> str:  # noqa: ANN401
-    """Return the value of an element below another, or ""."""
-    found = element.find("/".join(f"{W}{name}" for name in path)) if element is not None else None
-    return (found.get(f"{W}val") or "") if found is not None else ""
-
-
-def _size(run_properties: Any) -> int:  # noqa: ANN401
-    size = _value(run_properties, "sz")
-    return int(size) if size.isdigit() and len(size) <= 4 else 0
-
-
-def _font(run_properties: Any) -> str:  # noqa: ANN401
-    fonts = run_properties.find(f"{W}rFonts") if run_properties is not None else None
-    return (fonts.get(f"{W}ascii") or "") if fonts is not None else ""
-
-
-MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _AROUND = frozenset({f"{W}ins", f"{W}customXml", f"{W}moveTo", f"{W}sdtContent"})
 _CONTENTS = frozenset({"Table of Contents", "Index"})
+_LEFT_OUT = frozenset({FALLBACK, BOX, f"{W}moveFrom"})
+"""Elements to skip: text boxes, which are read separately, their second copy for programs
+released before 2010, and text that was moved away."""
+_BLANKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
+_MAX_HEADING_SHARE = 1 / 3
+"""The share of paragraphs that can be headings; if more are bold, they are bold for another
+reason."""
+_SIZE_STEP = 2
+"""Half points by which a heading that is not bold must be larger than the text."""
+_HEADING_NAME = re.compile(r"(?:heading|überschrift|titre|标题|標題)\s*(\d)", re.IGNORECASE)
+_LIST_NAME = re.compile(r"List (?:Bullet|Number)(?: \d)?", re.IGNORECASE)
+_MAX_INHERITANCE = 20
+"""Styles to follow along an inheritance chain, which is circular in some damaged files."""
 
 
 class WordLoader:
-    """Reads .docx; deleted text of tracked changes is left out, inserted text kept."""
+    """Reads .docx; of tracked changes, inserted text is kept and deleted text left out."""
 
     name = "docx"
     suffixes = (".docx", ".docm", ".dotx")
@@ -360,7 +84,7 @@ class WordLoader:
 
 
 class _Block(Enum):
-    """What the last block was a part of; a block of another kind ends it."""
+    """The kind of group that the last block belongs to; a block of another kind ends the group."""
 
     TEXT = auto()
     LIST = auto()
@@ -372,12 +96,12 @@ class _Block(Enum):
 
 
 class _Body:
-    """One walk over the body of a document."""
+    """Walks over the body of a document and appends its blocks to a builder."""
 
-    def __init__(self, builder: TextBuilder, styles: StyleSheet, looks: FormattingRules) -> None:
+    def __init__(self, builder: TextBuilder, styles: StyleSheet, rules: FormattingRules) -> None:
         self._builder = builder
         self._styles = styles
-        self._looks = looks
+        self._rules = rules
         self._lists = ListWriter(builder)
         self._numbers: Counter[tuple[str, int]] = Counter()
         self._block = _Block.TEXT
@@ -388,7 +112,7 @@ class _Body:
         self._boxes = 0
 
     def add(self, parent: Any) -> None:  # noqa: ANN401
-        """Append all that is below an element."""
+        """Append the paragraphs and tables below an element."""
         for element in parent:
             if element.tag == f"{W}p":
                 self._add_paragraph(element)
@@ -402,11 +126,11 @@ class _Body:
                 self.add(element)
 
     def finish(self) -> None:
-        """End what the last block was a part of."""
+        """End the last group of blocks."""
         self._begin(_Block.TEXT)
 
     def _begin(self, block: _Block) -> None:
-        """Begin a block, and end what it is no part of."""
+        """Begin a block; end the group before it unless the block continues it."""
         if block is self._block and block not in (_Block.CAPTION, _Block.TABLE):
             return
         if self._block is _Block.LIST:
@@ -439,14 +163,14 @@ class _Body:
             self._add_box(box)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401
-        look = formatting_of(paragraph, style)
-        level = self._level(paragraph, text, style, look)
+        formatting = formatting_of(paragraph, style)
+        level = self._level(paragraph, text, style, formatting)
         list_id, list_level = _list_place(paragraph, style)
         if level:
             self._begin(_Block.TEXT)
             self._builder.heading(level, text)
         elif style.role is ParagraphRole.CODE or (
-            look.monospaced and self._looks.code_is_monospaced
+            formatting.monospaced and self._rules.code_is_monospaced
         ):
             self._begin(_Block.CODE)
             self._code.append(text)
@@ -477,7 +201,7 @@ class _Body:
         self._builder.frame(FrameKind.TERM, start, run_in_term(bold_runs(paragraph, style)))
 
     def _add_caption(self, text: str, style: ParagraphStyle) -> None:
-        """Append a caption: that of the table before it, or else of what comes next."""
+        """Append a caption of the table above, or else of the table or code below."""
         is_below = self._block is _Block.TABLE and not self._caption
         start = self._start
         self._begin(_Block.CAPTION)
@@ -489,7 +213,7 @@ class _Body:
             self._caption = text
 
     def _number(self, list_id: str, level: int) -> int:
-        """Return the number of the next item of a list, 0 if it has none."""
+        """Return the number of the next item of a list, 0 for lists with bullets."""
         if not self._styles.is_ordered(list_id, level):
             return 0
         for key in [key for key in self._numbers if key[0] == list_id and key[1] > level]:
@@ -497,8 +221,14 @@ class _Body:
         self._numbers[list_id, level] += 1
         return self._numbers[list_id, level]
 
-    def _level(self, paragraph: Any, text: str, style: ParagraphStyle, look: Formatting) -> int:  # noqa: ANN401
-        """Return the level of a heading, 0 for other text; a box has none of its own."""
+    def _level(
+        self,
+        paragraph: Any,  # noqa: ANN401
+        text: str,
+        style: ParagraphStyle,
+        formatting: Formatting,
+    ) -> int:
+        """Return the level of a heading, 0 for other paragraphs and inside text boxes."""
         if self._boxes:
             return 0
         outline = paragraph.find(f"{W}pPr/{W}outlineLvl")
@@ -510,10 +240,10 @@ class _Body:
             or any(_list_place(paragraph, style))
         ):
             return style.level
-        return self._looks.level(text, look)
+        return self._rules.level(text, formatting)
 
     def _add_box(self, box: Any) -> None:  # noqa: ANN401
-        """Append a text box or a table of one cell, in a frame of its title."""
+        """Append a text box or a table of one cell, framed by its title."""
         self._begin(_Block.TEXT)
         start = self._builder.length
         paragraphs = [p for p in box.iterchildren(f"{W}p") if text_of(p).strip()]
@@ -550,7 +280,7 @@ class _Body:
         self._end_captioned()
 
     def _is_bold(self, cell: Any) -> bool | None:  # noqa: ANN401
-        """Return whether the text of a cell is bold, None for an empty cell."""
+        """Return True if all text of a cell is bold, None for an empty cell."""
         paragraph = cell.find(f"{W}p")
         if paragraph is None or not text_of(cell).strip():
             return None
@@ -558,7 +288,7 @@ class _Body:
 
 
 def _list_place(paragraph: Any, style: ParagraphStyle) -> tuple[str, int]:  # noqa: ANN401
-    """Return the list that a paragraph is an item of, "" for none, and its level from 0."""
+    """Return the list that a paragraph is an item of ("": none), and its level from 0."""
     own = paragraph.find(f"{W}pPr/{W}numPr")
     if own is None:
         return ("" if style.list_id == "0" else style.list_id), style.list_level
@@ -569,7 +299,7 @@ def _list_place(paragraph: Any, style: ParagraphStyle) -> tuple[str, int]:  # no
 
 
 def _boxes(paragraph: Any) -> list[Any]:  # noqa: ANN401
-    """Return the text boxes that are anchored in a paragraph, each once, outermost ones only."""
+    """Return the outermost text boxes anchored in a paragraph, without their second copies."""
     return [
         box
         for box in paragraph.iter(BOX)
@@ -586,7 +316,7 @@ def _cells(row: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _read_rows(rows: list[list[Any]]) -> Iterator[list[SpanningCell]]:
-    """Yield the cells of rows; one that goes on from above has the text above, if that is short."""
+    """Yield the cells of rows; a cell merged with the one above repeats its text if short."""
     above: dict[int, str] = {}
     for row in rows:
         read: list[SpanningCell] = []
@@ -596,7 +326,7 @@ def _read_rows(rows: list[list[Any]]) -> Iterator[list[SpanningCell]]:
             merged = cell.find(f"{W}tcPr/{W}vMerge")
             if merged is not None and merged.get(f"{W}val") != "restart":
                 text = above.get(column, "")
-            above[column] = text if len(text) <= LONGEST_HEADER else ""
+            above[column] = text if len(text) <= MAX_HEADER_LENGTH else ""
             span = cell.find(f"{W}tcPr/{W}gridSpan")
             width = span.get(f"{W}val", "") if span is not None else ""
             read.append(SpanningCell(text, int(width) if width.isdigit() else 1))
@@ -605,15 +335,291 @@ def _read_rows(rows: list[list[Any]]) -> Iterator[list[SpanningCell]]:
 
 
 def _is_bold_header(bold: list[list[bool | None]]) -> bool:
-    """Return whether the first row alone is bold, by what its cells and those below are."""
+    """Return True if all cells of the first row are bold and not all cells below it."""
     first = [cell for cell in bold[0] if cell is not None] if bold else []
     below = [cell for row in bold[1:] for cell in row if cell is not None]
     return len(first) > 1 and all(first) and not all(below)
 
 
 def _is_keyed(rows: list[list[Any]], bold: list[list[bool | None]]) -> bool:
-    """Return whether the first cell of every row names the others: it is bold, or has a colon."""
+    """Return True if the first cell of every row labels it: it alone is bold, or has a colon."""
     if not all(len(row) > 1 for row in rows):
         return False
     named = all(text_of(row[0]).rstrip().endswith((":", "：")) for row in rows)
     return named or all(row[0] and not any(row[1:]) for row in bold)
+
+
+class ParagraphRole(StrEnum):
+    """The role of a paragraph, as its style says."""
+
+    TEXT = "text"
+    TITLE = "title"
+    CAPTION = "caption"
+    CODE = "code"
+    CONTENTS = "contents"
+    TERM = "term"
+    DEFINITION = "definition"
+
+
+_ROLES = {
+    ParagraphRole.CONTENTS: r"(?:toc|contents|index|toa)(?: heading| \d)|(?:user |table )?index.*"
+    r"|table of (?:figures|authorities|contents)|目录.*|目次.*",
+    ParagraphRole.CAPTION: r"(?:image |table |figure )?caption|题注|beschriftung|légende",
+    ParagraphRole.CODE: r"(?:source|sample|program|block)? ?code(?: block| listing| text)?"
+    r"|(?:code )?listing"
+    r"|html preformatted|preformatted(?: text)?|macro(?: text)?|console|terminal|verbatim"
+    r"|代码.*|源代码.*",
+    ParagraphRole.TERM: r"definition (?:list )?term|list heading",
+    ParagraphRole.DEFINITION: r"definition(?: list definition)?|list contents",
+}
+_ROLE_OF = {role: re.compile(form, re.IGNORECASE) for role, form in _ROLES.items()}
+
+
+class ParagraphStyle(NamedTuple):
+    """The properties that a style gives its paragraphs, inherited ones included.
+
+    ``level`` is the level of a heading (0: not a heading), ``list_id`` the number of a list
+    definition ("0" or "": no list), ``size`` the font size in half points (0: unknown).
+    """
+
+    level: int = 0
+    role: ParagraphRole = ParagraphRole.TEXT
+    list_id: str = ""
+    list_level: int = 0
+    is_item: bool = False
+    bold: bool = False
+    monospaced: bool = False
+    size: int = 0
+
+
+class StyleSheet:
+    """The paragraph styles and list definitions of a document."""
+
+    def __init__(self, document: Any) -> None:  # noqa: ANN401 - a python-docx document
+        root = document.styles.element
+        self._elements = {style.get(f"{W}styleId") or "": style for style in root.iter(f"{W}style")}
+        self._default = next(
+            (
+                key
+                for key, style in self._elements.items()
+                if style.get(f"{W}type") == "paragraph"
+                and style.get(f"{W}default") in ("1", "true")
+            ),
+            "",
+        )
+        defaults = root.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
+        self._size = _size(defaults)
+        self._found: dict[str, ParagraphStyle] = {}
+        self._ordered = _ordered_lists(document)
+
+    def of(self, paragraph: Any) -> ParagraphStyle:  # noqa: ANN401
+        """Return the style of a paragraph, the default style if it names none."""
+        style = paragraph.find(f"{W}pPr/{W}pStyle")
+        key = (style.get(f"{W}val") or "") if style is not None else ""
+        key = key if key in self._elements else self._default
+        if key not in self._found:
+            self._found[key] = self._read(key)
+        return self._found[key]
+
+    def is_ordered(self, list_id: str, level: int) -> bool:
+        """Return True if the items at this level of a list have numbers or letters."""
+        return (list_id, level) in self._ordered
+
+    def _read(self, key: str) -> ParagraphStyle:
+        """Return a style with inherited properties; the nearest style of the chain wins."""
+        chain = list(self._inherited(key))
+        if not chain:
+            return ParagraphStyle(size=self._size)
+        names = [_value(style, "name") for style in chain]
+        outline = next(filter(None, (_value(s, "pPr", "outlineLvl") for s in chain)), "")
+        numbering = next((n for s in chain if (n := s.find(f"{W}pPr/{W}numPr")) is not None), None)
+        list_level = _value(numbering, "ilvl")
+        role = next(
+            (r for n in names for r, form in _ROLE_OF.items() if form.fullmatch(n)),
+            ParagraphRole.TEXT,
+        )
+        # Ignore inherited names here: many styles are based on the style of titles.
+        if names[0].lower() == "title":
+            role = ParagraphRole.TITLE
+        runs = [style.find(f"{W}rPr") for style in chain]
+        return ParagraphStyle(
+            level=1 if role is ParagraphRole.TITLE else _heading_level(names, outline),
+            role=role,
+            list_id=_value(numbering, "numId"),
+            list_level=int(list_level) if list_level.isdigit() else 0,
+            is_item=_LIST_NAME.fullmatch(names[0]) is not None,
+            bold=next((b for run in runs if (b := is_on(run, "b")) is not None), False),
+            monospaced=any(map(is_monospaced_font, filter(None, map(_font, runs[:1])))),
+            size=next(filter(None, map(_size, runs)), self._size),
+        )
+
+    def _inherited(self, key: str) -> Iterator[Any]:
+        """Yield a style, the style it is based on, and so on."""
+        for _ in range(_MAX_INHERITANCE):
+            style = self._elements.get(key)
+            if style is None:
+                return
+            yield style
+            key = _value(style, "basedOn")
+
+
+def is_on(run_properties: Any, name: str) -> bool | None:  # noqa: ANN401
+    """Return the value of an on/off property of a run, None if it is not set."""
+    switch = run_properties.find(f"{W}{name}") if run_properties is not None else None
+    if switch is None:
+        return None
+    return (switch.get(f"{W}val") or "1") not in ("0", "false", "off", "none")
+
+
+class Formatting(NamedTuple):
+    """The formatting of a paragraph: whether all of it is bold or monospaced, and its usual size.
+
+    ``size`` is in half points.
+    """
+
+    bold: bool = False
+    monospaced: bool = False
+    size: int = 0
+
+
+def formatting_of(paragraph: Any, style: ParagraphStyle) -> Formatting:  # noqa: ANN401
+    """Return the formatting of a paragraph; properties of its runs override those of its style."""
+    bold = monospaced = True
+    sizes: Counter[int] = Counter()
+    for run in paragraph.iter(f"{W}r"):
+        properties = run.find(f"{W}rPr")
+        text = _run_text(run).strip()
+        if text:
+            bold &= _is_bold(properties, style)
+            font = _font(properties)
+            monospaced &= is_monospaced_font(font) if font else style.monospaced
+            sizes[_size(properties) or style.size] += len(text)
+    return Formatting(bold, monospaced, sizes.most_common(1)[0][0]) if sizes else Formatting()
+
+
+def bold_runs(paragraph: Any, style: ParagraphStyle) -> Iterator[tuple[str, bool]]:  # noqa: ANN401
+    """Yield the text of each run of a paragraph, with True if it is bold."""
+    for run in paragraph.iter(f"{W}r"):
+        yield _run_text(run), _is_bold(run.find(f"{W}rPr"), style)
+
+
+@dataclass(frozen=True, slots=True)
+class FormattingRules:
+    """Rules that infer headings and code from the formatting of one document.
+
+    ``sizes`` are the font sizes of headings, largest first, if no style marks headings. ``usual``
+    is the size of most text. ``code_is_monospaced`` is False if most text is monospaced.
+    """
+
+    sizes: tuple[int, ...] = ()
+    usual: int = 0
+    code_is_monospaced: bool = True
+
+    @classmethod
+    def of(cls, body: Any, styles: StyleSheet) -> FormattingRules:  # noqa: ANN401
+        """Infer the rules from the paragraphs of a document outside of tables."""
+        seen: list[tuple[str, ParagraphStyle, Formatting]] = []
+        for paragraph in body.iterchildren(f"{W}p"):
+            text = text_of(paragraph).strip()
+            if text:
+                style = styles.of(paragraph)
+                seen.append((text, style, formatting_of(paragraph, style)))
+        lengths: Counter[int] = Counter()
+        for text, _, formatting in seen:
+            lengths[formatting.size] += len(text)
+        usual = lengths.most_common(1)[0][0] if lengths else 0
+        monospaced = sum(len(text) for text, _, formatting in seen if formatting.monospaced)
+        code_is_monospaced = 2 * monospaced <= lengths.total()
+        if any(style.level and style.role is not ParagraphRole.TITLE for _, style, _ in seen):
+            return cls((), usual, code_is_monospaced)
+        marked = [
+            formatting.size
+            for text, style, formatting in seen
+            if style.role is ParagraphRole.TEXT and _is_marked(text, formatting, usual)
+        ]
+        few = len(marked) <= _MAX_HEADING_SHARE * len(seen)
+        return cls(
+            tuple(sorted(set(marked), reverse=True)) if few else (), usual, code_is_monospaced
+        )
+
+    def level(self, text: str, formatting: Formatting) -> int:
+        """Return the level of a heading that no style marks, 0 for other paragraphs."""
+        is_heading = formatting.size in self.sizes and _is_marked(text, formatting, self.usual)
+        return self.sizes.index(formatting.size) + 1 if is_heading else 0
+
+
+def _is_marked(text: str, formatting: Formatting, usual: int) -> bool:
+    return (formatting.bold or formatting.size >= usual + _SIZE_STEP) and is_title_like(text)
+
+
+def text_of(element: Any) -> str:  # noqa: ANN401
+    """Return the text below an element, one line for each paragraph, without text boxes."""
+    return "".join(_pieces(element)).strip("\n")
+
+
+def _pieces(element: Any) -> Iterator[str]:  # noqa: ANN401
+    for inner in element:
+        if inner.tag == f"{W}t":
+            yield inner.text or ""
+        elif inner.tag in _BLANKS:
+            yield _BLANKS[inner.tag]
+        elif inner.tag not in _LEFT_OUT:
+            if inner.tag == f"{W}p":
+                yield "\n"
+            yield from _pieces(inner)
+
+
+def _run_text(run: Any) -> str:  # noqa: ANN401
+    return "".join(piece.text or "" for piece in run.iterchildren(f"{W}t"))
+
+
+def _is_bold(run_properties: Any, style: ParagraphStyle) -> bool:  # noqa: ANN401
+    own = is_on(run_properties, "b")
+    if own is None and _value(run_properties, "rStyle") == "Strong":
+        return True
+    return style.bold if own is None else own
+
+
+def _heading_level(names: Iterable[str], outline: str) -> int:
+    """Return the heading level of a style, from its outline level or its names; 0 for others."""
+    if outline:
+        return int(outline) + 1 if outline in "012345678" else 0
+    found = (_HEADING_NAME.fullmatch(name.strip()) for name in names)
+    return next((int(match[1]) for match in found if match), 0)
+
+
+def _ordered_lists(document: Any) -> set[tuple[str, int]]:  # noqa: ANN401
+    """Return the (list, level) pairs whose items have numbers or letters."""
+    try:
+        root = document.part.numbering_part.element
+    except (KeyError, NotImplementedError):
+        return set()
+    formats: dict[tuple[str, int], str] = {}
+    for definition in root.iterchildren(f"{W}abstractNum"):
+        for level in definition.iterchildren(f"{W}lvl"):
+            number = level.get(f"{W}ilvl") or ""
+            if number.isdigit():
+                key = definition.get(f"{W}abstractNumId") or "", int(number)
+                formats[key] = _value(level, "numFmt")
+    return {
+        (instance.get(f"{W}numId") or "", level)
+        for instance in root.iterchildren(f"{W}num")
+        for (definition, level), form in formats.items()
+        if definition == _value(instance, "abstractNumId") and form not in ("bullet", "none", "")
+    }
+
+
+def _value(element: Any, *path: str) -> str:  # noqa: ANN401
+    """Return the ``w:val`` attribute of the element at a path below another, or ""."""
+    found = element.find("/".join(f"{W}{name}" for name in path)) if element is not None else None
+    return (found.get(f"{W}val") or "") if found is not None else ""
+
+
+def _size(run_properties: Any) -> int:  # noqa: ANN401
+    size = _value(run_properties, "sz")
+    return int(size) if size.isdigit() and len(size) <= 4 else 0
+
+
+def _font(run_properties: Any) -> str:  # noqa: ANN401
+    fonts = run_properties.find(f"{W}rFonts") if run_properties is not None else None
+    return (fonts.get(f"{W}ascii") or "") if fonts is not None else ""

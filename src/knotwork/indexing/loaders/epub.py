@@ -1,4 +1,4 @@
-"""Load EPUB books: the documents of their spine, in reading order."""
+"""Load EPUB books: all documents of the spine, in reading order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/
 
 
 class EpubLoader:
-    """Reads .epub; its chapters keep their headings."""
+    """Reads .epub; headings of the chapters are kept."""
 
     name = "epub"
     suffixes = (".epub",)
@@ -59,13 +59,13 @@ class EpubLoader:
 def _parse(data: bytes) -> Any:  # noqa: ANN401 - an lxml element
     from lxml import etree
 
-    # No entities, no network, no document type: as defusedxml would have it.
+    # As defusedxml recommends: resolve no entities, load no DTD, never use the network.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     return etree.fromstring(data, parser)
 
 
 def _is_protected(archive: zipfile.ZipFile, names: set[str]) -> bool:
-    """Return whether more than fonts is encrypted."""
+    """Return True if anything but fonts is encrypted."""
     if _ENCRYPTION not in names:
         return False
     methods = _parse(archive.read(_ENCRYPTION)).iter("{*}EncryptionMethod")
@@ -73,15 +73,17 @@ def _is_protected(archive: zipfile.ZipFile, names: set[str]) -> bool:
 
 
 def _package_path(source: Source, archive: zipfile.ZipFile, names: set[str]) -> str:
+    """Return the path of the package document. Raises LoadError ("broken") if none exists."""
     if _CONTAINER in names:
         for root_file in _parse(archive.read(_CONTAINER)).iter("{*}rootfile"):
             path = root_file.get("full-path") or ""
             if path in names:
                 return str(path)
-    raise broken_file_error(source, "it names no package file")
+    raise broken_file_error(source, "container.xml names no package document of the archive")
 
 
 def _spine(package: Any) -> list[str]:  # noqa: ANN401
+    """Return the relative links of the documents of the spine, in reading order."""
     hrefs = {item.get("id"): item.get("href") or "" for item in package.iter("{*}item")}
     references = [item.get("idref") for item in package.iter("{*}itemref")]
     return [hrefs[reference] for reference in references if hrefs.get(reference)]

@@ -1,4 +1,4 @@
-"""Load web pages: their main text, without scripts, navigation and hidden elements."""
+"""Load web pages: the main text, without scripts, navigation and hidden elements."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _FURNITURE = _names(
     "navheader navfooter docnav toc headerlink sphinxsidebar related breadcrumb breadcrumbs navbar "
     "nav-links edit-this-page edit-link edit-page skip-link footer-nav pagination prev-next-area"
 )
-"""Classes and ids with which generators of documentation mark what leads to other pages."""
+"""Classes and ids that documentation generators give to navigation."""
 _FURNITURE_IDS = _FURNITURE | _names("banner footer navigation table-of-contents")
 _BOXES = _names(
     "sidebar example table figure equation note tip warning caution important admonition "
     "admonitionblock"
 )
-"""Classes of the boxes of DocBook and Sphinx, which may have titles."""
+"""Classes of DocBook and Sphinx for boxes that may have a title."""
 _BOX_TITLES = _names("title admonition-title caption-text")
 _BOLD = _names("b strong")
 _HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
-_SHORTEST_MAIN = 200
+_MIN_MAIN_LENGTH = 200
 _META = {
     "author": "author", "date": "date", "dc.date": "date", "article:published_time": "date",
     "description": "description", "og:description": "description", "keywords": "keywords",
@@ -50,9 +50,9 @@ _META = {
 
 
 class HtmlLoader:
-    """Reads HTML and XHTML; tables become rows, list items lines, headings headings.
+    """Reads HTML and XHTML: headings, lists, tables, definitions, code and boxes with titles.
 
-    What defined terms, lines that lead into lists, and titles of boxes introduce is put in frames.
+    Frames mark definitions with their terms, lists with their lead-in, and boxes with their titles.
     """
 
     name = "html"
@@ -68,13 +68,14 @@ class HtmlLoader:
         builder = TextBuilder()
         add_html(builder, _main_part(root))
         metadata = _metadata(root)
-        title = _first_text(root, ".//head/title") or metadata.pop("og:title", "")
-        metadata.pop("og:title", None)
-        return builder.content("text/html", title=title, metadata=metadata)
+        open_graph_title = metadata.pop("og:title", "")
+        head_title = root.find(".//head/title")
+        title = _text_of(head_title) if head_title is not None else ""
+        return builder.content("text/html", title=title or open_graph_title, metadata=metadata)
 
 
 def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has no public type
-    """Return the root element of a page, None when there is none."""
+    """Return the root element of a page, None for a blank text."""
     from lxml import etree
 
     parser = etree.HTMLParser(
@@ -91,7 +92,7 @@ def add_html(builder: TextBuilder, root: Any) -> None:  # noqa: ANN401
 
 
 class _Walk:
-    """One walk over a tree of elements, gathering running text into blocks."""
+    """Walks over a tree of elements and gathers running text into blocks."""
 
     def __init__(self, builder: TextBuilder) -> None:
         self._builder = builder
@@ -176,7 +177,7 @@ class _Walk:
         if name == "pre":
             self._preformatted -= 1
         elif name == "li":
-            self._item = ""  # an item without text must not mark what follows
+            self._item = ""  # the bullet of an empty item must not mark the next block
         elif name in ("ul", "ol") and self._lists:
             self._lists.pop()
             self._after_item = False if not self._lists else self._after_item
@@ -192,19 +193,20 @@ class _Walk:
         self._open.append(_OpenFrame(element, kind, self._builder.length, label))
 
     def _bullet(self) -> str:
+        """Return the marker of the next item: its number in an ordered list, else a dash."""
         if not self._lists or self._lists[-1] is None:
             return "- "
         self._lists[-1] += 1
         return f"{self._lists[-1]}. "
 
     def _run(self, text: str) -> None:
-        self._running.append((self._space(text), self._bold > 0))
+        """Add a piece of running text to the block."""
+        spaced = text if self._preformatted else re.sub(r"[ \t\n\r\f\v]+", " ", text)
+        self._running.append((spaced, self._bold > 0))
         self._is_linked &= self._links > 0 or not any(map(str.isalnum, text))
 
-    def _space(self, text: str) -> str:
-        return text if self._preformatted else re.sub(r"[ \t\n\r\f\v]+", " ", text)
-
     def _flush(self) -> None:
+        """Append the running text as a block, with the marker of its list item."""
         text = "".join(text for text, _ in self._running)
         term = "" if self._preformatted or not text.strip() else run_in_term(self._running)
         is_linked = self._is_linked
@@ -235,7 +237,7 @@ class _Walk:
         add_table(
             self._builder,
             spread_cells([_read_cell(cell) for cell in row] for row in rows),
-            # Where other tables of the page mark theirs, this one has none.
+            # If other tables of the page mark their header, a table without a mark has no header.
             header=_has_header(table) or (False if self._marks_headers else None),
             keyed=all(_is_keyed(row) for row in rows if row),
             title=title,
@@ -259,8 +261,8 @@ def _is_link(element: Any, name: str) -> bool:  # noqa: ANN401
 
 
 def _is_generic_title(element: Any) -> bool:  # noqa: ANN401
-    """Return whether an element is the title of a box that says no more than its kind."""
-    return bool(_classes(element) & _BOX_TITLES) and (is_generic_title(_text_of(element)))
+    """Return True for the title of a box that only names its kind, such as "Note"."""
+    return bool(_classes(element) & _BOX_TITLES) and is_generic_title(_text_of(element))
 
 
 def _name_of(element: Any) -> str:  # noqa: ANN401
@@ -268,6 +270,7 @@ def _name_of(element: Any) -> str:  # noqa: ANN401
 
 
 def _text_of(element: Any) -> str:  # noqa: ANN401
+    """Return the text below an element on one line, without scripts and style sheets."""
     from lxml import etree
 
     parts: list[str] = []
@@ -286,10 +289,9 @@ def _text_of(element: Any) -> str:  # noqa: ANN401
 
 
 def _has_header(table: Any) -> bool:  # noqa: ANN401
-    """Return whether the first row of a table is marked as its header.
+    """Return True if the first row of a table is marked as its header.
 
-    It stands in a `thead`, or all its cells are headings or bold, an empty corner aside; in a table
-    with row headings, only the first cell of each row is one.
+    It is in a `thead`, or all its cells except an empty corner are `th` elements or bold.
     """
     first = next((row for row in table.iter("{*}tr") if _cells(row)), None)
     if first is None:
@@ -302,6 +304,7 @@ def _has_header(table: Any) -> bool:  # noqa: ANN401
 
 
 def _is_bold(cell: Any) -> bool:  # noqa: ANN401
+    """Return True if all text of a cell is bold."""
     bold = "".join(_text_of(inner) for inner in cell.iter("{*}b", "{*}strong"))
     return bool(bold) and bold == _text_of(cell)
 
@@ -311,7 +314,7 @@ def _cells(row: Any) -> list[Any]:  # noqa: ANN401
 
 
 def _is_keyed(row: list[Any]) -> bool:
-    """Return whether the first cell of a row is a heading and no other is."""
+    """Return True if the first cell of a row is a `th` element and no other cell is."""
     first, *others = map(_name_of, row)
     return first == "th" and bool(others) and "th" not in others
 
@@ -321,10 +324,12 @@ def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
 
 
 def _count(spanned: str | None) -> int:
+    """Return the value of a colspan or rowspan attribute, 1 if it is missing or invalid."""
     return int(spanned) if spanned and re.fullmatch(r"[1-9]\d{0,4}", spanned) else 1
 
 
 def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
+    """Return True for hidden elements, navigation and elements without text of the page."""
     if not name or name in _LEFT_OUT or element.get("hidden") is not None:
         return True
     if element.get("aria-hidden") == "true" or element.get("role") in _HIDDEN_ROLES:
@@ -332,14 +337,14 @@ def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
     if _classes(element) & _FURNITURE or element.get("id") in _FURNITURE_IDS:
         return True
     if name in ("header", "footer"):
-        # A page's own; those of an article hold its title and its notes.
+        # Only those of the page: the header and footer of an article hold its title and notes.
         return _name_of(element.getparent()) == "body" and not any(True for _ in element.iter("h1"))
     style = element.get("style")
     return bool(style) and "display:none" in style.replace(" ", "").lower()
 
 
 def _is_layout(table: Any) -> bool:  # noqa: ANN401
-    """Return whether a table only arranges the page: it holds tables or headings, or is a note."""
+    """Return True if a table only arranges content: it contains other blocks, or is a note."""
     parent = table.getparent()
     if parent is not None and "admonitionblock" in _classes(parent):
         return True
@@ -348,18 +353,13 @@ def _is_layout(table: Any) -> bool:  # noqa: ANN401
 
 
 def _main_part(root: Any) -> Any:  # noqa: ANN401
-    """Return the element that the page marks as its main one, if it holds real text."""
+    """Return the element marked as the main part if it has enough text, else the body."""
     for path in (".//main", ".//*[@role='main']", ".//article"):
         found = root.findall(path)
-        if len(found) == 1 and len("".join(found[0].itertext()).strip()) >= _SHORTEST_MAIN:
+        if len(found) == 1 and len("".join(found[0].itertext()).strip()) >= _MIN_MAIN_LENGTH:
             return found[0]
     body = root.find(".//body")
     return body if body is not None else root
-
-
-def _first_text(root: Any, path: str) -> str:  # noqa: ANN401
-    found = root.find(path)
-    return _text_of(found) if found is not None else ""
 
 
 def _metadata(root: Any) -> dict[str, str]:  # noqa: ANN401

@@ -1,7 +1,7 @@
-"""Load JSON and JSON Lines: each record as readable lines, its title as a heading.
+"""Load JSON and JSON Lines: write each record as readable lines below a heading with its title.
 
-A file is one document, so that it is replaced and removed as a whole. A record with a title
-becomes a section and never shares a chunk with another record.
+A file is one document, so it is replaced and removed as a whole. A record with a title becomes a
+section and never shares a chunk with another record.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _TEXT_KEYS = (
     *("text", "content", "body", "page_content", "passage", "paragraph", "abstract"),
     *("summary", "description", "answer", "context", "正文", "内容"),
 )
-_LONGEST_TITLE = 200
-_LONGEST_ROW = 400
+_MAX_TITLE_LENGTH = 200
+_MAX_ROW_LENGTH = 400
 
 
 class JsonLoader:
-    """Reads .json and .jsonl."""
+    """Reads .json, .jsonl and .ndjson; a .json file may also hold JSON Lines."""
 
     name = "json"
     suffixes = (".json", ".jsonl", ".ndjson")
@@ -58,8 +58,8 @@ def _parse(source: Source, text: str) -> Any:  # noqa: ANN401 - any JSON value
             try:
                 return [json.loads(line) for line in text.splitlines() if line.strip()]
             except json.JSONDecodeError:
-                pass  # it is no JSON lines either: say what is wrong with it as JSON
-        raise broken_file_error(source, f"it is no valid JSON ({error})") from error
+                pass  # not JSON Lines either: report the error of the JSON parser
+        raise broken_file_error(source, f"invalid JSON ({error})") from error
 
 
 def _parse_lines(source: Source, text: str) -> list[Any]:
@@ -71,13 +71,16 @@ def _parse_lines(source: Source, text: str) -> list[Any]:
             values.append(json.loads(line))
         except json.JSONDecodeError as error:
             raise broken_file_error(
-                source, f"line {number} is no valid JSON ({error.msg})"
+                source, f"line {number} is not valid JSON ({error.msg})"
             ) from error
     return values
 
 
 def _records(value: Any) -> list[Any]:  # noqa: ANN401
-    """Return the records of a file: its items, or the items of its one list of objects."""
+    """Return the records of a file: the items of its list, or of its only list of objects.
+
+    Scalar values beside that list become the first record.
+    """
     if isinstance(value, list):
         return value
     if isinstance(value, Mapping):
@@ -89,7 +92,7 @@ def _records(value: Any) -> list[Any]:  # noqa: ANN401
 
 
 def _key(record: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the record's own spelling of the first of ``keys`` that holds text."""
+    """Return the first of ``keys`` that holds text, as the record spells it, or ""."""
     spelled = {str(key).lower(): str(key) for key in record}
     for key in keys:
         value = record[spelled[key]] if key in spelled else None
@@ -104,7 +107,7 @@ def _text_key(record: Mapping[str, Any]) -> str:
 
 def _title_key(record: Mapping[str, Any]) -> str:
     key = _key(record, _TITLE_KEYS)
-    return key if key and len(record[key]) <= _LONGEST_TITLE else ""
+    return key if key and len(record[key]) <= _MAX_TITLE_LENGTH else ""
 
 
 def _single_record(builder: TextBuilder, record: Mapping[str, Any], media_type: str) -> Content:
@@ -135,14 +138,14 @@ def _add_record(builder: TextBuilder, record: Any) -> None:  # noqa: ANN401
 
 
 def _add_fields(builder: TextBuilder, value: Any) -> None:  # noqa: ANN401
-    """Append the fields of a record: small ones on one line, which can then be read on its own."""
+    """Append the fields of a record; short fields share a line, so that it can be read alone."""
     row: list[str] = []
-    room = _LONGEST_ROW
+    room = _MAX_ROW_LENGTH
     for line in _lines(value):
-        is_small = "\n" not in line and len(line) <= _LONGEST_ROW // 2
+        is_small = "\n" not in line and len(line) <= _MAX_ROW_LENGTH // 2
         if row and (not is_small or len(line) > room):
             builder.add("; ".join(row))
-            row, room = [], _LONGEST_ROW
+            row, room = [], _MAX_ROW_LENGTH
         if is_small:
             row.append(line)
             room -= len(line) + 2
@@ -152,7 +155,7 @@ def _add_fields(builder: TextBuilder, value: Any) -> None:  # noqa: ANN401
 
 
 def _lines(value: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
-    """Yield ``path: value`` for every value that says something."""
+    """Yield ``path: value`` for every value that is not empty."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _lines(inner, f"{path}.{key}" if path else str(key))

@@ -1,4 +1,4 @@
-"""The Loader protocol: its source and content, and the TextBuilder that all loaders use.
+"""Define the Loader protocol, its input and output, and the TextBuilder that loaders share.
 
 A TextBuilder assembles the text of a document from blocks and records the offsets of its
 headings, pages, frames and tables.
@@ -22,7 +22,7 @@ _LINE_END_SPACE = re.compile(r"[ \t\u00a0]+(?=\n)")
 
 
 def format_size(size_bytes: float) -> str:
-    """Return a size with the unit that suits it, to a thousandth of the unit."""
+    """Return a size in the largest fitting unit with up to three decimals, as in "1.5 MB"."""
     for unit, name in _UNITS:
         if size_bytes >= unit:
             return f"{size_bytes / unit:,.3f}".rstrip("0").rstrip(".") + f" {name}"
@@ -31,9 +31,9 @@ def format_size(size_bytes: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes of a file and how far a loader may go with them.
+    """The bytes of a file, with the limit and the password for reading them.
 
-    ``max_bytes`` bounds what a packed file may unfold to, as it bounds the file itself.
+    ``max_bytes`` limits the file itself and the text of an archive after decompression.
     """
 
     uri: str
@@ -43,18 +43,20 @@ class Source:
 
     @property
     def name(self) -> str:
+        """The last part of ``uri``."""
         return self.uri.rpartition("/")[2]
 
     @property
     def suffix(self) -> str:
+        """The suffix of the name in lower case, with its dot; "" without one."""
         return "." + self.name.rpartition(".")[2].lower() if "." in self.name else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a loader found in a file; headings, pages, frames and tables lead into ``text``.
+    """The result of a loader; the spans of headings, pages, frames and tables refer to ``text``.
 
-    ``links`` are the blocks of a page that consist of links alone.
+    ``links`` are the spans of blocks that consist of links alone.
     """
 
     text: str
@@ -69,7 +71,7 @@ class Content:
 
 
 class Loader(Protocol):
-    """Reads one format. ``signatures`` are first bytes that tell the format whatever the name."""
+    """Reads one format. ``signatures`` are leading bytes that identify it, whatever its suffix."""
 
     @property
     def name(self) -> str: ...
@@ -81,17 +83,17 @@ class Loader(Protocol):
     def signatures(self) -> tuple[bytes, ...]: ...
 
     def load(self, source: Source) -> Content:
-        """Return the text of a file.
+        """Return the content of a file.
 
-        Raises LoadError where the reason is known; any other exception is taken to mean that the
-        file is broken.
+        Raises LoadError if the reason of a failure is known. Any other exception is reported as a
+        broken file.
         """
 
 
 def clean_text(text: str) -> str:
-    """Return text with one kind of line end, without NULs and halves of surrogate pairs.
+    """Return text with newlines as its only line ends, without NULs and lone surrogates.
 
-    All other characters are kept as they are.
+    All other characters are kept.
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -100,7 +102,7 @@ def clean_text(text: str) -> str:
 
 
 def lead_in_sentence(text: str) -> str:
-    """Return the last sentence of a text that ends with a colon, "" for other texts."""
+    """Return the last sentence of a text if it ends with a colon, else ""."""
     line = text.rpartition("\n")[2].strip()
     if not line.endswith((":", "：")):
         return ""
@@ -109,7 +111,7 @@ def lead_in_sentence(text: str) -> str:
 
 
 class TextBuilder:
-    """Puts a text together from blocks, and notes its headings, pages, frames and tables."""
+    """Builds a text from blocks, and records its headings, pages, frames, tables and links."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -121,7 +123,7 @@ class TextBuilder:
         self.links: list[Span] = []
 
     def add(self, text: str, *, gap: str = "\n\n") -> Span:
-        """Append a block after ``gap``, and return its span; blank text adds nothing."""
+        """Append ``gap`` and a block, and return the span of the block; ignore blank text."""
         block = _LINE_END_SPACE.sub("", clean_text(text)).strip()
         if not block:
             return Span(self._length, self._length)
@@ -132,26 +134,29 @@ class TextBuilder:
         return Span(start, self._length)
 
     def heading(self, level: int, title: str) -> None:
-        """Append a heading."""
+        """Append a heading; levels count from 1."""
         line = " ".join(title.split())
         span = self.add(line)
         if span.end > span.start:
             self.headings.append(Heading(max(1, level), clean_text(line).strip(), span))
 
     def page(self, label: str, *, gap: int = 2) -> None:
-        """Begin a page, slide or sheet with the block that comes next."""
+        """Begin a page, slide or sheet with the next block, ``gap`` characters from here."""
         self.pages.append(Page(label, self._length + (gap if self._parts else 0)))
 
     def frame(
         self, kind: FrameKind, start: int, label: str = "", *, end: int | None = None
     ) -> None:
-        """Put the text from ``start`` to ``end``, or all that was appended since, into a frame."""
+        """Put the text from ``start`` to ``end`` (default: the current end) into a frame.
+
+        Does nothing if the text is empty, or if the frame has no label and is not code.
+        """
         end = self._length if end is None else end
         if end > start and (label or kind is FrameKind.CODE):
             self.frames.append(Frame(kind, Span(start, end), " ".join(label.split())))
 
     def lead(self) -> str:
-        """Return the sentence that leads into what comes next, "" if the last one does not."""
+        """Return the sentence that introduces the next block, "" if the last block has none."""
         return lead_in_sentence(self.tail)
 
     @property
@@ -161,6 +166,7 @@ class TextBuilder:
 
     @property
     def text(self) -> str:
+        """The text so far."""
         return "".join(self._parts)
 
     @property
@@ -171,7 +177,7 @@ class TextBuilder:
     def content(
         self, media_type: str, *, title: str = "", metadata: Mapping[str, str] | None = None
     ) -> Content:
-        """Return all that was put together."""
+        """Return the text with everything recorded about it."""
         pages = tuple(page for page in self.pages if page.start < max(1, self._length))
         return Content(
             text=self.text,
@@ -191,15 +197,15 @@ class TextBuilder:
 
 
 def broken_file_error(source: Source, reason: str) -> LoadError:
-    """Return the error of a file that its format's reader cannot make sense of."""
+    """Return the error for a file that violates its format; ``reason`` follows a colon."""
     return LoadError(
         "broken",
         f"`{source.uri}` is broken: {reason}.",
-        fix="Open it in its own program and save it again.",
+        fix="Open it in the program that made it, and save it again.",
     )
 
 
 def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
-    """Return the entries that say something, as one-line strings."""
+    """Return the entries that are not empty, as one-line strings."""
     flat = {key: " ".join(clean_text(str(value)).split()) for key, value in pairs.items() if value}
     return {key: value for key, value in flat.items() if value}

@@ -1,6 +1,6 @@
-"""Load a file as a Document with the loader of its format.
+"""Load a file as a Document with the loader for its format.
 
-`LOADERS` lists all loaders. The content decides the format where it can, else the suffix.
+`LOADERS` lists all loaders. The content decides the format if it has a signature, else the suffix.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ LOADERS: tuple[Loader, ...] = (
     MailLoader(),
 )
 _DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
-"""Text that nobody reads; the index would be full of the names of fonts."""
+"""Drawings stored as text: indexing them would fill the index with names of fonts."""
 
 _BY_SUFFIX = {suffix: loader for loader in LOADERS for suffix in loader.suffixes}
-# What an archive holds tells its format, whatever the name of the file.
+# The members of a ZIP archive identify its format, whatever the name of the file.
 _BY_MEMBER: dict[str, Loader] = {
     "word/document.xml": _WORD,
     "ppt/presentation.xml": _SLIDES,
@@ -59,7 +59,7 @@ _BY_MEMBER: dict[str, Loader] = {
 
 
 def supported_suffixes() -> tuple[str, ...]:
-    """Return the suffixes that have a loader; other files are read when they are plain text."""
+    """Return all suffixes with a loader, sorted; other files are read if they are plain text."""
     return tuple(sorted(_BY_SUFFIX))
 
 
@@ -71,11 +71,13 @@ def load_file(
     password: str = "",
     repeated: Collection[int] = (),
 ) -> Document:
-    """Return the document in a file, without the ``repeated`` lines of its site, by their keys.
+    """Return a file as a document.
 
-    Raises LoadError with a reason for every file that cannot be read: "missing", "unreadable",
-    "not_a_file", "too_large", "empty", "binary", "encoding", "password", "no_text", "broken" or
-    "unsupported".
+    ``uri`` is the document's name in the index and in errors. ``repeated`` are the keys of lines
+    that the file's site repeats; they are removed.
+
+    Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
+    "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
     return load_document(
@@ -84,9 +86,9 @@ def load_file(
 
 
 def load_edge_keys(path: Path, *, uri: str, max_file_mb: float = 100.0) -> list[int]:
-    """Return the keys of the lines of a web page that its site may repeat: see `edge_keys`.
+    """Return the keys of the lines of a web page that its site may repeat: see `edge_line_keys`.
 
-    Raises LoadError as `load_file` does.
+    Raises LoadError, as `load_file` does.
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
     return edge_line_keys(_load_content(Source(uri, data, max_bytes=int(max_file_mb * MEGABYTE))))
@@ -96,16 +98,16 @@ def _read_file(path: Path, *, uri: str, max_file_mb: float) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            next(path.iterdir(), None)  # raises where the folder cannot be listed
+            next(path.iterdir(), None)  # raises OSError if the folder cannot be listed
         if not stat.S_ISREG(status.st_mode):
             raise LoadError(
-                "not_a_file", f"`{uri}` is no regular file.", fix="Leave it out with `exclude`."
+                "not_a_file", f"`{uri}` is not a regular file.", fix="Leave it out with `exclude`."
             )
         if status.st_size > max_file_mb * MEGABYTE:
             raise _too_large(uri, status.st_size, max_file_mb)
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise LoadError("missing", f"`{uri}` is not there any more.") from error
+        raise LoadError("missing", f"`{uri}` no longer exists.") from error
     except OSError as error:
         raise LoadError(
             "unreadable",
@@ -122,9 +124,9 @@ def load_document(
     password: str = "",
     repeated: Collection[int] = (),
 ) -> Document:
-    """Return the document in the bytes of a file; its ``uri`` tells name and suffix.
+    """Return the bytes of a file as a document; the name and suffix are those of ``uri``.
 
-    ``repeated`` is as in `load_file`. Raises LoadError as that does.
+    ``repeated`` and the errors are those of `load_file`.
     """
     if len(data) > max_file_mb * MEGABYTE:
         raise _too_large(uri, len(data), max_file_mb)
@@ -149,60 +151,64 @@ def load_document(
 def _load_content(source: Source) -> Content:
     if not source.data.strip():
         raise _empty(source.uri)
-    content = _load(_choose_loader(source), source)
+    loader = _choose_loader(source)
+    try:
+        with warnings.catch_warnings():
+            # Parsers warn about sloppy files; the user only needs to know if one cannot be read.
+            warnings.simplefilter("ignore")
+            content = loader.load(source)
+    except LoadError:
+        raise
+    except Exception as error:
+        # Hostile or damaged bytes make parsers raise any exception, from KeyError to
+        # RecursionError. It concerns this one file, so it is reported as an error of the file.
+        reason = " ".join(str(error).split())[:200] or "no reason given"
+        raise LoadError(
+            "broken",
+            f"`{source.uri}` is broken or in another format than its name says: the "
+            f"{loader.name} loader failed with {type(error).__name__}: {reason}.",
+            fix="Open it in the program that made it, and save it again.",
+        ) from error
     if not content.text.strip():
         raise _empty(source.uri)
     return content
 
 
-def _load(loader: Loader, source: Source) -> Content:
-    try:
-        with warnings.catch_warnings():
-            # Parsers warn of sloppy files; to the user such a file is either read or reported.
-            warnings.simplefilter("ignore")
-            return loader.load(source)
-    except LoadError:
-        raise
-    except Exception as error:
-        # Hostile or damaged bytes make parsers raise anything at all, from KeyError to
-        # RecursionError. Whatever it is, it concerns this one file, and is reported with it.
-        reason = " ".join(str(error).split())[:200] or "no reason given"
-        raise LoadError(
-            "broken",
-            f"`{source.uri}` is broken or not what its name says: the {loader.name} reader fails "
-            f"with {type(error).__name__}: {reason}.",
-            fix="Open it in its own program and save it again.",
-        ) from error
-
-
 def _choose_loader(source: Source) -> Loader:
-    """Choose by the content where it tells the format for sure, else by the suffix."""
+    """Return the loader for the signature of the content, else for the suffix.
+
+    Raises LoadError ("unsupported", "password") if no loader can read the file.
+    """
     if source.suffix in _DRAWINGS:
         raise LoadError(
             "unsupported",
-            f"`{source.uri}` is a drawing: its text says how it is drawn.",
+            f"`{source.uri}` is a drawing, which has no text to index.",
             fix="Leave it out with `exclude`.",
         )
     by_suffix = _BY_SUFFIX.get(source.suffix)
     if source.data.startswith(ZIP_SIGNATURE):
-        return _archive_loader(source) or by_suffix or _refuse(source)
+        archive_loader = _archive_loader(source) or by_suffix
+        if archive_loader is None:
+            raise _unsupported(source)
+        return archive_loader
     if source.data.startswith(OLE_SIGNATURE):
         check_archive(source)
     start = source.data[:1_024].lstrip()
     for loader in LOADERS:
         if start.startswith(loader.signatures) and loader.signatures:
-            # Plain text may well begin with markup that it talks about.
+            # A text about HTML may begin with a tag, so that a known suffix outweighs it.
             return by_suffix if by_suffix is not None and loader.name == "html" else loader
     if by_suffix is not None:
         return by_suffix
     try:
         _TEXT.load(source)
-    except LoadError:
-        return _refuse(source)
+    except LoadError as error:
+        raise _unsupported(source) from error
     return _TEXT
 
 
 def _archive_loader(source: Source) -> Loader | None:
+    """Return the loader for the members of a ZIP archive, None if they are of no known format."""
     try:
         with zipfile.ZipFile(BytesIO(source.data)) as archive:
             names = set(archive.namelist())
@@ -211,22 +217,23 @@ def _archive_loader(source: Source) -> Loader | None:
     return next((loader for member, loader in _BY_MEMBER.items() if member in names), None)
 
 
-def _refuse(source: Source) -> Loader:
+def _unsupported(source: Source) -> LoadError:
     suffixes = ", ".join(supported_suffixes())
-    raise LoadError(
+    return LoadError(
         "unsupported",
-        f"`{source.uri}` is neither text nor of a known format ({suffixes}).",
+        f"`{source.uri}` is neither text nor in a supported format ({suffixes}).",
         fix="Convert it, or leave it out with `exclude`.",
     )
 
 
 def _empty(uri: str) -> LoadError:
-    return LoadError("empty", f"`{uri}` holds no text.", fix="Leave it out with `exclude`.")
+    return LoadError("empty", f"`{uri}` contains no text.", fix="Leave it out with `exclude`.")
 
 
 def _too_large(uri: str, size: int, max_file_mb: float) -> LoadError:
     return LoadError(
         "too_large",
-        f"`{uri}` has {format_size(size)}; the limit is {format_size(max_file_mb * MEGABYTE)}.",
+        f"`{uri}` is {format_size(size)} large; the limit is "
+        f"{format_size(max_file_mb * MEGABYTE)}.",
         fix="Raise `index.max_file_mb`, or split the file.",
     )

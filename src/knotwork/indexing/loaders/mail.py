@@ -1,4 +1,4 @@
-"""Load e-mail messages: headers, body, and the names of attachments."""
+"""Load e-mail messages: header fields, body, and the names of attachments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELDS = ("From", "To", "Cc", "Date")
 
 
 class MailLoader:
-    """Reads .eml; of the attachments, only the names."""
+    """Reads .eml; attachments are listed by name, not read."""
 
     name = "eml"
     suffixes = (".eml",)
@@ -35,7 +35,7 @@ class MailLoader:
         fields = {name: str(message[name]) for name in _FIELDS if message[name]}
         subject = str(message["Subject"] or "")
         if not fields and not subject:
-            raise broken_file_error(source, "it has none of the fields of a mail")
+            raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
         builder = TextBuilder()
         builder.heading(1, subject)
         for number, (name, value) in enumerate(fields.items()):
@@ -49,6 +49,7 @@ class MailLoader:
 
 
 def _add_body(builder: TextBuilder, source: Source, message: EmailMessage) -> None:
+    """Append the body of a message, its plain text rather than HTML if it has both."""
     body = message.get_body(preferencelist=("plain", "html"))
     if body is None:
         return

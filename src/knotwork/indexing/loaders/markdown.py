@@ -1,7 +1,7 @@
-"""Load Markdown: keep the source, find its blocks, and read its front matter as metadata.
+"""Load Markdown: keep the source text, find its blocks, and read front matter as metadata.
 
-Front matter is YAML between lines of ``---``, or TOML between lines of ``+++``. It is replaced
-by spaces in the text, so that offsets stay valid and no answer cites a setting.
+Front matter is YAML between lines of ``---``, or TOML between lines of ``+++``. Spaces replace it
+in the text, so that offsets stay valid and no answer cites a setting.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
 
 
 class MarkdownLoader:
-    """Reads Markdown; what stands in code blocks is never a heading."""
+    """Reads Markdown; lines in code blocks are never headings."""
 
     name = "markdown"
     suffixes = (".md", ".markdown", ".mdx", ".qmd")
@@ -48,7 +48,7 @@ class MarkdownLoader:
 
 
 class MarkdownBlocks:
-    """The blocks of Markdown text after ``start``, as CommonMark with tables reads them."""
+    """The blocks of a Markdown text from ``start`` on: CommonMark, extended by tables."""
 
     def __init__(self, text: str, *, start: int = 0) -> None:
         from markdown_it import MarkdownIt
@@ -61,7 +61,7 @@ class MarkdownBlocks:
         self._tokens = parser.parse(text[start:])
 
     def headings(self) -> Iterator[Heading]:
-        """Yield the headings, with the spans of their lines."""
+        """Yield the headings; their spans cover their lines."""
         for token, inline in pairwise(self._tokens):
             if token.type == "heading_open" and token.map is not None:
                 title = _plain(inline.content)
@@ -69,27 +69,30 @@ class MarkdownBlocks:
                     yield Heading(int(token.tag[1:]), title, self._span(*token.map))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield the frames of code, terms, rows of tables, and lists and tables with a lead."""
-        said = ""
+        """Yield frames: code, definitions, table rows, and lists and tables with their lead-in."""
+        paragraph = ""
         for index, token in enumerate(self._tokens):
             if token.type == "inline":
-                said = token.content.strip()
+                paragraph = token.content.strip()
                 if token.map is not None and self._tokens[index - 1].type == "paragraph_open":
-                    yield from _term_frames(said, self._span(*token.map))
+                    yield from _term_frames(paragraph, self._span(*token.map))
             elif token.map is None:
                 continue
             elif token.type in ("fence", "code_block"):
                 yield Frame(FrameKind.CODE, self._span(*token.map))
             elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
-                if lead := lead_in_sentence(said):
+                if lead := lead_in_sentence(paragraph):
                     yield Frame(FrameKind.LEAD, self._span(*token.map), _plain(lead))
                 if token.type == "table_open":
                     yield from self._table_frames(index)
             elif token.type == "heading_open":
-                said = ""
+                paragraph = ""
 
     def _table_frames(self, opened: int) -> Iterator[Frame]:
-        """Yield the frames of the rows of a table: the names of columns, the keys of rows."""
+        """Yield a frame with the column names of a table, and one with the key of each row.
+
+        ``opened`` is the index of the token that opens the table.
+        """
         columns = ""
         rows: list[tuple[Span, list[str]]] = []
         for token in self._tokens[opened:]:
@@ -108,13 +111,14 @@ class MarkdownBlocks:
                 yield Frame(FrameKind.ROW, span, key)
 
     def _span(self, first: int, after: int) -> Span:
+        """Return the span of the lines from ``first`` up to ``after``, without outer blanks."""
         start, end = self._starts[first], self._starts[after] - 1
         block = self._text[start:end]
         return Span(start + len(block) - len(block.lstrip()), start + len(block.rstrip()))
 
 
 def _term_frames(paragraph: str, span: Span) -> Iterator[Frame]:
-    """Yield the frame of a paragraph that begins with a term in bold."""
+    """Yield a frame if a paragraph begins with a bold term."""
     bold = _BOLD.match(paragraph)
     if bold is not None:
         term = run_in_term([(_plain(bold[2]), True), (paragraph[bold.end() :], False)])
@@ -123,23 +127,24 @@ def _term_frames(paragraph: str, span: Span) -> Iterator[Frame]:
 
 
 def _plain(markup: str) -> str:
+    """Return inline Markdown as plain text on one line."""
     return " ".join(_MARKUP.sub(lambda match: match.group(1) or "", markup).split())
 
 
 _log = logging.getLogger("knotwork.indexing")
-_LONGEST_FRONT_MATTER = 20_000
+_MAX_FRONT_MATTER = 20_000
 _YAML = re.compile(
-    rf"\A---[ \t]*\n(.{{0,{_LONGEST_FRONT_MATTER}}}?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
+    rf"\A---[ \t]*\n(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL,
 )
 _TOML = re.compile(
-    rf"\A\+\+\+[ \t]*\n(.{{0,{_LONGEST_FRONT_MATTER}}}?)(?<=\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL
+    rf"\A\+\+\+[ \t]*\n(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL
 )
 _INK = re.compile(r"\S")
 
 
 class FrontMatter(NamedTuple):
-    """The text with its front matter blanked, where the body begins, and what was read."""
+    """The text with its front matter blanked, the offset of the body, and the metadata."""
 
     text: str
     body: int
@@ -147,9 +152,9 @@ class FrontMatter(NamedTuple):
 
 
 def read_front_matter(text: str, *, uri: str) -> FrontMatter:
-    """Return what the front matter of a text says, and the text without it.
+    """Return a text with its front matter replaced by spaces, and the front matter's values.
 
-    Where nothing else has a text, as where the front matter is broken, the text stays as it is.
+    The text stays unchanged if the front matter is invalid, or if there is no other text.
     """
     match = _YAML.match(text) or _TOML.match(text)
     if match is None:
@@ -163,10 +168,11 @@ def read_front_matter(text: str, *, uri: str) -> FrontMatter:
 
 
 def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str] | None:
+    """Return the values of front matter by dotted names, None if it is invalid."""
     import yaml
 
     try:
-        # YAML's base loader keeps all values as strings: dates stay as they were written.
+        # The base loader keeps all values as strings, so that dates stay as they were written.
         values = (
             tomllib.loads(block) if is_toml else yaml.load(block, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings only
         )
@@ -177,10 +183,10 @@ def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str
 
 
 def _flatten(values: object) -> dict[str, str]:
-    """Return all values by dotted names, those of a list joined.
+    """Return all values by dotted names, the items of a list joined by commas.
 
-    Raises ValueError where the values are no mapping, or unfold to far more than can be written:
-    aliases make nested values as large as one likes.
+    Raises ValueError if the values are not a mapping, or if they expand to more than twice the
+    maximal length of front matter: nested YAML aliases grow exponentially.
     """
     if not isinstance(values, Mapping):
         raise ValueError("it is not a mapping of names to values")  # noqa: TRY004 - of the file
@@ -188,20 +194,21 @@ def _flatten(values: object) -> dict[str, str]:
     size = 0
     for name, value in _leaves(values, ""):
         size += len(name) + len(value)
-        if size > 2 * _LONGEST_FRONT_MATTER:
-            raise ValueError("its values unfold to too much")
+        if size > 2 * _MAX_FRONT_MATTER:
+            raise ValueError("its aliases expand to too many values")
         found.setdefault(name, []).append(value)
     return flat_metadata({name: ", ".join(filter(None, items)) for name, items in found.items()})
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the dotted name and the text of every value."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _leaves(item, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list):
         for item in value:
             yield from _leaves(item, name)
-        # An empty list counts too: a tower of aliases to one would take for ever.
+        # Yield something for empty lists too, so that nested aliases to one reach the limit.
         yield name, ""
     elif isinstance(value, bool):
         yield name, str(value).lower()

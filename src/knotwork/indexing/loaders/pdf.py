@@ -1,4 +1,4 @@
-"""Load PDF files: join their lines to paragraphs, and read the outline and the metadata."""
+"""Load PDF files: lines joined to paragraphs, tables, headings from bookmarks, and metadata."""
 
 from __future__ import annotations
 
@@ -35,27 +35,28 @@ _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
 _BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
 _WIDE_CHARACTER = re.compile(rf"[{WIDE}]")
 _WRAPPED = re.compile(rf"[{WIDE}]{{12}}\s*\Z")
-_FEWEST_COLUMNS = 24
-"""Half-width characters of a line of Chinese that may be wrapped: shorter ones may be a list."""
-_FULL = 0.6
-"""How long such a line is, as a share of the longest of its page; rows of tables are shorter."""
+_MIN_WRAPPED_WIDTH = 24
+"""Half-width characters in a wrapped line of Chinese, at least; shorter lines may be a list."""
+_FULL_SHARE = 0.6
+"""Length of a wrapped line of Chinese, at least, as a share of the longest line of its page; rows
+of tables are shorter."""
 _HYPHENATED = re.compile(r"([a-zß-ÿ]{2,})[-\u00ad\u2010]\Z")
-_LONGEST_WORD = 60
+_MAX_WORD_LENGTH = 60
 _FIRST_WORD = re.compile(r"[a-zß-ÿ]{2,}")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？]['\"”’」』)）]*\s*\Z")
 _AT_MARGIN = 0.1
-"""The share of the lines of a page that begin at its margin, at least; others begin there too."""
+"""The share of lines that must begin at one position for it to be the margin of a page."""
 _INDENT = re.compile("[ \u3000]{2,}")
 _INDENTED = 1.5
-"""By how many sizes of its type the first line of a Chinese paragraph is further to the right."""
+"""Indent of the first line of a Chinese paragraph, in multiples of the font size."""
 _ENDS_PARAGRAPH = re.compile(r"[.!?。！？:：]['\"”’」』)）\]\d]*\s*\Z")
 _PARAGRAPH_GAP = 1.3
-"""How much more than usual lies between two lines where a paragraph ends."""
+"""Distance of lines where a paragraph ends, as a multiple of the usual distance."""
 _WIDE_GAP = 1.7
-"""The same where the next line begins in lower case, as one does behind a formula."""
+"""The same if the next line begins in lower case, as after a formula."""
 _OTHER_SIZE = 0.1
-"""By how much type is larger or smaller where another part of the text begins."""
+"""Relative change of the font size where another part of the text begins."""
 _NUMBERING = re.compile(
     r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
     re.IGNORECASE,
@@ -63,9 +64,9 @@ _NUMBERING = re.compile(
 
 
 class PdfLoader:
-    """Reads the text layer of a PDF, page by page.
+    """Reads the text layer of a PDF.
 
-    Running heads, page numbers, tables of contents and indexes are left out.
+    Leaves out running heads and feet, page numbers, tables of contents and indexes.
     """
 
     name = "pdf"
@@ -75,7 +76,7 @@ class PdfLoader:
     def load(self, source: Source) -> Content:
         from pypdf import PdfReader
 
-        _quieten()
+        _silence_pypdf()
         reader = PdfReader(io.BytesIO(source.data), strict=False)
         if reader.is_encrypted and not reader.decrypt(source.password):
             raise encrypted_file_error(source)
@@ -86,8 +87,8 @@ class PdfLoader:
             held = "1 page" if len(pages) == 1 else f"{len(pages):,} pages"
             raise LoadError(
                 "no_text",
-                f"`{source.uri}` has {held} without any text: it is probably a scan.",
-                fix="Run it through a text recognition program (OCR) first.",
+                f"`{source.uri}` has {held} without any text; it is probably a scan.",
+                fix="Run text recognition (OCR) on it first.",
             )
         lines = [line for page in without_running_lines(pages) for line in page]
         builder = TextBuilder()
@@ -102,15 +103,15 @@ class PdfLoader:
         )
 
 
-def _quieten() -> None:
-    """Keep pypdf's remarks on sloppy files out of the user's terminal, unless they asked."""
+def _silence_pypdf() -> None:
+    """Hide pypdf's warnings about sloppy files, unless the user configured its logger."""
     logger = logging.getLogger("pypdf")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
 
 
 def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLine]:
-    """Append lines, in paragraphs by their distances; words cut by a line end are joined."""
+    """Append lines as paragraphs, joining hyphenated words, and return the lines with spans."""
     words = _Words(lines)
     prose = [line for line in lines if line.row is None]
     pitch = _usual_pitch(prose)
@@ -139,7 +140,7 @@ def _add_lines(builder: TextBuilder, lines: Sequence[PdfLine]) -> list[PlacedLin
 
 
 class _Measure(NamedTuple):
-    """Where the lines of a page begin, in points, and the longest one in half-width characters."""
+    """The left margin of a page in points, and its longest line in half-width characters."""
 
     margin: float
     columns: int
@@ -157,7 +158,7 @@ def _measure_pages(lines: Sequence[PdfLine]) -> dict[int, _Measure]:
 
 
 def _is_indented(line: PdfLine, margin: float) -> bool:
-    """Return whether a line begins as the first one of a paragraph of Chinese does."""
+    """Return True if a line is indented as the first line of a Chinese paragraph."""
     if not _BEGINS_WIDE.match(line.text):
         return False
     return line.x >= margin + _INDENTED * line.size > margin or bool(_INDENT.match(line.text))
@@ -166,29 +167,27 @@ def _is_indented(line: PdfLine, margin: float) -> bool:
 def _gap_between(
     line: PdfLine, following: PdfLine, pitch: float, words: _Words, *, begins: bool, wrapped: bool
 ) -> tuple[str, int]:
-    """Return what parts two lines, and how many characters at the end of the first are left out.
+    """Return the separator of two lines, and the number of characters to drop before it.
 
-    ``begins`` is whether the second line is indented as that of a Chinese paragraph, ``wrapped``
-    whether the first one is a line of Chinese that goes on in the second.
+    ``begins`` is True if the second line begins a Chinese paragraph by its indent, ``wrapped`` if
+    the first is a line of Chinese that continues in the second.
     """
     if _ends_paragraph(line, following, pitch):
         return "\n\n", 0
     if begins and _ENDS_SENTENCE.search(line.text):
         return "\n\n", 0
-    hyphenated, rest = (
-        _HYPHENATED.search(line.text.rstrip()[-_LONGEST_WORD:]),
-        _FIRST_WORD.match(following.text),
-    )
+    hyphenated = _HYPHENATED.search(line.text.rstrip()[-_MAX_WORD_LENGTH:])
+    rest = _FIRST_WORD.match(following.text)
     if hyphenated and rest and not line.monospaced:
         return "", 0 if words.has_hyphen(hyphenated[1], rest[0]) else 1
     return "" if wrapped else "\n", 0
 
 
 def _is_wrapped(line: PdfLine, following: PdfLine, longest: int) -> bool:
-    """Return whether a line of Chinese goes on in the next one, without a space between them."""
+    """Return True if a line of Chinese continues in the next one, to be joined without a space."""
     if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
         return False
-    is_full = _columns(line.text) >= max(_FEWEST_COLUMNS, _FULL * longest)
+    is_full = _columns(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
     return (is_full or _WRAPPED.search(line.text) is not None) and not is_item(following.text)
 
 
@@ -198,11 +197,15 @@ def _columns(text: str) -> int:
 
 
 def _ends_paragraph(line: PdfLine, following: PdfLine, pitch: float) -> bool:
+    """Return True if a paragraph ends between two lines, by distance, size and punctuation.
+
+    ``pitch`` is the usual distance of lines as a multiple of the font size.
+    """
     first = following.text.lstrip()[:1]
     goes_on = first.islower() or "\u3400" <= first <= "\u9fff"
     larger = max(line.size, following.size)
     distance = line.y - following.y
-    # The next column begins higher up; what is raised in a line does so by less.
+    # A new column begins much higher up on the page than raised text such as superscripts.
     if line.page != following.page or distance < -2 * larger:
         return bool(_ENDS_PARAGRAPH.search(line.text)) or not goes_on
     if following.after_blank:
@@ -216,19 +219,19 @@ def _ends_paragraph(line: PdfLine, following: PdfLine, pitch: float) -> bool:
 
 
 def _usual_pitch(lines: Sequence[PdfLine]) -> float:
-    """Return the distance of lines in a paragraph, as a multiple of the size of their type."""
+    """Return the distance of lines within a paragraph, as a multiple of their font size."""
     distances = [
         (line.y - following.y) / following.size
         for line, following in pairwise(lines)
         if line.page == following.page and following.size and line.size == following.size
     ]
     near = sorted(distance for distance in distances if 0.7 < distance < 4)
-    # Where most paragraphs have one line, the usual distance is that of paragraphs.
+    # The lower quartile, because the median is that of paragraphs if most have a single line.
     return near[len(near) // 4] if near else 1.2
 
 
 class _Words:
-    """The words of a document: how one that a line end cuts is written elsewhere."""
+    """Word counts of a document, to decide whether a word cut by a line end keeps its hyphen."""
 
     def __init__(self, lines: Sequence[PdfLine]) -> None:
         self._counts = Counter(
@@ -236,12 +239,12 @@ class _Words:
         )
 
     def has_hyphen(self, first: str, second: str) -> bool:
-        """Return whether the parts of a word are elsewhere parted by a hyphen, and not one word."""
+        """Return True if the document has the parts more often with a hyphen than as one word."""
         return self._counts[f"{first}-{second}"] > self._counts[f"{first}{second}"]
 
     def join(self, line: str, following: str) -> str:
-        """Return two lines of a cell as one."""
-        hyphenated = _HYPHENATED.search(line[-_LONGEST_WORD:])
+        """Join two lines of a table cell."""
+        hyphenated = _HYPHENATED.search(line[-_MAX_WORD_LENGTH:])
         rest = _FIRST_WORD.match(following)
         if hyphenated and rest:
             return (line if self.has_hyphen(hyphenated[1], rest[0]) else line[:-1]) + following
@@ -250,7 +253,7 @@ class _Words:
 
 
 def _text_of(metadata: Mapping[str, object] | None, key: str) -> str:
-    """Return an entry of the document information, which may be of any type in a sloppy file."""
+    """Return an entry of the document information, "" if it is missing or not a string."""
     value = (metadata or {}).get(key)
     return " ".join(clean_text(value).split()) if isinstance(value, str) else ""
 
@@ -269,9 +272,10 @@ def _metadata(reader: Any) -> dict[str, str]:  # noqa: ANN401 - a pypdf reader
 
 
 def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:  # noqa: ANN401
-    """Return the bookmarks whose title is found on their page, in the order of the text.
+    """Return a heading for each bookmark whose title is found on or after its page, in order.
 
-    A line that is the title, with its number before it, goes before the same words in a sentence.
+    A line that consists of the title, with or without a number, is preferred to the same words in a
+    sentence.
     """
     from pypdf.errors import PyPdfError
 
@@ -281,7 +285,7 @@ def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:
     position = 0
     try:
         for level, title, number in _bookmarks(reader, reader.outline, 1):
-            # A page with pictures alone has no text, and no place in it.
+            # A page without text has no offset: search from the next page that has one.
             on_page = next((start for page, start in starts if page >= number), len(text))
             start = max(position, on_page)
             numbering = _NUMBERING.match(title)
@@ -299,12 +303,13 @@ def _outline_headings(reader: Any, builder: TextBuilder) -> tuple[Heading, ...]:
                 headings.append(Heading(level, " ".join(match[0].split()), Span(*match.span())))
                 position = match.end()
     except (PyPdfError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        # A broken outline costs the headings, not the text.
+        # With a broken outline, keep the text and the headings found so far.
         return tuple(headings)
     return tuple(headings)
 
 
 def _bookmarks(reader: Any, outline: Any, level: int) -> Iterator[tuple[int, str, int]]:  # noqa: ANN401
+    """Yield the level, title and page number (from 1) of each bookmark of an outline."""
     for item in outline:
         if isinstance(item, list):
             yield from _bookmarks(reader, item, level + 1)

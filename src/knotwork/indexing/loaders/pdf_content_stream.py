@@ -1,7 +1,7 @@
 """Read positioned words and ruling lines from the content streams of PDF pages.
 
-pypdf reports where a run of text begins. Where each word ends follows from the glyph widths of
-its font.
+pypdf reports the start of a run of text only; the end of each word follows from the glyph widths
+of its font.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from knotwork.indexing.loaders.titles_and_captions import is_monospaced
+from knotwork.indexing.loaders.titles_and_captions import is_monospaced_font
 
 _LEVEL = 1e-3
-"""The slope of text that counts as level, at most."""
+"""Largest slope of text that counts as horizontal."""
 _THIN = 2.5
-"""Points that the stroke of a ruled line has at most."""
-_MOST_PIECES = 20_000
-_MOST_RULES = 5_000
-"""Pieces of a page, and lines drawn on it, at most: what has more is a drawing."""
+"""Largest stroke width of a ruling line, in points."""
+_MAX_PIECES = 20_000
+_MAX_RULES = 5_000
+"""Largest number of words and ruling lines on a page; a page with more is a drawing."""
 Matrix = Sequence[float]
 
 
 class Piece(NamedTuple):
-    """A word or a part of one: its ends and baseline in points from the lower left.
+    """A word or a part of one, with its ends and baseline in points from the lower left.
 
-    ``is_placed`` is False for text whose place on the page is unknown, or that is not level.
+    ``is_placed`` is False if the position of the text is unknown or the text is not horizontal.
     """
 
     text: str
@@ -39,10 +39,10 @@ class Piece(NamedTuple):
 
 
 class RulingLine(NamedTuple):
-    """A level or upright line, or the edge of a filled or framed box, in points.
+    """A horizontal or vertical line, or the edge of a filled or framed box, in points.
 
-    ``place`` is the height of a level one and the distance from the left of an upright one, which
-    lies between ``start`` and ``end`` in the other direction.
+    ``place`` is the y coordinate of a horizontal line and the x coordinate of a vertical one; it
+    extends from ``start`` to ``end`` on the other axis.
     """
 
     place: float
@@ -51,14 +51,14 @@ class RulingLine(NamedTuple):
 
 
 class RulingLines(NamedTuple):
-    """The level and the upright lines of a page."""
+    """The horizontal (``level``) and vertical (``upright``) lines of a page."""
 
     level: list[RulingLine]
     upright: list[RulingLine]
 
 
 class _State(NamedTuple):
-    """What ``q`` keeps and ``Q`` restores."""
+    """The text state of a content stream, which ``q`` saves and ``Q`` restores."""
 
     font: str = ""
     size: float = 12.0
@@ -68,13 +68,13 @@ class _State(NamedTuple):
 
 
 class PdfFonts:
-    """Fonts of a file, each read once: its glyphs' texts and widths."""
+    """A cache of the fonts of a file, with the texts and widths of their glyphs."""
 
     def __init__(self) -> None:
         self._read: dict[int, tuple[Any, _Font | None]] = {}
 
     def of(self, page: Any) -> Mapping[str, _Font | None]:  # noqa: ANN401 - a pypdf page
-        """Return the fonts of a page by their names; None stands for one that cannot be read."""
+        """Return the fonts of a page by name, None for a font that cannot be read."""
         resources = _resolved(page.get("/Resources"))
         named = _resolved(resources.get("/Font")) if isinstance(resources, dict) else None
         if not isinstance(named, dict):
@@ -83,13 +83,13 @@ class PdfFonts:
 
     def _font(self, resource: Any) -> _Font | None:  # noqa: ANN401
         if id(resource) not in self._read:
-            # The resource is kept, so that no other one can have its identity.
+            # Hold a reference to the resource, so that no other object gets the same id.
             self._read[id(resource)] = resource, _read_font(resource)
         return self._read[id(resource)][1]
 
 
 class _Glyph(NamedTuple):
-    """A glyph: its text, blank for a space, and its width in 1/1000 of the size of its type."""
+    """The text of a glyph ("" for a space), and its width in 1/1000 of the font size."""
 
     text: str
     width: float
@@ -97,14 +97,14 @@ class _Glyph(NamedTuple):
 
 @dataclass(slots=True)
 class _Font:
-    """A font of pypdf with the glyphs seen so far, by their codes."""
+    """A pypdf font with a cache of its glyphs by character code."""
 
     source: Any
     name: str
     glyphs: dict[str, _Glyph] = field(default_factory=dict)
 
     def read(self, shown: str | bytes) -> list[_Glyph]:
-        """Return the glyphs of a string."""
+        """Return the glyphs of a string operand."""
         encoding = self.source.encoding
         if isinstance(shown, str):
             codes = shown
@@ -124,7 +124,7 @@ class _Font:
 
 
 def _read_font(resource: Any) -> _Font | None:  # noqa: ANN401
-    # pypdf has no public way to the widths of glyphs; pyproject.toml bounds its version.
+    # pypdf has no public API for glyph widths; pyproject.toml bounds its version for this reason.
     from pypdf.generic._font import Font
 
     try:
@@ -139,9 +139,9 @@ def _resolved(value: Any) -> Any:  # noqa: ANN401
 
 
 class PieceReader:
-    """Collects pieces and rules while pypdf extracts the text of a page, in the order of the file.
+    """Collects words and ruling lines while pypdf extracts the text of a page, in file order.
 
-    ``before``, ``after`` and ``text`` are its visitors.
+    ``before``, ``after`` and ``text`` are visitors for ``extract_text``.
     """
 
     def __init__(self, fonts: Mapping[str, _Font | None]) -> None:
@@ -158,24 +158,24 @@ class PieceReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of the page was read, as it is unless it is a drawing."""
-        return len(self.pieces) < _MOST_PIECES and len(self.drawn.level) < _MOST_RULES
+        """True if the whole page was read; reading stops at the limits for drawings."""
+        return len(self.pieces) < _MAX_PIECES and len(self.drawn.level) < _MAX_RULES
 
     def before(self, operator: bytes, _operands: Any, _cm: Matrix, _tm: Matrix) -> None:  # noqa: ANN401
-        """Note that a form begins: pypdf does not say where on the page it stands."""
+        """Record that a form XObject begins; pypdf does not report its position on the page."""
         if operator == b"Do":
             self._flushes |= not self._forms
             self._forms += 1
 
     def text(self, text: str) -> None:
-        """Note text that pypdf read; that of forms is known from here alone."""
-        if self._flushes:  # what stands before the form on the page itself
+        """Record text of a form XObject, which reaches no other visitor."""
+        if self._flushes:  # text of the page itself, before the form
             self._flushes = False
         elif self._forms and text.strip() and self.is_complete:
             self.pieces.append(Piece("".join(text.split()), 0, 0, 0, 0, "", is_placed=False))
 
     def after(self, operator: bytes, operands: Any, cm: Matrix, tm: Matrix) -> None:  # noqa: ANN401
-        """Follow an operation of the page."""
+        """Track one operation of the content stream."""
         if operator == b"Do":
             self._forms -= 1
         elif self._forms or not self.is_complete:
@@ -225,7 +225,7 @@ class PieceReader:
                 self._show_string(font, font.read(part), matrix)
 
     def _show_string(self, font: _Font, glyphs: Sequence[_Glyph], matrix: Matrix) -> None:
-        """Append the words of a string, which spaces part."""
+        """Append the words of a string, split at spaces."""
         _, size, char_spacing, word_spacing, stretch = self._state
         scale = size * stretch / 1000
         spacing = char_spacing * stretch
@@ -273,7 +273,7 @@ class PieceReader:
         elif operator == b"n":
             self._path = RulingLines([], [])
         else:
-            self._point = None  # a curve
+            self._point = None  # curves are ignored
 
     def _add_box(self, corner: tuple[float, float], opposite: tuple[float, float]) -> None:
         """Add the edges of a box to the path; a thin one is a line."""
@@ -296,6 +296,7 @@ _PATHS = frozenset({b"re", b"m", b"l", b"c", b"v", b"y", b"n"}) | _PAINTS
 
 
 def _multiplied(first: Matrix, second: Matrix) -> tuple[float, float, float, float, float, float]:
+    """Return the product of two transformation matrices."""
     a, b, c, d, e, f = first
     p, q, r, s, _, _ = second
     return (
@@ -305,29 +306,29 @@ def _multiplied(first: Matrix, second: Matrix) -> tuple[float, float, float, flo
 
 
 def _moved(x: float, y: float, matrix: Matrix) -> tuple[float, float]:
+    """Return a point transformed by a matrix."""
     a, b, c, d, e, f = matrix
     return x * a + y * c + e, x * b + y * d + f
 
 
 _MAPS_SPACE = re.compile(rb">\s*<0020>\s*$", re.MULTILINE)
-"""An entry of a ToUnicode map that ends with the space; one that begins with it is of glyph 32."""
+"""An entry of a ToUnicode map whose target is the space (``<0020>`` as a source is glyph 32)."""
 _SPACE_CODE = 0x20
 
 
 def correct_space_widths(reader: Any) -> None:  # noqa: ANN401 - a pypdf reader
-    """Give fonts without a glyph for the space no width for one.
+    """Set the width of glyph 32 to 0 in fonts without a space glyph, for pypdf's word detection.
 
-    pypdf takes two words for apart if the gap between them is as wide as half a space. In fonts
-    whose codes are numbers of glyphs, as XeTeX embeds them, it takes glyph 32 for the space, which
-    is another character there, often a wider one: words that TeX parts by a gap run together. For
-    a font without a width of the space pypdf has a usual one.
+    pypdf splits words at gaps of at least half the width of a space. In fonts whose codes are glyph
+    ids, as XeTeX embeds them, it measures glyph 32, which is another and often wider character, so
+    that words run together. With a width of 0, pypdf falls back to a default width.
     """
     from pypdf.generic import ArrayObject, NumberObject
 
     seen: set[int] = set()
     for font in _composite_fonts(reader):
-        # The letters of code may stand apart: its spaces are as wide as they are.
-        if id(font) in seen or is_monospaced(str(font.get("/BaseFont"))) or _has_space(font):
+        # Skip monospaced fonts: their letters may be spaced widely, and all widths are equal.
+        if id(font) in seen or is_monospaced_font(str(font.get("/BaseFont"))) or _has_space(font):
             continue
         seen.add(id(font))
         for descendant in _held(font, "/DescendantFonts", ArrayObject) or ():
@@ -337,7 +338,7 @@ def correct_space_widths(reader: Any) -> None:  # noqa: ANN401 - a pypdf reader
 
 
 def _composite_fonts(reader: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Yield the fonts of the pages whose codes are numbers of glyphs."""
+    """Yield the fonts of the pages whose codes are glyph ids."""
     from pypdf.generic import DictionaryObject
 
     for page in reader.pages:
@@ -349,7 +350,7 @@ def _composite_fonts(reader: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _has_space(font: Any) -> bool:  # noqa: ANN401
-    """Return whether a glyph of a font stands for the space."""
+    """Return True if a font has a glyph for the space."""
     from pypdf.generic import StreamObject
 
     mapping = _held(font, "/ToUnicode", StreamObject)
@@ -357,7 +358,7 @@ def _has_space(font: Any) -> bool:  # noqa: ANN401
 
 
 def _held(dictionary: Any, key: str, kind: type) -> Any:  # noqa: ANN401
-    """Return what a dictionary of a PDF holds, None where it is missing or not of its kind."""
+    """Return the value of a key of a PDF dictionary, None if it is missing or of another type."""
     from pypdf.generic import DictionaryObject
 
     value = dictionary.get(key) if isinstance(dictionary, DictionaryObject) else None

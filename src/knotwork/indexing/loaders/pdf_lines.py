@@ -1,4 +1,4 @@
-"""Build the lines of PDF pages, without running heads, page numbers, contents and indexes."""
+"""Build the lines of PDF pages, and remove running heads, page numbers, contents and indexes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from knotwork.indexing.loaders.pdf_content_stream import PdfFonts, Piece, PieceR
 from knotwork.indexing.loaders.pdf_tables import FoundTable, find_tables
 from knotwork.indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
-    is_bold,
-    is_monospaced,
+    is_bold_font,
+    is_monospaced_font,
     run_in_term,
 )
 
 WIDE = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef"
-"""Chinese characters and their punctuation, as a set in a regular expression."""
+"""Chinese characters and punctuation, for a character class of a regular expression."""
 _STRETCHED = re.compile(rf"(?<=[{WIDE}]) (?=[{WIDE}])")
 _TIGHT = re.compile(rf"[{WIDE}](?=[{WIDE}])")
-_FEWEST_STRETCHED = 12
-"""Chinese characters in a line whose gaps justify it; a row of a table has fewer."""
+_MIN_STRETCHED = 12
+"""Fewest Chinese characters of a line with gaps from justification; rows of tables have fewer."""
 _EDGE_LINES = 3
-"""So many lines at either end of a page may be running heads and feet."""
-_MOSTLY_REPEATED = 0.7
-"""The share of repeated lines in a place of the pages that is one of heads or feet."""
+"""Lines at each end of a page that may be running heads or feet."""
+_REPEATED_SHARE = 0.7
+"""The share of repeated lines at one position of the pages, from which it is a head or foot."""
 _COMPATIBLE = re.compile("[\ufb00-\ufb06\u2e80-\u2fdf]+")
-"""Ligatures, and radicals in place of characters: their usual characters are what people write."""
+"""Ligatures, and Chinese radicals used in place of characters, to be replaced."""
 _DIGITS = re.compile(r"\d+")
 _EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
 _PAGE_NUMBER = re.compile(
@@ -49,23 +49,23 @@ _CONTENTS_TITLE = re.compile(
 )
 _INDEX_TITLE = re.compile(r"(?:[\w ]{0,30}\bindex|索\s*引)", re.IGNORECASE)
 _ENTRY_END = 80
-"""Characters at the end of a line that show whether it is an entry."""
-_FEWEST_ENTRIES = 4
-_FEWEST_UNANNOUNCED = 8
-"""Entries of a table of contents without a title above it."""
+"""Characters at the end of a line to search for a page number."""
+_MIN_ENTRIES = 4
+_MIN_UNTITLED_ENTRIES = 8
+"""Fewest entries of a table of contents with and without a title above it."""
 _GAP = 3
-"""Lines from one entry to the next: an entry may have two lines, or a letter above it."""
+"""Most lines from one entry to the next: entries may take two lines, or have a letter above."""
 _UNCOUNTED_PAGES = 20
-"""Pages may have greater numbers than a file has pages: a chapter of a book begins later."""
+"""Page numbers may exceed the number of pages by this many, as in a chapter of a book."""
 _IN_ORDER = 0.85
-"""The share of neighbouring entries of a table of contents or an index that are in order."""
+"""The share of neighbouring entries in order, for a table of contents or an index."""
 
 
 class PdfRow(NamedTuple):
-    """A row of a table: its cells, whose lines are parted by line ends, and its place from 0.
+    """A row of a table: its cells, with line ends between their lines, and its index from 0.
 
-    ``lefts`` are where the columns of the table begin, in points. ``is_header`` is whether the type
-    of the row or a ruled line sets it apart as the header.
+    ``lefts`` are the left edges of the columns in points. ``is_header`` is True if font or a ruling
+    line sets the row apart as the header.
     """
 
     cells: tuple[str, ...]
@@ -75,11 +75,11 @@ class PdfRow(NamedTuple):
 
 
 class PdfLine(NamedTuple):
-    """A line of a page: where it begins in points from the lower left, and its type.
+    """A line of a page, with its start in points from the lower left and its font size.
 
-    ``bold`` and ``monospaced`` are whether all of it is. ``term`` is a bold term that it begins
-    with. ``after_blank`` is whether a blank line stands above it. ``row`` is set for the lines that
-    are a row of a table together.
+    ``page`` counts from 0. ``bold`` and ``monospaced`` are True if the whole line is. ``term`` is a
+    bold term at its start. ``after_blank`` is True if the line above is blank. ``row`` is set if
+    the line is a row of a table.
     """
 
     text: str
@@ -95,7 +95,7 @@ class PdfLine(NamedTuple):
 
     @property
     def shape(self) -> tuple[str, int, int]:
-        """What is the same in lines that stand in the same place of many pages."""
+        """The text without digits, height and size: equal for a line repeated on many pages."""
         return _DIGITS.sub("#", self.text), round(self.y), round(self.size)
 
 
@@ -108,7 +108,7 @@ class _Run(NamedTuple):
 
 
 def read_lines(page: Any, number: int, fonts: PdfFonts) -> list[PdfLine]:  # noqa: ANN401 - a pypdf page
-    """Return the lines of a page, in the order of the file; ``number`` counts pages from 0."""
+    """Return the lines of a page in file order, rows of tables merged; ``number`` is from 0."""
     runs: list[_Run] = []
     reader = PieceReader(fonts.of(page))
 
@@ -132,7 +132,7 @@ def read_lines(page: Any, number: int, fonts: PdfFonts) -> list[PdfLine]:  # noq
 
 
 def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
-    """Return the lines of a page with a line for each row in place of the lines of a table."""
+    """Return the lines of a page, with the lines of each table replaced by one line for a row."""
     pieces = [
         piece if piece.text.isascii() else piece._replace(text=_usual(piece.text))
         for piece in reader.pieces
@@ -147,7 +147,7 @@ def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
         own = {number for row in table.pieces for number in row}
         touched = {holders[number] for number in own}
         if any(holder in touched and number not in own for number, holder in enumerate(holders)):
-            continue  # a line goes on behind the table
+            continue  # the table is only a part of some line
         replaced |= touched
         rows[min(touched)] = [
             _make_row(table, place, lines[holders[min(table.pieces[place])]])
@@ -161,7 +161,7 @@ def _with_rows(lines: list[PdfLine], reader: PieceReader) -> list[PdfLine]:
 
 
 def _lines_of(pieces: Sequence[Piece], lines: Sequence[PdfLine]) -> list[int]:
-    """Return the number of the line that each piece is in, nothing if their texts differ."""
+    """Return the index of the line that contains each piece, or [] if the texts differ."""
     inked = ["".join(line.text.split()) for line in lines]
     if "".join(piece.text for piece in pieces) != "".join(inked):
         return []
@@ -192,7 +192,7 @@ def _make_lines(runs: Sequence[_Run], page: int) -> Iterator[PdfLine]:
 
 
 def _usual(text: str) -> str:
-    """Return text with the characters that people write."""
+    """Return clean text, with ligatures and radicals replaced by the characters people type."""
     text = clean_text(text)
     if text.isascii():
         return text
@@ -200,10 +200,10 @@ def _usual(text: str) -> str:
 
 
 def _tightened(text: str) -> str:
-    """Return a line of Chinese that was stretched to its width without the gaps in its words."""
+    """Return a line without spaces between Chinese characters, if they come from justification."""
     gaps = len(_STRETCHED.findall(text))
     tight = len(_TIGHT.findall(text))
-    is_stretched = gaps + tight >= _FEWEST_STRETCHED and gaps > 2 * tight
+    is_stretched = gaps + tight >= _MIN_STRETCHED and gaps > 2 * tight
     return _STRETCHED.sub("", text) if is_stretched else text
 
 
@@ -221,19 +221,19 @@ def _make_line(runs: Sequence[_Run], page: int, *, after_blank: bool) -> PdfLine
         x=inked[0].x,
         y=inked[0].y,
         size=sizes.most_common(1)[0][0],
-        bold=all(is_bold(run.font) for run in inked),
-        monospaced=all(is_monospaced(run.font) for run in inked),
-        term=run_in_term((run.text, is_bold(run.font)) for run in runs),
+        bold=all(is_bold_font(run.font) for run in inked),
+        monospaced=all(is_monospaced_font(run.font) for run in inked),
+        term=run_in_term((run.text, is_bold_font(run.font)) for run in runs),
         after_blank=after_blank,
     )
 
 
 def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]:
-    """Leave out heads and feet, which stand in one place of most pages, and page numbers.
+    """Return pages without running heads, feet and page numbers.
 
-    A head is the same on most pages, digits apart, or is repeated in a place where the lines of
-    most pages are repeated ones, as those of chapters are. The number of a page is known by growing
-    with the pages. Pages of one line keep it, unless it is a head or foot of other pages.
+    A head or foot is the same on most pages, digits apart, or it is repeated at a height where most
+    pages have repeated lines, such as chapter titles. Page numbers increase with the pages. The
+    only line of a page is kept, unless it is a head or foot of other pages.
     """
     kept = [list(page) for page in pages]
     if len(kept) < MIN_REPEATING_PAGES:
@@ -253,7 +253,7 @@ def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]
 
 
 def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
-    """Return which of the first or last lines of pages lead through the pages."""
+    """Return the lines among the first (or last) lines of all pages that are heads or numbers."""
     shapes = Counter(line.shape for line in edges)
     heights = Counter(round(line.y) for line in edges)
     repeated = Counter(round(line.y) for line in edges if shapes[line.shape] > 1)
@@ -263,7 +263,7 @@ def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
     for line in edges:
         height = round(line.y)
         is_head = 2 * heights[height] > pages and (
-            repeated[height] >= _MOSTLY_REPEATED * heights[height]
+            repeated[height] >= _REPEATED_SHARE * heights[height]
         )
         repeats = 2 * shapes[line.shape] > pages or (is_head and shapes[line.shape] > 1)
         counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
@@ -274,16 +274,16 @@ def _running(edges: Sequence[PdfLine], pages: int) -> set[PdfLine]:
 
 
 def _offsets(line: PdfLine) -> set[int]:
-    """Return by how much the numbers at the ends of a line differ from that of its page."""
+    """Return the numbers at both ends of a line, minus the index of its page."""
     numbers = (match[1] or match[2] for match in _EDGE_NUMBER.finditer(line.text.strip()))
     return {int(number) - line.page for number in numbers}
 
 
 def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
-    """Leave out tables of contents and indexes: entries that end with the numbers of pages.
+    """Return lines without tables of contents and indexes, whose entries end in page numbers.
 
-    The numbers of a table of contents grow, the entries of an index follow the alphabet. Other
-    lists that end with numbers, such as those of prices, are kept.
+    Page numbers must increase, as in a table of contents, or entries be in alphabetical order, as
+    in an index. Other lists that end in numbers, such as prices, are kept.
     """
     left_out: set[int] = set()
     for block in _blocks_of_entries(lines):
@@ -292,16 +292,16 @@ def without_contents(lines: Sequence[PdfLine], pages: int) -> list[PdfLine]:
             (i for i in range(first - 1, max(first - 4, -1), -1) if _announces(lines[i].text)), None
         )
         entries = [lines[i].text for i in block]
-        fewest = _FEWEST_ENTRIES if announced is not None else _FEWEST_UNANNOUNCED
+        fewest = _MIN_ENTRIES if announced is not None else _MIN_UNTITLED_ENTRIES
         if len(block) >= fewest and _lead_to_pages(entries, pages, announced is not None):
             left_out.update(range(first if announced is None else announced, block[-1] + 1))
     return [line for number, line in enumerate(lines) if number not in left_out]
 
 
 def _blocks_of_entries(lines: Sequence[PdfLine]) -> Iterator[list[int]]:
-    """Yield the lines that may be entries and follow each other, with few short lines between."""
+    """Yield blocks of lines that may be entries, as indices, at most ``_GAP`` lines apart."""
     block: list[int] = []
-    nearest = -_GAP  # the last entry below a title, or that title
+    nearest = -_GAP  # index of the last entry below a title, or of the title
     for number, line in enumerate(lines):
         is_near = number - nearest <= _GAP
         end = line.text[-_ENTRY_END:]
@@ -323,7 +323,7 @@ def _announces(text: str) -> bool:
 
 
 def _lead_to_pages(entries: Sequence[str], pages: int, announced: bool) -> bool:
-    """Return whether the numbers at the ends of entries are those of pages."""
+    """Return True if the numbers at the ends of entries can be page numbers in order."""
     numbers = [int(match[1]) for entry in entries if (match := _LAST_NUMBER.search(entry))]
     if not numbers or max(numbers) > pages + _UNCOUNTED_PAGES:
         return False
@@ -332,6 +332,6 @@ def _lead_to_pages(entries: Sequence[str], pages: int, announced: bool) -> bool:
 
 
 def _in_order(values: Sequence[Any]) -> float:
-    """Return the share of neighbours that are in order."""
+    """Return the share of neighbouring pairs that are in ascending order."""
     pairs = list(pairwise(values))
     return sum(a <= b for a, b in pairs) / len(pairs) if pairs else 0.0

@@ -1,6 +1,6 @@
-"""Detect headings, lists, code, definitions and table rows among the lines of a PDF file.
+"""Detect headings, lists, code, definitions and table headers among the lines of a PDF file.
 
-Decided by position, font size and style, and by numbers and bullets.
+Position, font size, font style, numbers and bullets decide.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from knotwork.indexing.loaders.loader import TextBuilder, lead_in_sentence
 from knotwork.indexing.loaders.pdf_lines import PdfLine
 from knotwork.indexing.loaders.tables_and_lists import labelled_line, names_columns, plain_line
 from knotwork.indexing.loaders.titles_and_captions import (
-    LONGEST_TITLE,
+    MAX_TITLE_LENGTH,
     is_caption,
     is_table_caption,
     is_title_like,
@@ -24,10 +24,10 @@ from knotwork.indexing.loaders.titles_and_captions import (
 from knotwork.records import FrameKind, Heading, Span
 
 _LARGER = 1.12
-"""How much larger than the text the type of a heading is."""
-_MOST_HEADINGS = 1 / 3
-"""The share of a text that may look like headings: of more, none is taken for one."""
-_DEEPEST = 6
+"""Font size of a heading, as a multiple of that of the text."""
+_MAX_HEADING_SHARE = 1 / 3
+"""The share of a text that can be headings; if more looks like headings, none is."""
+_MAX_LEVEL = 6
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)\.?\s+\S")
 _CHAPTER = re.compile(
     r"第\s?[一二三四五六七八九十百零\d]{1,5}\s?([编篇章节])|[一二三四五六七八九十]{1,3}、"
@@ -37,22 +37,22 @@ _ITEM = re.compile(
     r"[•·▪◦‣●○■□◆◇►▶➢➤✓–—*]\s?|-\s|[(（]?(?:\d{1,2}|[a-z])[.)）、．](?!\d)\s?|[①-⑳]|"
     r"[(（][一二三四五六七八九十]{1,2}[)）]"
 )
-_FEWEST_ITEMS = 2
-_LONGEST_LEAD = 300
+_MIN_ITEMS = 2
+_MAX_LEAD_LENGTH = 300
 _SHIFTED_ITEM = 8.0
-"""Points by which a definition is further to the right than its term."""
-_MOST_TERMS = 6
+"""Indent of a definition from its term, in points."""
+_MAX_TERMS = 6
 _INDENTED = 1.0
-"""Points by which a line is further to the right than another."""
+"""Smallest difference of the left edges of two lines that counts as an indent, in points."""
 
 
 def is_item(text: str) -> bool:
-    """Return whether a line begins with the sign or the number of an item."""
+    """Return True if a line begins with the bullet or number of a list item."""
     return _ITEM.match(text) is not None
 
 
 class PlacedLine(NamedTuple):
-    """A line with its span in the text, and whether a paragraph begins with it."""
+    """A line with its span in the text; ``begins_paragraph`` is True for the first line of one."""
 
     line: PdfLine
     span: Span
@@ -60,9 +60,10 @@ class PlacedLine(NamedTuple):
 
 
 def headings_by_type(lines: Sequence[PlacedLine]) -> tuple[Heading, ...]:
-    """Return the lines in larger type, or in bold and numbered, as headings.
+    """Return a heading for each part in a larger font, or bold with a number or chapter mark.
 
-    Their level is that of their number, else the rank of their size.
+    The level is that of the number, else the rank of the font size. Returns () if too much of the
+    text looks like headings.
     """
     lengths: Counter[float] = Counter()
     for placed in lines:
@@ -75,7 +76,7 @@ def headings_by_type(lines: Sequence[PlacedLine]) -> tuple[Heading, ...]:
         for size, members in _large_parts(lines, usual)
     ]
     found = [(size, span, title) for size, span, title in found if is_title_like(title)]
-    if sum(len(title) for _, _, title in found) > _MOST_HEADINGS * lengths.total():
+    if sum(len(title) for _, _, title in found) > _MAX_HEADING_SHARE * lengths.total():
         return ()
     sizes = sorted({size for size, _, _ in found}, reverse=True)
     return tuple(
@@ -86,7 +87,10 @@ def headings_by_type(lines: Sequence[PlacedLine]) -> tuple[Heading, ...]:
 def _large_parts(
     lines: Sequence[PlacedLine], usual: float
 ) -> Iterator[tuple[float, list[PlacedLine]]]:
-    """Yield the sizes of headings, each with the lines that it has."""
+    """Yield the font size and the lines of each part that looks like a heading.
+
+    ``usual`` is the font size of the text.
+    """
 
     def kind(placed: PlacedLine) -> tuple[float, int]:
         line = placed.line
@@ -115,8 +119,8 @@ def _large_parts(
 def _level(title: str, rank: int) -> int:
     numbered, chapter = _NUMBERED.match(title), _CHAPTER.match(title)
     if numbered:
-        return min(numbered[1].count(".") + 1, _DEEPEST)
-    return _CHAPTER_LEVELS.get(chapter[1] if chapter else "", min(rank, _DEEPEST))
+        return min(numbered[1].count(".") + 1, _MAX_LEVEL)
+    return _CHAPTER_LEVELS.get(chapter[1] if chapter else "", min(rank, _MAX_LEVEL))
 
 
 def _joined(lines: Sequence[PlacedLine]) -> str:
@@ -126,7 +130,7 @@ def _joined(lines: Sequence[PlacedLine]) -> str:
 def frame_lines(
     builder: TextBuilder, lines: Sequence[PlacedLine], headings: Sequence[Heading]
 ) -> None:
-    """Put lists, code, tables with captions and definitions that type or signs show into frames."""
+    """Add frames for code, definitions, paragraphs with a term, table captions and lists."""
     text = builder.text
     monospaced = sum(len(placed.line.text) for placed in lines if placed.line.monospaced)
     has_code = 2 * monospaced <= len(text)
@@ -141,7 +145,7 @@ def frame_lines(
 def _sections(
     lines: Sequence[PlacedLine], headings: Sequence[Heading]
 ) -> Iterator[list[PlacedLine]]:
-    """Yield the lines between headings."""
+    """Yield the lines between two headings, without the headings."""
     spans = iter(sorted(heading.span for heading in headings))
     heading = next(spans, None)
     section: list[PlacedLine] = []
@@ -165,7 +169,7 @@ def _frame_code(builder: TextBuilder, lines: Sequence[PlacedLine]) -> None:
 
 
 def _frame_definitions(builder: TextBuilder, lines: Sequence[PlacedLine]) -> None:
-    """Frame what is further to the right than the line of code or bold type above it."""
+    """Frame lines that are indented below terms in monospaced or bold type."""
     number = 0
     while number < len(lines):
         terms = _terms_at(lines, number)
@@ -179,9 +183,10 @@ def _frame_definitions(builder: TextBuilder, lines: Sequence[PlacedLine]) -> Non
 
 
 def _end_of_indented(lines: Sequence[PlacedLine], begins: int, *, right: float) -> int:
-    """Return the line after those that are further to the right, which is ``begins`` for none.
+    """Return the index after the lines from ``begins`` on that start right of ``right``.
 
-    Those of a paragraph of which the first line alone is further to the right do not count.
+    Returns ``begins`` if there are none, or if they are only the indented first line of a
+    paragraph, or end in a colon.
     """
     ends = begins
     while ends < len(lines) and lines[ends].line.x > right:
@@ -193,12 +198,12 @@ def _end_of_indented(lines: Sequence[PlacedLine], begins: int, *, right: float) 
         and not lines[ends].begins_paragraph
         and not (lines[ends].line.bold or lines[ends].line.monospaced)
     )
-    leads_on = lines[ends - 1].line.text.rstrip().endswith((":", "："))
-    return begins if is_indented or leads_on else ends
+    introduces = lines[ends - 1].line.text.rstrip().endswith((":", "："))
+    return begins if is_indented or introduces else ends
 
 
 def _terms_at(lines: Sequence[PlacedLine], start: int) -> list[PlacedLine]:
-    """Return the short lines of code or bold type from one on that begin in one place."""
+    """Return the short monospaced or bold lines from ``start`` on with the same left edge."""
     first = lines[start].line
     found: list[PlacedLine] = []
     for placed in lines[start:]:
@@ -207,9 +212,9 @@ def _terms_at(lines: Sequence[PlacedLine], start: int) -> list[PlacedLine]:
             not first.size
             or not (line.monospaced or line.bold)
             or abs(line.x - first.x) > _INDENTED
-            or len(line.text) > LONGEST_TITLE
+            or len(line.text) > MAX_TITLE_LENGTH
             or (found and placed.begins_paragraph)
-            or len(found) == _MOST_TERMS
+            or len(found) == _MAX_TERMS
         ):
             break
         found.append(placed)
@@ -217,7 +222,7 @@ def _terms_at(lines: Sequence[PlacedLine], start: int) -> list[PlacedLine]:
 
 
 def _frame_paragraphs(builder: TextBuilder, lines: Sequence[PlacedLine]) -> None:
-    """Frame paragraphs that begin with a term, and what follows the caption of a table."""
+    """Frame paragraphs that begin with a term, and paragraphs below a table caption."""
     nothing: list[PlacedLine] = []
     for paragraph, below in pairwise([*_paragraphs(lines), nothing]):
         start, end = paragraph[0].span.start, paragraph[-1].span.end
@@ -243,7 +248,7 @@ def _frame_lists(builder: TextBuilder, lines: Sequence[PlacedLine], text: str) -
     while index < len(lines):
         after = _end_of_table(lines, index) or _end_of_list(lines, index)
         if after == index > 0 and lead_in_sentence(lines[index - 1].line.text):
-            # The signs of items are often drawn, and no text.
+            # Bullets are often drawn, so that only the indent shows the items.
             right = lines[index - 1].line.x + _SHIFTED_ITEM
             after = _end_of_indented(lines, index, right=right)
         if after > index and (lead := _lead(lines, index, text)):
@@ -253,7 +258,7 @@ def _frame_lists(builder: TextBuilder, lines: Sequence[PlacedLine], text: str) -
 
 
 def _end_of_table(lines: Sequence[PlacedLine], start: int) -> int:
-    """Return the line after the table that begins with a line, 0 for no table."""
+    """Return the index after the table that begins at ``start``, 0 if none does."""
     first = lines[start].line.row
     if first is None or first.place:
         return 0
@@ -264,9 +269,9 @@ def _end_of_table(lines: Sequence[PlacedLine], start: int) -> int:
 
 
 def _end_of_list(lines: Sequence[PlacedLine], start: int) -> int:
-    """Return the line after the list that begins with a line, which is ``start`` for no list.
+    """Return the index after the list that begins at ``start``, or ``start`` if none does.
 
-    Lines further to the right than the signs of items belong to the items.
+    Lines that are indented from the bullets belong to the items.
     """
     first = lines[start].line
     items = 0
@@ -277,35 +282,35 @@ def _end_of_list(lines: Sequence[PlacedLine], start: int) -> int:
             continue
         same_page = placed.line.page == lines[number - 1].line.page
         if first.size and same_page:
-            goes_on = placed.line.x > first.x + _INDENTED
+            continues = placed.line.x > first.x + _INDENTED
         else:
-            goes_on = not placed.begins_paragraph
-        if not items or not goes_on:
-            return number if items >= _FEWEST_ITEMS else start
-    return len(lines) if items >= _FEWEST_ITEMS else start
+            continues = not placed.begins_paragraph
+        if not items or not continues:
+            return number if items >= _MIN_ITEMS else start
+    return len(lines) if items >= _MIN_ITEMS else start
 
 
 def _lead(lines: Sequence[PlacedLine], index: int, text: str) -> str:
-    """Return the sentence that leads into the list that begins with a line."""
+    """Return the sentence that introduces the list or table beginning at ``index``, or ""."""
     above = index - 1
     if above < 0:
         return ""
     while above > 0 and not lines[above].begins_paragraph and not is_item(lines[above].line.text):
         above -= 1
-    said = text[lines[above].span.start : lines[index - 1].span.end]
-    lead = lead_in_sentence(" ".join(said.split()))
-    return lead if len(lead) <= _LONGEST_LEAD else ""
+    paragraph = text[lines[above].span.start : lines[index - 1].span.end]
+    lead = lead_in_sentence(" ".join(paragraph.split()))
+    return lead if len(lead) <= _MAX_LEAD_LENGTH else ""
 
 
 _SHIFTED_COLUMN = 3.0
-"""Points by which the columns of a table may be elsewhere on the next page."""
+"""Points by which the columns of a table may shift from one page to the next."""
 
 
 def name_cells_of_rows(lines: Sequence[PdfLine], join: Callable[[str, str], str]) -> list[PdfLine]:
-    """Return lines with each row as "Column: cell; Column: cell", without the rows of headers.
+    """Return lines with each row written as "Column: cell; Column: cell", without header rows.
 
-    ``join`` puts two lines of a cell together. A table at the top of a page that has the columns of
-    the one at the end of the page before goes on from there. The places of rows count from there.
+    ``join`` joins two lines of a cell. A table at the top of a page continues the table at the end
+    of the page before if their columns match; the indices of its rows then continue too.
     """
     firsts = [line.row for line in lines if line.row is not None and line.row.place == 0]
     marks_headers = 2 * sum(row.is_header for row in firsts) > len(firsts)
@@ -318,17 +323,25 @@ def name_cells_of_rows(lines: Sequence[PdfLine], join: Callable[[str, str], str]
             continue
         texts = [[reduce(join, cell.split("\n")) for cell in row.cells] for _, row in rows]
         before = named[-1] if named else None
-        goes_on = before is not None and _goes_on(before, rows[0][0])
         is_marked = rows[0][1].is_header
-        goes_on = goes_on and (not is_marked or texts[0] == list(names))
-        if goes_on:
+        continues = (
+            before is not None
+            and _continues(before, rows[0][0])
+            and (not is_marked or texts[0] == list(names))
+        )
+        if continues:
             repeated = len(texts) > 1 and texts[0] == list(names)
             texts, rows = texts[repeated:], rows[repeated:]
-        elif _has_header(texts, is_marked=is_marked, marks_headers=marks_headers):
+        elif (
+            len(texts) > 1
+            # If font or lines mark the headers of most tables of the file, others have none.
+            and (is_marked or not marks_headers)
+            and names_columns(texts[0], texts[1])
+        ):
             names, texts, rows = texts[0], texts[1:], rows[1:]
         else:
             names = ()
-        first = before.row.place + 1 if goes_on and before is not None and before.row else 0
+        first = before.row.place + 1 if continues and before is not None and before.row else 0
         for place, ((line, row), cells) in enumerate(zip(rows, texts, strict=True), first):
             text = labelled_line(names, cells) if names else plain_line(cells)
             named.append(
@@ -338,7 +351,7 @@ def name_cells_of_rows(lines: Sequence[PdfLine], join: Callable[[str, str], str]
 
 
 def _tables(lines: Sequence[PdfLine]) -> Iterator[list[PdfLine]]:
-    """Yield the lines by the tables they are rows of, and those between tables."""
+    """Yield the rows of each table, and the lines between tables."""
     run: list[PdfLine] = []
     for line in lines:
         if run and (_place(line) == 0 or (line.row is None) != (run[-1].row is None)):
@@ -353,18 +366,8 @@ def _place(line: PdfLine) -> int | None:
     return line.row.place if line.row is not None else None
 
 
-def _has_header(rows: Sequence[Sequence[str]], *, is_marked: bool, marks_headers: bool) -> bool:
-    """Return whether the first row names the columns.
-
-    Where type or drawn lines mark the headers of most tables of the file, others have none.
-    """
-    if len(rows) < 2 or (marks_headers and not is_marked):
-        return False
-    return names_columns(rows[0], rows[1])
-
-
-def _goes_on(before: PdfLine, line: PdfLine) -> bool:
-    """Return whether a row at the top of a page is of the table of the row before it."""
+def _continues(before: PdfLine, line: PdfLine) -> bool:
+    """Return True if a row is on the next page and has the columns of the row before it."""
     if before.row is None or line.row is None or line.page != before.page + 1:
         return False
     ours, theirs = before.row.lefts, line.row.lefts

@@ -1,7 +1,8 @@
 """Detect tables on PDF pages by columns of aligned text and by ruling lines.
 
-A column ends where a strip of the page is blank over several lines, or at a vertical line. If
-in doubt it is not a table: prose in columns, lists, formulas and code have aligned gaps too.
+A column ends at a vertical strip that is blank over several lines, or at a vertical ruling line. In
+doubt, lines are not a table: prose in columns, lists, formulas and code have aligned gaps too.
+Lengths in "sizes" are multiples of the font size.
 """
 
 from __future__ import annotations
@@ -15,29 +16,33 @@ from typing import NamedTuple
 
 from knotwork.indexing.loaders.pdf_content_stream import Piece, RulingLine, RulingLines
 from knotwork.indexing.loaders.tables_and_lists import names_columns
-from knotwork.indexing.loaders.titles_and_captions import is_bold, is_monospaced, is_table_caption
+from knotwork.indexing.loaders.titles_and_captions import (
+    is_bold_font,
+    is_monospaced_font,
+    is_table_caption,
+)
 
-_FEWEST_ROWS = 3
+_MIN_ROWS = 3
 _LONGER = 1.15
-"""How much further than the lines of a cell those of rows are apart."""
-_MOST = 0.8
-"""The share of the pieces of code that are monospaced, of cells that are aligned, and of rows
-that follow each other in the file."""
+"""Distance of rows, as a multiple of the distance of lines within a cell."""
+_MOST_SHARE = 0.8
+"""The share that counts as "most": of monospaced words in code, of aligned cells, and of rows that
+follow each other in the file."""
 _PROSE = 25
-"""Characters of the lines of a column that is prose if they are all as long."""
+"""Median characters of a line from which a column is prose."""
 _FILLED = 0.55
-"""The share of the cells of a table that are not blank."""
+"""Smallest share of filled cells in a table."""
 _MIXED = 0.34
-_MOST_FULL = 2
-"""The share of rows that have several lines with all cells, and so many at most, where lines are
-drawn between rows."""
+_MAX_FULL_LINES = 2
+"""Where ruling lines separate rows: the largest share of rows with several lines that fill all
+columns, and the most such lines in a row."""
 _FILLED_RULED = 0.4
-"""The same of a table with lines drawn between its rows."""
+"""Smallest share of filled cells in a table with ruling lines between its rows."""
 _ALIGNED = 0.4
-"""Sizes of type by which the cells of a column may begin or end in different places."""
-_FEWEST_BARE = 4
+"""Sizes by which the edges of the cells of a column may differ."""
+_MIN_BARE_ROWS = 4
 _FILLED_BARE = 0.85
-"""The fewest rows and the share of cells of a table that neither lines, type nor a caption show."""
+"""Fewest rows and smallest share of filled cells without ruling lines, header font and caption."""
 _SIGN = re.compile(
     r"[•·▪◦‣●○■□◆◇►▶➢➤✓–—*\-+]|[(\[（]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)\]）、:]|\[\w{1,12}\]|[①-⑳]"
 )
@@ -47,21 +52,21 @@ _FORMULA = re.compile(r"[=≈≤≥<>∈→⇒]")
 _ENTRY = re.compile(r"[^\W\d_]{2}\S*,?\s\d{1,4}(?:[-–,]\s*\d{1,4})*\Z")
 _COUNT = re.compile(r"\d{1,4}")
 _SECTION = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?")
-_MOST_BORDERS = 2
-"""Lines drawn across a table of which none need be above and below it."""
+_MAX_BORDERS = 2
+"""With more horizontal ruling lines than this, the first and last are the borders of the table."""
 _CAPTION_ABOVE, _CAPTION_BELOW = 3, 2
-"""Lines above and below a table one of which may be the first line of its caption."""
-_MOST_HEADER_LINES = 4
+"""Lines above and below a table to search for its caption."""
+_MAX_HEADER_LINES = 4
 _SEEN_ROWS = 4
-_FEWEST_WORDED = 3
+_MIN_WORD_CELLS = 3
 
 
 class FoundTable(NamedTuple):
     """A table of a page.
 
-    ``rows`` are its rows, top to bottom; the lines of a cell are parted by line ends. ``pieces``
-    are the numbers of the pieces that each row has. ``has_header`` is whether its type or a ruled
-    line sets the first row apart. ``lefts`` are where its columns begin, in points.
+    ``rows`` are its cells, top to bottom, with line ends between the lines of a cell. ``pieces``
+    are the indices of the words of each row. ``has_header`` is True if font or a ruling line sets
+    the first row apart. ``lefts`` are the left edges of the columns in points.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -71,7 +76,7 @@ class FoundTable(NamedTuple):
 
 
 def find_tables(pieces: Sequence[Piece], drawn: RulingLines) -> Iterator[FoundTable]:
-    """Yield the tables of a page."""
+    """Yield the tables among the words (``pieces``) and ruling lines (``drawn``) of a page."""
     columns = ColumnFinder(drawn)
     for block in columns.blocks(pieces):
         table = _read_table(block, columns)
@@ -80,10 +85,10 @@ def find_tables(pieces: Sequence[Piece], drawn: RulingLines) -> Iterator[FoundTa
 
 
 def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
-    """Return the table that a block of lines is, None if it is something else."""
+    """Return a block of lines as a table, None if it is not one."""
     lines = block.lines
     levels = columns.levels(lines)
-    if len(levels) > _MOST_BORDERS:
+    if len(levels) > _MAX_BORDERS:
         lines = [line for line in lines if levels[-1] < line.y < levels[0]]
     cells = columns.divide(lines)
     if not cells or _is_prose(cells) or _is_code(lines):
@@ -94,14 +99,14 @@ def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
     has_header = _has_header(rows, levels) and names_columns(texts[0], texts[1])
     is_ruled = len(levels) > 1 and any(lines[-1].y < y < lines[0].y for y in levels)
     if not (
-        _follow(numbers)
+        _in_file_order(numbers)
         and not _is_numbered(texts)
         and (
             _is_full(texts, fewest=2, filled=_FILLED_RULED)
             if is_ruled
-            else _is_full(texts, fewest=_FEWEST_ROWS, filled=_FILLED)
+            else _is_full(texts, fewest=_MIN_ROWS, filled=_FILLED)
             if has_header or _has_caption(block)
-            else _is_full(texts, fewest=_FEWEST_BARE, filled=_FILLED_BARE)
+            else _is_full(texts, fewest=_MIN_BARE_ROWS, filled=_FILLED_BARE)
             and _has_figures(texts)
             and _is_aligned(cells, median(line.size for line in lines))
         )
@@ -115,7 +120,7 @@ def _read_table(block: ColumnBlock, columns: ColumnFinder) -> FoundTable | None:
 
 
 def _has_caption(block: ColumnBlock) -> bool:
-    """Return whether a caption of a table stands above or below."""
+    """Return True if there is a table caption above or below a block."""
     around = (*block.above[-_CAPTION_ABOVE:], *block.below[:_CAPTION_BELOW])
     return any(is_table_caption(line.text) for line in around)
 
@@ -128,7 +133,7 @@ def _text(parts: Sequence[CellPieces]) -> str:
 def _rows(
     block: Sequence[TextLine], cells: Sequence[RowPieces], levels: Sequence[float]
 ) -> list[list[int]]:
-    """Return the numbers of the lines that each row has."""
+    """Group lines to rows, as indices: at ruling lines, else by distances and first cells."""
     groups: list[list[int]] = []
     for number, line in enumerate(block):
         above = block[number - 1].y if number else float("inf")
@@ -137,13 +142,13 @@ def _rows(
         groups[-1].append(number)
     full = [sum(all(cells[i]) for i in group) for group in groups]
     mixed = sum(count > 1 for count in full)
-    if len(groups) >= _FEWEST_ROWS and mixed <= _MIXED * len(groups) and max(full) <= _MOST_FULL:
+    if len(groups) >= _MIN_ROWS and mixed <= _MIXED * len(groups) and max(full) <= _MAX_FULL_LINES:
         return groups
-    if len(groups) > 1 and len(groups[0]) <= _MOST_HEADER_LINES and full[0] <= 1:
+    if len(groups) > 1 and len(groups[0]) <= _MAX_HEADER_LINES and full[0] <= 1:
         header, rest = groups[0], groups[1:]
     else:
         bold = next((n for n, line in enumerate(block) if not line.bold), 0)
-        is_header = bold <= _MOST_HEADER_LINES and sum(map(all, cells[:bold])) <= 1
+        is_header = bold <= _MAX_HEADER_LINES and sum(map(all, cells[:bold])) <= 1
         header = list(range(bold)) if is_header else []
         rest = [[i for i in group if i not in header] for group in groups]
     rows = [header] if header else []
@@ -155,7 +160,7 @@ def _rows(
 def _rows_of(
     group: Sequence[int], block: Sequence[TextLine], cells: Sequence[RowPieces]
 ) -> list[list[int]]:
-    """Return rows by the distances of lines, else by their first cells."""
+    """Group the lines between two ruling lines to rows, by their distances or first cells."""
     distances = [block[i].y - block[j].y for i, j in pairwise(group)]
     nearest = min(distances, default=0.0)
     apart = [True, *(distance > _LONGER * nearest for distance in distances)]
@@ -176,6 +181,7 @@ def _rows_of(
 
 
 def _begins_row(cells: RowPieces) -> bool:
+    """Return True if a line begins a row: its first cell is filled, or all others are."""
     if cells[0]:
         first = cells[0][0][1].text
         return any(cells[1:]) or not first[:1].islower()
@@ -184,15 +190,15 @@ def _begins_row(cells: RowPieces) -> bool:
 
 
 def _has_header(rows: Sequence[Sequence[RowPieces]], levels: Sequence[float]) -> bool:
-    """Return whether its type or a line drawn below it sets the first row apart from the others."""
+    """Return True if its font or a ruling line below sets the first row apart from the others."""
     if len(rows) < 2:
         return False
     pieces = [[piece for line in row for cell in line for _, piece in cell] for row in rows]
     types = [{(piece.font, piece.size) for piece in row} for row in pieces[:_SEEN_ROWS]]
-    bold = [all(is_bold(font) for font, _ in row) for row in types]
+    bold = [all(is_bold_font(font) for font, _ in row) for row in types]
     if bold[0] and not any(bold[1:]):
         return True
-    if len(rows) < _FEWEST_ROWS:
+    if len(rows) < _MIN_ROWS:
         return False
     if all(map(types[0].isdisjoint, types[1:])):
         return True
@@ -202,7 +208,7 @@ def _has_header(rows: Sequence[Sequence[RowPieces]], levels: Sequence[float]) ->
 
 
 def _is_prose(cells: Sequence[RowPieces]) -> bool:
-    """Return whether all columns have long lines, as those of a newspaper."""
+    """Return True if all columns have long lines, as in a newspaper."""
     lengths = [
         median([sum(len(piece.text) + 1 for _, piece in cell) for cell in column if cell] or [0])
         for column in zip(*cells, strict=True)
@@ -212,23 +218,23 @@ def _is_prose(cells: Sequence[RowPieces]) -> bool:
 
 def _is_code(block: Sequence[TextLine]) -> bool:
     pieces = [piece for line in block for _, piece in line.pieces]
-    return sum(is_monospaced(piece.font) for piece in pieces) >= _MOST * len(pieces)
+    return sum(is_monospaced_font(piece.font) for piece in pieces) >= _MOST_SHARE * len(pieces)
 
 
 def _is_full(rows: Sequence[Sequence[str]], *, fewest: int, filled: float) -> bool:
-    """Return whether there are rows and words enough, and few blank cells."""
+    """Return True if there are ``fewest`` rows, a share of ``filled`` cells, and enough words."""
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
     cells = [cell for column in columns for cell in column]
     return (
         len(rows) >= fewest
         and sum(len(column) > 1 for column in columns) > 1
         and len(cells) >= filled * len(columns) * len(rows)
-        and sum(_WORDED.search(cell) is not None for cell in cells) >= _FEWEST_WORDED
+        and sum(_WORDED.search(cell) is not None for cell in cells) >= _MIN_WORD_CELLS
     )
 
 
 def _is_numbered(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are lines with numbers, items of a list, or entries of contents."""
+    """Return True if rows are numbered lines, list items, or entries of a table of contents."""
     first = [row[0] for row in rows if row[0]]
     last = [row[-1] for row in rows if row[-1]]
     signs = sum(_SIGN.fullmatch(cell) is not None for cell in first)
@@ -246,9 +252,9 @@ def _is_numbered(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether one of three columns or more has figures, and no cells are formulas.
+    """Return True for three or more columns of which one has figures, without formulas.
 
-    All cells of a column of an index or a list of names are of one kind.
+    At least one column must not look like entries with page numbers, as all columns of an index do.
     """
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
     figures = [sum(any(map(str.isdigit, cell)) for cell in column) for column in columns]
@@ -263,75 +269,78 @@ def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_aligned(cells: Sequence[RowPieces], size: float) -> bool:
-    """Return whether the text of each column begins, ends or has its middle in one place."""
+    """Return True if the text of each column is aligned left, right or centred."""
     for column in zip(*cells, strict=True):
         ends = [(cell[0][1].left, cell[-1][1].right) for cell in column if cell]
         places = zip(*((left, right, (left + right) / 2) for left, right in ends), strict=True)
         shares = [_share_near(place, _ALIGNED * size) for place in places]
-        if max(shares) < _MOST:
+        if max(shares) < _MOST_SHARE:
             return False
     return True
 
 
 def _share_near(places: Sequence[float], distance: float) -> float:
-    """Return the share of places that are near the one in their middle."""
+    """Return the share of places within ``distance`` of their median."""
     middle = median(places)
     return sum(abs(place - middle) <= distance for place in places) / len(places)
 
 
-def _follow(numbers: Sequence[Sequence[int]]) -> bool:
-    """Return whether the file has the rows one after another, unlike the columns of prose."""
+def _in_file_order(numbers: Sequence[Sequence[int]]) -> bool:
+    """Return True if rows follow each other in the file; columns of prose do not.
+
+    ``numbers`` are the indices of the words of each row, in file order.
+    """
     pairs = list(pairwise(numbers))
-    return sum(max(a) < min(b) for a, b in pairs) >= _MOST * len(pairs)
+    return sum(max(a) < min(b) for a, b in pairs) >= _MOST_SHARE * len(pairs)
 
 
 _THICK = 1.5
-"""Points that the lines of a double line or the two edges of a line are apart."""
-_FEWEST_LINES = 3
-_MOST_LINES = 200
-_MOST_WRAPPED = 30
-"""Lines of a table in a row that have text in one column."""
+"""Largest distance of the two edges of a ruling line, or of a double line, in points."""
+_MIN_LINES = 3
+_MAX_LINES = 200
+_MAX_WRAPPED_LINES = 30
+"""Most lines in sequence with text in a single column of a table."""
 _GUTTER = 0.6
-"""Sizes of type that the strip between columns is wide at least; spaces of words have a quarter."""
+"""Smallest width of the strip between columns, in sizes; a space between words has a quarter."""
 _GAP = 0.9
-"""Sizes of type between two words that may be in different columns."""
+"""Smallest gap between two words in different columns, in sizes."""
 _WORD_GAP = 0.15
 _TOLERANCE = 0.3
-"""Sizes of type by which the baselines of one line may differ."""
+"""Largest difference of baselines within a line, in sizes."""
 _RAISED = 0.6
-"""The same for smaller type, such as the number of a footnote."""
+"""The same for text in a smaller font, such as a footnote number."""
 _SMALLER = 0.85
-_FARTHEST = 4.0
-"""Sizes of type from a line of a table to the next one at most."""
+_MAX_LINE_DISTANCE = 4.0
+"""Largest distance from a line of a table to the next, in sizes."""
 _WRAPPED = 1.9
-"""The same from a line to the rest of one of its cells."""
+"""Largest distance from a line to the rest of one of its cells, in sizes."""
 _NEXT_TABLE = 2.0
-"""How much further than the lines of a table those of the next one with the same columns are."""
+"""Distance to another table with the same columns, as a multiple of that of lines in a table."""
 _NEXT_COLUMN = 150.0
-"""Points by which text is higher than that before it where another column of the page begins."""
+"""Points by which text must be above the text before it to begin another column of the page."""
 _APART = 1.4
-"""How much further than the lines of a table those of the page around it are from them."""
+"""Distance to the text around a table, as a multiple of the largest distance of its lines."""
 _CROSSED = 0.4
-"""The share of the lines of a table whose text may reach over a line drawn between columns."""
-_FEWEST_BOTH = 2
-"""Lines that have text in each of two neighbouring columns."""
-_MOST_POSTS = 100
-"""Places of upright lines on a page: a page with more has a grid or a drawing."""
+"""Largest share of the lines of a table with text across a ruling line between columns."""
+_MIN_SHARED_LINES = 2
+"""Fewest lines with text in both of two neighbouring columns."""
+_MAX_POSTS = 100
+"""Most positions of vertical lines on a page; a page with more has a grid or a drawing."""
 _NEAR = 2.5
-"""Sizes of type by which the line above a table is above the baseline of its first line."""
+"""Largest distance of a table's upper border from the first baseline, in sizes."""
 _COVERED = 0.8
-"""The share of the width of a table that a line between its rows has."""
+"""Smallest width of a ruling line between rows, as a share of the width of the table."""
 _LEADERS = re.compile(r"(?:[.…·‥_]\s?){4,}")
 
 Interval = tuple[float, float]
 CellPieces = list[tuple[int, Piece]]
-"""The pieces of a line in a column, with their numbers on the page."""
+"""The words of a line in one column, with their indices on the page."""
 RowPieces = list[CellPieces]
 
 
 @dataclass(slots=True)
 class TextLine:
-    """The pieces on one baseline from left to right, with their numbers on the page."""
+    """The words on one baseline from left to right, with their indices on the page."""
 
     y: float
     size: float
@@ -343,11 +352,11 @@ class TextLine:
 
     @property
     def bold(self) -> bool:
-        return all(is_bold(piece.font) for _, piece in self.pieces)
+        return all(is_bold_font(piece.font) for _, piece in self.pieces)
 
 
 class ColumnBlock(NamedTuple):
-    """Lines that stand below each other in columns, with those of the page around them."""
+    """Consecutive lines with common columns, with the lines above and below."""
 
     lines: list[TextLine]
     above: list[TextLine]
@@ -355,7 +364,7 @@ class ColumnBlock(NamedTuple):
 
 
 class ColumnFinder:
-    """Finds the columns of the text of a page, with the help of the lines drawn on it."""
+    """Finds columns in the text of a page, by blank strips and vertical ruling lines."""
 
     def __init__(self, drawn: RulingLines) -> None:
         self._posts = _posts(drawn.upright)
@@ -368,7 +377,7 @@ class ColumnFinder:
             start = 0
             while start < len(lines):
                 block = self._grow(lines, start)
-                if len(block) >= _FEWEST_LINES:
+                if len(block) >= _MIN_LINES:
                     after = start + len(block)
                     is_drawn = any(all(map(post.is_beside, block)) for post in self._posts)
                     rows = block if is_drawn else _without_edges(block)
@@ -378,7 +387,7 @@ class ColumnFinder:
                     start += 1
 
     def levels(self, block: Sequence[TextLine]) -> list[float]:
-        """Return the heights of the lines drawn over the width of a block, from top to bottom."""
+        """Return the heights of the ruling lines across a block, top to bottom."""
         covered = _covered_by(block)
         left, right = covered[0][0], covered[-1][1]
         top, bottom = block[0].y + _NEAR * block[0].size, block[-1].y - _NEAR * block[-1].size
@@ -391,9 +400,9 @@ class ColumnFinder:
         return [y for y, parts in heights if _length(parts) >= _COVERED * (right - left)]
 
     def divide(self, block: Sequence[TextLine]) -> list[RowPieces]:
-        """Return the cells of lines by their common columns, nothing if they have but one.
+        """Return the cells of each line by the common columns, [] if there is only one column.
 
-        Two columns of which lines have but one have no gap between them, unless a line is drawn.
+        Columns are merged if fewer than two lines have text in both, unless a line is drawn.
         """
         gutters = self._gutters(block, _covered_by(block)) if block else []
         while gutters:
@@ -405,9 +414,9 @@ class ColumnFinder:
         return []
 
     def _gutters(self, block: Sequence[TextLine], covered: Sequence[Interval]) -> list[_Gutter]:
-        """Return the strips between columns: at upright lines, else wide ones without text.
+        """Return the strips between columns: vertical ruling lines, else wide blank strips.
 
-        ``covered`` is what parts of the width have text.
+        ``covered`` are the horizontal intervals that have text.
         """
         ruled = [
             _Gutter(post.place - _THICK, post.place + _THICK, post.place, is_drawn=True)
@@ -426,14 +435,14 @@ class ColumnFinder:
         ]
 
     def _is_parted(self, line: TextLine) -> bool:
-        """Return whether a gap of a line may be one between columns."""
+        """Return True if a line has a gap that may separate columns."""
         return any(
             after.left - before.right >= _GAP * line.size
             for (_, before), (_, after) in pairwise(line.pieces)
         ) or any(post.is_beside(line) and post.parts(line) for post in self._posts)
 
     def _grow(self, lines: Sequence[TextLine], start: int) -> list[TextLine]:
-        """Return the lines from one on that have columns in common."""
+        """Return the lines from ``start`` on that have columns in common."""
         first = lines[start]
         if not _may_be_row(first) or not self._is_parted(first):
             return [first]
@@ -441,35 +450,42 @@ class ColumnFinder:
         covered = _covered_by(block)
         gutters = self._gutters(block, covered)
         ends = 1
-        for line in lines[start + 1 : start + _MOST_LINES]:
+        for line in lines[start + 1 : start + _MAX_LINES]:
             distance = block[-1].y - line.y
             parted = any(_sides(line, gutter) for gutter in gutters)
             is_drawn = any(gutter.is_drawn for gutter in gutters)
-            farthest = (_FARTHEST if parted or is_drawn else _WRAPPED) * max(first.size, line.size)
-            if not _may_be_row(line) or distance > farthest or len(block) - ends > _MOST_WRAPPED:
+            farthest = (_MAX_LINE_DISTANCE if parted or is_drawn else _WRAPPED) * max(
+                first.size, line.size
+            )
+            if (
+                not _may_be_row(line)
+                or distance > farthest
+                or len(block) - ends > _MAX_WRAPPED_LINES
+            ):
                 break
-            is_long = len(block) >= _FEWEST_LINES and not is_drawn
+            is_long = len(block) >= _MIN_LINES and not is_drawn
             if is_long and distance > _NEXT_TABLE * _widest(block):
                 break
             wider = _merged([*covered, *_covered_by([line])], apart=0.0)
             common = self._gutters([*block, line], wider)
             known = [gutter for gutter in gutters if sum(_sides(row, gutter) for row in block) > 1]
-            if not common or not all(_goes_on(gutter, common) for gutter in known):
+            if not common or not all(_overlaps_any(gutter, common) for gutter in known):
                 break
             if is_drawn and not common[0].is_drawn:
-                break  # the lines between the columns end above
+                break  # the ruling lines between the columns end above this line
             block.append(line)
             gutters, covered = common, wider
             if parted:
                 ends = len(block)
-        while ends < len(block) and _continues(block[ends], gutters):
+        # Lines right of the first column at the end of a table continue a cell of its last row.
+        while ends < len(block) and block[ends].pieces[0][1].left > gutters[0].middle:
             ends += 1
         last = min(self.levels(block), default=block[-1].y)
         return block[: max(ends, sum(line.y > last for line in block))]
 
 
 def _flows(pieces: Sequence[Piece]) -> Iterator[list[tuple[int, Piece]]]:
-    """Yield the text of a page by the columns of its prose, which a file has one after another."""
+    """Yield the words of each column of prose, which follow each other in the file."""
     flow: list[tuple[int, Piece]] = []
     for number, piece in enumerate(pieces):
         if not piece.is_placed or not piece.size:
@@ -483,7 +499,7 @@ def _flows(pieces: Sequence[Piece]) -> Iterator[list[tuple[int, Piece]]]:
 
 
 def _lines(flow: Sequence[tuple[int, Piece]]) -> list[TextLine]:
-    """Return the lines of text, top to bottom."""
+    """Group words to lines, top to bottom, with raised and lowered text in the same line."""
     lines: list[TextLine] = []
     for number, piece in sorted(flow, key=lambda item: -item[1].y):
         last = lines[-1] if lines else None
@@ -512,7 +528,7 @@ def _lines(flow: Sequence[tuple[int, Piece]]) -> list[TextLine]:
 
 
 def join_pieces(pieces: Sequence[Piece]) -> str:
-    """Return the text of pieces from left to right."""
+    """Return the text of words from left to right, with spaces at gaps."""
     text = ""
     for before, piece in pairwise([None, *pieces]):
         assert piece is not None
@@ -523,12 +539,12 @@ def join_pieces(pieces: Sequence[Piece]) -> str:
 
 
 def _covered_by(lines: Sequence[TextLine]) -> list[Interval]:
-    """Return what parts of the width some line has text in, from left to right."""
+    """Return the horizontal intervals in which some line has text, from left to right."""
     return _merged(((p.left, p.right) for line in lines for _, p in line.pieces), apart=0.0)
 
 
 class _Post(NamedTuple):
-    """Where an upright line is drawn, and between which heights."""
+    """The x coordinate of a vertical ruling line, and the intervals of its height."""
 
     place: float
     heights: list[Interval]
@@ -537,9 +553,9 @@ class _Post(NamedTuple):
         return any(low - _THICK <= line.y <= high + _THICK for low, high in self.heights)
 
     def parts(self, line: TextLine) -> bool:
-        """Return whether words of a line begin on both sides.
+        """Return True if words of a line begin on both sides.
 
-        The text of a cell may reach into the next one, and over the border of the table.
+        A word may still reach across, into the next cell or over the border of the table.
         """
         return any(
             before.left < self.place <= after.left + _THICK
@@ -548,26 +564,26 @@ class _Post(NamedTuple):
         )
 
     def is_crossed_by(self, line: TextLine) -> bool:
-        """Return whether a word of a line is on both sides."""
+        """Return True if a word of a line extends across the ruling line."""
         return not self.parts(line) and any(
             p.left + _THICK < self.place < p.right - _THICK for _, p in line.pieces
         )
 
 
 def _posts(upright: Sequence[RulingLine]) -> list[_Post]:
-    """Return the upright lines of a page, each in one piece though every cell may draw its own."""
+    """Return the vertical ruling lines of a page, joined where each cell draws its own part."""
     posts: list[_Post] = []
     for rule in sorted(upright):
         if not posts or rule.place - posts[-1].place > _THICK:
             posts.append(_Post(rule.place, []))
         posts[-1].heights.append((rule.start, rule.end))
-    if len(posts) > _MOST_POSTS:
+    if len(posts) > _MAX_POSTS:
         return []
     return [_Post(post.place, _merged(post.heights, apart=_THICK)) for post in posts]
 
 
 def _merged(parts: Iterable[Interval], *, apart: float) -> list[Interval]:
-    """Return intervals, those that are no further ``apart`` as one."""
+    """Return intervals in ascending order, merging those at most ``apart`` from each other."""
     merged: list[Interval] = []
     for start, end in sorted(parts):
         if merged and start <= merged[-1][1] + apart:
@@ -578,7 +594,7 @@ def _merged(parts: Iterable[Interval], *, apart: float) -> list[Interval]:
 
 
 class _Gutter(NamedTuple):
-    """A strip of a page between two columns, and where one of them ends."""
+    """A strip between two columns, with the position that separates their words."""
 
     left: float
     right: float
@@ -587,24 +603,23 @@ class _Gutter(NamedTuple):
 
 
 def _sides(line: TextLine, gutter: _Gutter) -> bool:
-    """Return whether a line has text on both sides of a gutter."""
+    """Return True if a line has text on both sides of a gutter."""
     return line.pieces[0][1].left < gutter.middle < line.pieces[-1][1].right
 
 
 def _widest(block: Sequence[TextLine]) -> float:
-    """Return the greatest distance of two lines that follow each other."""
+    """Return the largest distance of two consecutive lines."""
     return max(above.y - below.y for above, below in pairwise(block))
 
 
-def _goes_on(gutter: _Gutter, others: Sequence[_Gutter]) -> bool:
-    """Return whether some of the same strip is blank in more lines."""
+def _overlaps_any(gutter: _Gutter, others: Sequence[_Gutter]) -> bool:
     return any(other.left < gutter.right and gutter.left < other.right for other in others)
 
 
 def _without_edges(block: list[TextLine]) -> list[TextLine]:
-    """Leave out a first or last line far from the others, as running heads and feet are."""
+    """Drop a first or last line that is far from the others, such as a running head or foot."""
     distances = [above.y - below.y for above, below in pairwise(block)]
-    if len(distances) >= _FEWEST_LINES:
+    if len(distances) >= _MIN_LINES:
         if distances[-1] > _APART * max(distances[1:-1]):
             block = block[:-1]
         if distances[0] > _APART * max(distances[1:-1]):
@@ -613,16 +628,12 @@ def _without_edges(block: list[TextLine]) -> list[TextLine]:
 
 
 def _may_be_row(line: TextLine) -> bool:
+    """Return False for lines with dot leaders, as in a table of contents."""
     return _LEADERS.search(line.text) is None
 
 
-def _continues(line: TextLine, gutters: Sequence[_Gutter]) -> bool:
-    """Return whether a line at the end of a table is the rest of a cell that is not its first."""
-    return line.pieces[0][1].left > gutters[0].middle
-
-
 def _split(line: TextLine, middles: Sequence[float]) -> RowPieces:
-    """Return the pieces of a line by columns, which end at ``middles``."""
+    """Return the words of a line by columns, which are separated at ``middles``."""
     cells: RowPieces = [[] for _ in range(len(middles) + 1)]
     for item in line.pieces:
         cells[sum(item[1].left > middle for middle in middles)].append(item)
@@ -630,11 +641,12 @@ def _split(line: TextLine, middles: Sequence[float]) -> RowPieces:
 
 
 def _is_loose(cells: Sequence[RowPieces], column: int, gutter: _Gutter) -> bool:
-    """Return whether nothing shows that a column ends at a gutter."""
+    """Return True if there is not enough evidence that a column ends at a gutter."""
     if gutter.is_drawn:
         return not all(any(line[place] for line in cells) for place in (column, column + 1))
-    return sum(bool(line[column] and line[column + 1]) for line in cells) < _FEWEST_BOTH
+    return sum(bool(line[column] and line[column + 1]) for line in cells) < _MIN_SHARED_LINES
 
 
 def _length(parts: Sequence[Interval]) -> float:
+    """Return the total length of intervals, counting overlaps once."""
     return sum(end - start for start, end in _merged(parts, apart=_THICK))

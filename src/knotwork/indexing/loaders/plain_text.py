@@ -1,4 +1,4 @@
-"""Load plain text, logs and reStructuredText; detect the encoding of any text file."""
+"""Load plain text, logs and reStructuredText, and decode text files of unknown encoding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from knotwork.text.languages import WESTERN_LANGUAGES, detect_language
 _UNDERLINE = re.compile(
     r"(?:(?<=\n)|\A)([^\s][^\n]{0,200})\n(([=\-~^\"'`#*+.:_])\3{2,})[ \t]*(?=\n|\Z)"
 )
-# A line of its own that says of itself that a part begins.
+# A line of its own that announces a chapter or part.
 _CHAPTER = re.compile(
     r"(?:(?<=\n\n)|\A)[ \t\u3000]*("
     r"(?:(?i:chapter|part|book|appendix)[ ]+(?:[IVXLC]+|\d{1,3}|[A-Z])\b"
@@ -24,7 +24,7 @@ _CHAPTER = re.compile(
 
 
 class TextLoader:
-    """Reads text as it is, in any encoding; its headings are underlined or called chapters."""
+    """Reads text unchanged, in any encoding; headings are underlined (.rst) or name a chapter."""
 
     name = "text"
     suffixes = (".txt", ".text", ".log", ".rst")
@@ -40,7 +40,7 @@ class TextLoader:
 
 
 def _underlined_headings(text: str) -> tuple[Heading, ...]:
-    """Return reStructuredText headings: the marks rank in the order in which they first appear."""
+    """Return the headings of reStructuredText; underlines rank in order of first appearance."""
     headings: list[Heading] = []
     ranks: dict[str, int] = {}
     for match in _UNDERLINE.finditer(text):
@@ -73,7 +73,7 @@ _BYTE_ORDER_MARKS = (
 _SAMPLE_BYTES = 200_000
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HAN = re.compile("[\u3400-\u9fff]")
-# The commonest characters of written Chinese make up a third of any text, in either script.
+# The most frequent characters of written Chinese, simplified and traditional: a third of any text.
 _COMMON_HAN = frozenset(
     "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家"
     "種多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日者意無方成事把三此法最重高"
@@ -82,12 +82,12 @@ _COMMON_HAN = frozenset(
 
 
 def decode_text(source: Source, *, declared: str = "") -> str:
-    """Return the text of a file, with clean line ends.
+    """Return the text of a file, cleaned by `clean_text`.
 
-    Tried in turn: a byte order mark, the encoding the file ``declared``, UTF-8, UTF-16 without a
-    mark, the Chinese encodings, and what charset-normalizer makes of it.
+    Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, the
+    Chinese encodings, Windows-1252 and the guess of charset-normalizer.
 
-    Raises LoadError ("binary", "encoding") when it is no text, or in an unknown encoding.
+    Raises LoadError if the file is not text ("binary") or its encoding is unknown ("encoding").
     """
     data = source.data
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -106,14 +106,14 @@ def decode_text(source: Source, *, declared: str = "") -> str:
     if text is None:
         raise LoadError(
             "encoding",
-            f"The encoding of `{source.uri}` cannot be told.",
+            f"The encoding of `{source.uri}` is unknown.",
             fix="Save it as UTF-8.",
         )
     return _checked(source, text)
 
 
 def _checked(source: Source, text: str) -> str:
-    """Refuse text that is bytes in disguise: full of NULs, control or replacement characters."""
+    """Return clean text. Raises LoadError ("binary") if it is full of control characters."""
     sample = text[:_SAMPLE_BYTES]
     odd = len(_CONTROL.findall(sample)) + sample.count("\ufffd") + sample.count("\x00")
     if odd > max(2, len(sample) // 10):
@@ -124,7 +124,7 @@ def _checked(source: Source, text: str) -> str:
 def _binary(source: Source) -> LoadError:
     return LoadError(
         "binary",
-        f"`{source.uri}` holds binary data, not text.",
+        f"`{source.uri}` contains binary data, not text.",
         fix="Leave it out with `exclude`, or convert it to a document format.",
     )
 
@@ -137,7 +137,7 @@ def _try_decode(data: bytes, encoding: str) -> str | None:
 
 
 def _utf_8(data: bytes) -> str | None:
-    """Decode UTF-8; forgive a character cut off at the end, and a few stray bytes among many."""
+    """Decode UTF-8, tolerating a cut-off last character and a few invalid bytes among many."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -150,7 +150,7 @@ def _utf_8(data: bytes) -> str | None:
 
 
 def _utf16_without_mark(data: bytes) -> str:
-    """Tell UTF-16 by its zero bytes, which all stand on one side of the pairs."""
+    """Return the variant of UTF-16 if nearly all zero bytes are on one side of the pairs, or ""."""
     sample = data[:_SAMPLE_BYTES]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     if len(data) % 2 or 5 * max(even, odd) < len(sample) or 50 * min(even, odd) > len(sample):
@@ -159,7 +159,7 @@ def _utf16_without_mark(data: bytes) -> str:
 
 
 def _chinese(data: bytes) -> str | None:
-    """Decode a Chinese encoding, the one of which more characters are common ones."""
+    """Decode as GB 18030 or Big5, whichever yields more common characters; None if neither fits."""
     best, best_share = None, 0.15
     for encoding in ("gb18030", "big5hkscs"):
         text = _try_decode(data, encoding) or _try_decode(data[:-1], encoding)
@@ -167,7 +167,7 @@ def _chinese(data: bytes) -> str | None:
             continue
         han = _HAN.findall(text[:_SAMPLE_BYTES])
         share = sum(character in _COMMON_HAN for character in han) / max(1, len(han))
-        # The letters of Western encodings look like a rare Han character now and then.
+        # Some letters of Western encodings decode to a rare Han character.
         if share > best_share and 2 * len(han) > len(
             re.findall(r"[a-zA-Z]{2,}", text[:_SAMPLE_BYTES])
         ):
@@ -176,9 +176,10 @@ def _chinese(data: bytes) -> str | None:
 
 
 def _guess(data: bytes) -> str | None:
-    """Decode one of the many one-byte encodings, which differ in a few letters only.
+    """Decode one of the many single-byte encodings, which differ in a few letters only.
 
-    Western ones come first: where the commonest words are of a Western language, others are wrong.
+    Western encodings come first: if the result has the frequent words of a Western language, no
+    other encoding can be right.
     """
     from charset_normalizer import from_bytes
 

@@ -1,4 +1,4 @@
-"""Load presentations: one page for each slide, its title as a heading, its notes at the end."""
+"""Load presentations: each slide is a page, with its title as heading and its notes at the end."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from knotwork.indexing.loaders.tables_and_lists import (
 )
 from knotwork.indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
-    is_monospaced,
+    is_monospaced_font,
     run_in_term,
 )
 from knotwork.records import FrameKind
 from knotwork.text.languages import detect_language
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-_DEEPEST_GROUP = 20
+_MAX_GROUP_DEPTH = 20
 
 
 class SlidesLoader:
-    """Reads .pptx: text boxes, tables, groups and notes, slide by slide."""
+    """Reads .pptx: titles, text boxes, tables, groups and notes, slide by slide."""
 
     name = "pptx"
     suffixes = (".pptx", ".pptm", ".ppsx")
@@ -61,7 +61,7 @@ class SlidesLoader:
 
 
 class _Deck:
-    """One walk over the slides."""
+    """Appends slides to a builder, without text that most slides repeat."""
 
     def __init__(self, builder: TextBuilder, slides: Sequence[Any]) -> None:
         self._builder = builder
@@ -69,7 +69,7 @@ class _Deck:
         self._has_parts = any(_opens_part(slide) for slide in slides)
 
     def add(self, slide: Any) -> None:  # noqa: ANN401 - a python-pptx slide
-        """Append a slide: its title, what it shows, and the notes of its speaker."""
+        """Append a slide: title, text boxes, tables and speaker notes."""
         title = slide.shapes.title
         if title is not None and title.has_text_frame:
             below = self._has_parts and not _opens_part(slide)
@@ -95,7 +95,7 @@ class _Deck:
         add_table(self._builder, spread_cells(rows), header=None if table.first_row else False)
 
     def _add_paragraphs(self, paragraphs: Sequence[Any]) -> None:
-        """Append the paragraphs of a text box, as a list where they are several."""
+        """Append the paragraphs of a text box: as code if monospaced, as a list if several."""
         filled = [p for p in paragraphs if p.text.strip()]
         if filled and all(_is_code(paragraph) for paragraph in filled):
             start = self._builder.length
@@ -115,7 +115,7 @@ class _Deck:
         lists.close()
 
     def _is_furniture(self, shape: Any) -> bool:  # noqa: ANN401
-        """Return whether a shape holds a slide number, the date, or the text of most slides."""
+        """Return True if a shape has the slide number, date, footer or text of most slides."""
         from pptx.enum.shapes import PP_PLACEHOLDER
 
         if shape.is_placeholder and shape.placeholder_format.type in (
@@ -125,18 +125,18 @@ class _Deck:
             PP_PLACEHOLDER.HEADER,
         ):
             return True
-        return _shape_of(shape.text_frame.text) in self._furniture
+        return _without_numbers(shape.text_frame.text) in self._furniture
 
 
 def _repeated_texts(slides: Sequence[Any]) -> frozenset[str]:
-    """Return the texts that stand in a box of their own on most slides, numbers apart."""
+    """Return the texts that have a shape of their own on most slides, with ``#`` for numbers."""
     if len(slides) < MIN_REPEATING_PAGES:
         return frozenset()
     counts = Counter(
         text
         for slide in slides
         for text in {
-            _shape_of(shape.text_frame.text)
+            _without_numbers(shape.text_frame.text)
             for shape in _shapes(slide.shapes)
             if shape.has_text_frame and not _is_title(shape)
         }
@@ -144,7 +144,8 @@ def _repeated_texts(slides: Sequence[Any]) -> frozenset[str]:
     return frozenset(text for text, count in counts.items() if 2 * count > len(slides))
 
 
-def _shape_of(text: str) -> str:
+def _without_numbers(text: str) -> str:
+    """Return a text on one line with ``#`` in place of numbers."""
     return re.sub(r"\d+", "#", " ".join(text.split()))
 
 
@@ -156,13 +157,13 @@ def _is_title(shape: Any) -> bool:  # noqa: ANN401
 
 
 def _opens_part(slide: Any) -> bool:  # noqa: ANN401
-    """Return whether a slide announces those that come next, by its layout."""
+    """Return True if the layout of a slide is that of a title or section header."""
     return slide.slide_layout.element.get("type") in ("secHead", "title")
 
 
 def _is_code(paragraph: Any) -> bool:  # noqa: ANN401
     runs = [run for run in paragraph.runs if run.text.strip()]
-    return bool(runs) and all(is_monospaced(run.font.name or "") for run in runs)
+    return bool(runs) and all(is_monospaced_font(run.font.name or "") for run in runs)
 
 
 def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
@@ -173,7 +174,7 @@ def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
 
 def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
     for shape in shapes:
-        if hasattr(shape, "shapes") and depth < _DEEPEST_GROUP:
+        if hasattr(shape, "shapes") and depth < _MAX_GROUP_DEPTH:
             yield from _shapes(shape.shapes, depth + 1)
         else:
             yield shape

@@ -1,7 +1,7 @@
-"""Load Excel workbooks and delimited text (CSV, TSV): one readable line for each row.
+"""Load Excel workbooks and delimited text (CSV, TSV): a readable line for each row, and a table.
 
-The header row is detected, totals are left out, and a column gets a type if all of its values
-have it; otherwise it is text.
+The header row is detected. In the table, rows of totals are left out, and a column is typed as
+integer, number or date if all of its values are; otherwise it is text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from knotwork.indexing.loaders.archives import check_archive
 from knotwork.indexing.loaders.loader import Content, Source, TextBuilder, clean_text, flat_metadata
 from knotwork.indexing.loaders.plain_text import decode_text
 from knotwork.indexing.loaders.tables_and_lists import (
-    LONGEST_HEADER,
+    MAX_HEADER_LENGTH,
     add_row,
     names_columns,
     plain_line,
@@ -35,7 +35,7 @@ _SAMPLE_CHARACTERS = 20_000
 
 
 class SheetsLoader:
-    """Reads .xlsx; a page for each sheet, formulas by their last computed value."""
+    """Reads .xlsx: a page for each sheet, and the stored results of formulas."""
 
     name = "xlsx"
     suffixes = (".xlsx", ".xlsm", ".xltx")
@@ -54,7 +54,7 @@ class SheetsLoader:
                 builder.page(sheet.title)
                 if not _DEFAULT_NAME.fullmatch(sheet.title):
                     builder.heading(1, sheet.title)
-                # The size a file claims may be absurd; without it, rows are as long as they are.
+                # Ignore the declared dimensions, which may be absurd, and read the actual rows.
                 sheet.reset_dimensions()
                 rows = ([_cell_text(value) for value in row] for row in sheet.values)
                 _add_grid(builder, read_grid(rows), name=str(sheet.title))
@@ -75,7 +75,7 @@ class SheetsLoader:
 
 
 class DelimitedLoader:
-    """Reads .csv and .tsv with whatever delimiter and quotes they use."""
+    """Reads .csv, with the delimiter that it uses, and .tsv."""
 
     name = "csv"
     suffixes = (".csv", ".tsv")
@@ -83,7 +83,7 @@ class DelimitedLoader:
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)
-        # The module's limit guards nothing here (the file's size is bounded) and is global anyway.
+        # The limit of the csv module is global, and not needed: the file size is limited.
         csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
         tabs = source.suffix == ".tsv"
         delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE_CHARACTERS])
@@ -96,7 +96,7 @@ class DelimitedLoader:
 
 
 def _add_grid(builder: TextBuilder, grid: Grid, *, name: str = "") -> None:
-    """Append a line for each row, and note the table that the rows form."""
+    """Append a line for each row, and record the table."""
     gap = "\n\n"
     for row in grid.above:
         builder.add(plain_line(row), gap=gap)
@@ -113,7 +113,7 @@ def _add_grid(builder: TextBuilder, grid: Grid, *, name: str = "") -> None:
 
 
 def _delimiter(sample: str) -> str:
-    """Return the delimiter of which most lines have the same number."""
+    """Return the delimiter that occurs equally often in most lines, "," by default."""
     lines = [line for line in sample.split("\n")[:50] if line.strip()]
 
     def regularity(delimiter: str) -> tuple[int, int]:
@@ -138,10 +138,10 @@ def _cell_text(value: Any) -> str:  # noqa: ANN401 - whatever a cell holds
 
 
 LEADING_ROWS = 20
-"""Rows that may stand above a header, as a title and notes."""
+"""Most rows to search for a header; a title and notes may be above it."""
 _SEEN_ROWS = 30
-_LEAST_FILLED = 0.6
-"""The share of cells below a header that it names, and of their number in a row that it has."""
+_MIN_FILLED = 0.6
+"""Smallest width of a header relative to the rows below, and smallest share of cells it names."""
 _TOTALS = re.compile(
     r"(?:grand |sub-?)?totals?\b.*|sums?|subtotals?\b.*|(?:合|总|總|小|共)(?:计|計)?[:：]?",
     re.IGNORECASE,
@@ -150,10 +150,10 @@ _TOTALS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table in a file: what stands above its header, the header, and the rows below.
+    """A grid of cells: the rows above the header, the header, and the rows below.
 
-    Rows come with their numbers in the file, from 1. ``header`` is empty if none was found: all
-    rows are then in ``rows``. ``totals`` are the numbers of rows that sum up others.
+    ``rows`` are pairs of a row's number in the file, from 1, and its cells. If no header was found,
+    ``header`` is empty and all rows are in ``rows``. ``totals`` are the numbers of total rows.
     """
 
     above: tuple[tuple[str, ...], ...]
@@ -163,10 +163,10 @@ class Grid:
 
 
 def read_grid(rows: Iterable[Sequence[str]]) -> Grid:
-    """Return the rows of a file or sheet with the header that names their columns.
+    """Split the rows of a file or sheet at the header, leaving out blank rows.
 
-    The header is the first row that is about as wide as the rows below it, if it has short texts
-    and no numbers; narrower rows above it are a title and notes. Rows without a value are left out.
+    The header is the first row that is about as wide as the rows below it, provided that it has
+    short texts and no numbers. Narrower rows above it are a title and notes.
     """
     filled = [
         (number, tuple(" ".join(_clean_cells(cell).split()) for cell in row))
@@ -186,6 +186,7 @@ def _clean_cells(cell: str) -> str:
 
 
 def _find_header(filled: Sequence[tuple[int, Sequence[str]]]) -> int | None:
+    """Return the index of the header row, None if there is none."""
     for place, (_, row) in enumerate(filled[:LEADING_ROWS]):
         below = filled[place + 1 : place + 1 + _SEEN_ROWS]
         if not below:
@@ -197,24 +198,24 @@ def _find_header(filled: Sequence[tuple[int, Sequence[str]]]) -> int | None:
 
 
 def _is_above(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether a row is about as wide as those below it, and has cells above theirs."""
+    """Return True if a row is about as wide as the rows below, and covers most of their cells."""
     usual = median(sum(map(bool, cells)) for cells in below)
     filled = [place for cells in below for place, cell in enumerate(cells) if cell]
     named = sum(place < len(row) and bool(row[place]) for place in filled)
-    return sum(map(bool, row)) >= _LEAST_FILLED * usual and named >= _LEAST_FILLED * len(filled)
+    return sum(map(bool, row)) >= _MIN_FILLED * usual and named >= _MIN_FILLED * len(filled)
 
 
 def _may_name_columns(row: Sequence[str], below: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Return whether a row without numbers, in which names repeat, stands above numbers."""
+    """Return True for short texts without digits, even repeated ones, above numbers."""
     words = [cell for cell in row if cell]
-    if any(any(c.isdigit() for c in cell) or len(cell) > LONGEST_HEADER for cell in words):
+    if any(any(c.isdigit() for c in cell) or len(cell) > MAX_HEADER_LENGTH for cell in words):
         return False
     digits = [any(c.isdigit() for c in cell) for _, r in below for cell in r if cell]
     return sum(digits) * 4 >= len(digits) > 0
 
 
 def _totals_of(body: Sequence[tuple[int, Sequence[str]]]) -> Iterable[int]:
-    """Yield the numbers of the last rows that are totals of those above."""
+    """Yield the numbers of the rows of totals at the end."""
     for number, row in reversed(body):
         first = next((cell for cell in row if cell), "")
         if not _TOTALS.fullmatch(first) or len(body) == 1:
@@ -222,9 +223,9 @@ def _totals_of(body: Sequence[tuple[int, Sequence[str]]]) -> Iterable[int]:
         yield number
 
 
-LEAST_COLUMNS = 2
-MOST_COLUMNS = 1_000
-"""SQLite holds 2,000; what has more is a matrix."""
+MIN_COLUMNS = 2
+MAX_COLUMNS = 1_000
+"""SQLite allows 2,000 columns; a wider table is a matrix."""
 _MISSING = frozenset({"", "-", "–", "—", "n/a", "na", "nan", "null", "none", "#n/a", "?", "无"})
 _CURRENCY = r"(?:[$€£¥￥]|US\$|(?:USD|EUR|GBP|CNY|RMB|CHF|JPY)\b|元)"
 _DECORATED = re.compile(
@@ -235,16 +236,16 @@ _POINT = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:[,' ]\d{3})+)?(?:\.\d+)?")
 _COMMA = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:[.' ]\d{3})+)(?:,\d+)?")
 _EXPONENT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d{1,3}")
 _CODE = re.compile(r"[-+]?0\d")
-_LONGEST_NUMBER = 60
-_LONGEST_INTEGER = 18
-"""Digits of an integer that SQLite holds."""
+_MAX_NUMBER_LENGTH = 60
+_MAX_INTEGER_DIGITS = 18
+"""Digits of an integer that fits into SQLite's 64 bits."""
 
 
 def make_table(grid: Grid, spans: Sequence[Span], *, name: str = "") -> Table | None:
-    """Return the table of a grid with a header and rows; ``spans`` are those of its rows.
+    """Return the typed table of a grid; ``spans`` are the spans of its rows in the text.
 
-    Columns without a header and without a value are left out, as are rows of totals. Returns None
-    for a grid without a table, or with too many columns for one.
+    Rows of totals and columns without a name and values are left out. Returns None if the grid has
+    no header or no rows, or fewer than ``MIN_COLUMNS`` or more than ``MAX_COLUMNS`` columns.
     """
     kept = [
         (row, number, span)
@@ -264,7 +265,7 @@ def make_table(grid: Grid, spans: Sequence[Span], *, name: str = "") -> Table | 
         kind, converted = type_column(cells)
         columns.append(Column(label or f"column {place + 1}", kind))
         values.append(converted)
-    if not LEAST_COLUMNS <= len(columns) <= MOST_COLUMNS:
+    if not MIN_COLUMNS <= len(columns) <= MAX_COLUMNS:
         return None
     return Table(
         name,
@@ -276,10 +277,11 @@ def make_table(grid: Grid, spans: Sequence[Span], *, name: str = "") -> Table | 
 
 
 def type_column(cells: Sequence[str]) -> tuple[str, list[Cell]]:
-    """Return the type that all values of a column have, and the values; missing ones are None.
+    """Return the common type of a column and its converted values, None for missing values.
 
-    Numbers may have thousands separators, a currency, a percent sign, or brackets for minus;
-    codes such as 007 are text. Dates are given as YYYY-MM-DD.
+    The type is "integer", "number", "date" or "text". Numbers may have thousands separators, a
+    currency, a percent sign, or brackets as a minus sign; codes such as 007 are text. Dates become
+    YYYY-MM-DD.
     """
     present = [cell for cell in cells if cell.lower() not in _MISSING]
     if not present:
@@ -293,6 +295,7 @@ def type_column(cells: Sequence[str]) -> tuple[str, list[Cell]]:
 
 
 def _convert_all(cells: Sequence[str], convert: Callable[[str], Cell]) -> list[Cell] | None:
+    """Return all cells converted, None if one cannot be."""
     found: list[Cell] = []
     for cell in cells:
         value = convert(cell)
@@ -303,7 +306,7 @@ def _convert_all(cells: Sequence[str], convert: Callable[[str], Cell]) -> list[C
 
 
 def _number_readers(present: Sequence[str]) -> list[tuple[str, Callable[[str], Cell]]]:
-    """Return how the numbers of a column may be read; none for codes."""
+    """Return converters to "integer" and "number" for a column; [] for a column of codes."""
     if any(_CODE.match(cell) and not re.match(r"[-+]?0[.,]", cell) for cell in present):
         return []
     bare = [_bare(cell) for cell in present]
@@ -313,7 +316,7 @@ def _number_readers(present: Sequence[str]) -> list[tuple[str, Callable[[str], C
     def integer(cell: str) -> Cell:
         value = _read_number(cell, decimal)
         digits = len(re.sub(r"\D", "", cell))
-        return int(value) if isinstance(value, int) and digits <= _LONGEST_INTEGER else None
+        return int(value) if isinstance(value, int) and digits <= _MAX_INTEGER_DIGITS else None
 
     def number(cell: str) -> Cell:
         value = _read_number(cell, decimal)
@@ -323,7 +326,7 @@ def _number_readers(present: Sequence[str]) -> list[tuple[str, Callable[[str], C
 
 
 def _bare(cell: str) -> str:
-    """Return a number without its currency and brackets; "" for other text."""
+    """Return a number without currency, percent sign and brackets; "" for other text."""
     match = _DECORATED.fullmatch(cell)
     if match is None or bool(match["open"]) != bool(match["close"]):
         return ""
@@ -332,19 +335,23 @@ def _bare(cell: str) -> str:
 
 
 def _read_number(cell: str, decimal: str) -> int | float | None:
+    """Return the number in a cell, whose decimal separator is given; None for other text."""
     if _EXPONENT.fullmatch(cell):
         value = float(cell)
         return value if abs(value) < float("inf") else None
     digits = _bare(cell)
     pattern, thousands = (_COMMA, ".' ") if decimal == "," else (_POINT, ",' ")
-    if not 0 < len(digits) <= _LONGEST_NUMBER or not pattern.fullmatch(digits):
+    if not 0 < len(digits) <= _MAX_NUMBER_LENGTH or not pattern.fullmatch(digits):
         return None
     plain = re.sub(f"[{thousands}]", "", digits).replace(",", ".")
     return float(plain) if "." in plain else int(plain)
 
 
 def _read_dates(present: Sequence[str]) -> Callable[[str], Cell]:
-    """Return how the dates of a column are read: day or month first, as some date shows it."""
+    """Return a converter of dates, with day or month first as some value of the column shows.
+
+    It returns None for every cell if the order is ambiguous.
+    """
     pairs = [m for cell in present if (m := re.match(r"(\d{1,2})[/.-](\d{1,2})[/.-]\d{4}", cell))]
     day_first = any(int(m[1]) > 12 for m in pairs) or any("." in m[0] for m in pairs)
     month_first = any(int(m[2]) > 12 for m in pairs)

@@ -1,7 +1,7 @@
 """Write tables and lists into the text of a document.
 
-Rows become lines that read like sentences (``Header: value; Header: value``); lists keep the
-sentence that introduces them as a frame.
+Rows become lines that read like sentences (``Header: value; Header: value``). The sentence that
+introduces a table or list is the label of its frame.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from knotwork.indexing.loaders.loader import TextBuilder
 from knotwork.indexing.loaders.titles_and_captions import is_title_like
 from knotwork.records import FrameKind, Span
 
-LONGEST_HEADER = 60
-MOST_SPANNED = 50
-"""A cell reaches over at most so many columns; a damaged table may claim any number."""
+MAX_HEADER_LENGTH = 60
+MAX_SPAN = 50
+"""Most columns that a cell may span; a damaged table may declare any number."""
 _NUMBER = re.compile(r"[-+$€£¥(]*\d[\d.,:/%\s-]*\)?")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 class SpanningCell(NamedTuple):
-    """A cell that may reach over several columns and rows."""
+    """A cell that may span several columns and rows."""
 
     text: str
     columns: int = 1
@@ -37,11 +37,11 @@ def add_table(
     keyed: bool = False,
     title: str = "",
 ) -> None:
-    """Append a table, in frames of its title and of the line that leads into it.
+    """Append a table, framed by its title and its lead-in sentence.
 
-    Every row that is not blank becomes a line; cells without a value are left out. ``header`` is
-    whether the first row names the columns; None looks at it. ``keyed`` is whether there is no such
-    row, and the first cell of each row names the others.
+    Every row that is not blank becomes a line, without its empty cells. ``header`` says whether the
+    first row names the columns; None means to detect it. ``keyed`` says that instead the first cell
+    of each row names the others.
     """
     start, lead = builder.length, builder.lead()
     cleaned = [[" ".join(cell.split()) for cell in row] for row in rows]
@@ -65,7 +65,7 @@ def add_row(
     keyed: bool = False,
     gap: str = "\n",
 ) -> Span:
-    """Append a row as a line of its own, in a frame of its key; return the span of the line."""
+    """Append a row as a line, framed by its key, and return the span of the line."""
     if keyed:
         line = labelled_line(("", row[0].rstrip(":：")), ("", *row[1:])) or row[0]
     else:
@@ -76,19 +76,19 @@ def add_row(
 
 
 def row_key(row: Sequence[str]) -> str:
-    """Return the cell that names what a row is about: the first one with words, if it is short."""
+    """Return the cell that names a row: the first one with letters, "" if it is too long."""
     cells = [cell for cell in row if cell]
     if len(cells) < 2:
         return ""
     worded = (cell for cell in cells if any(map(str.isalpha, cell)))
     key = next(worded, cells[0])
-    return key.rstrip(":：") if len(key) <= LONGEST_HEADER else ""
+    return key.rstrip(":：") if len(key) <= MAX_HEADER_LENGTH else ""
 
 
 def spread_cells(rows: Iterable[Iterable[SpanningCell]]) -> Iterator[list[str]]:
-    """Yield the texts of rows of cells, one for each column.
+    """Yield rows with one text for each column, "" after the first column of a wide cell.
 
-    A short text is repeated in each row that its cell reaches over, for it is the key of them all.
+    The text of a cell that spans rows is repeated in each of them if it is short: it is their key.
     """
     reaching: dict[int, tuple[str, int]] = {}
     for row in rows:
@@ -96,23 +96,24 @@ def spread_cells(rows: Iterable[Iterable[SpanningCell]]) -> Iterator[list[str]]:
         below: dict[int, tuple[str, int]] = {}
         for cell in row:
             while len(texts) in reaching:
-                texts.append(_reach(reaching, below, len(texts)))
-            width = max(1, min(cell.columns, MOST_SPANNED))
+                texts.append(_extend(reaching, below, len(texts)))
+            width = max(1, min(cell.columns, MAX_SPAN))
             for column in range(len(texts), len(texts) + width):
                 text = cell.text if column == len(texts) else ""
                 if cell.rows > 1:
-                    repeated = text if len(text) <= LONGEST_HEADER else ""
+                    repeated = text if len(text) <= MAX_HEADER_LENGTH else ""
                     below[column] = (repeated, cell.rows - 1)
             texts += [cell.text, *[""] * (width - 1)]
         for column in range(len(texts), max(reaching, default=-1) + 1):
-            texts.append(_reach(reaching, below, column) if column in reaching else "")
+            texts.append(_extend(reaching, below, column) if column in reaching else "")
         reaching = below
         yield texts
 
 
-def _reach(
+def _extend(
     above: dict[int, tuple[str, int]], below: dict[int, tuple[str, int]], column: int
 ) -> str:
+    """Return the text of the cell that spans into this row, and record the rows it still spans."""
     text, rows = above[column]
     if rows > 1:
         below[column] = (text, rows - 1)
@@ -121,19 +122,20 @@ def _reach(
 
 def labelled_line(header: Sequence[str], row: Sequence[str]) -> str:
     """Return a row as ``Header: value; Header: value``."""
-    named = zip(_padded(header, len(row)), row, strict=False)
+    names = [*header, *[""] * (len(row) - len(header))]
+    named = zip(names, row, strict=False)
     return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
 
 
 def plain_line(row: Sequence[str]) -> str:
-    """Return a row without a header."""
+    """Return a row without a header as ``value | value``."""
     return " | ".join(filter(None, row))
 
 
 def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
-    """Return whether a row looks like a header: distinct, short names, none of them a number.
+    """Return True if a row looks like a header: distinct short names, none of them a number.
 
-    A year names a column if there is a name beside it, and no year in the row ``below``.
+    A year may name a column if other cells are names and the cell ``below`` is another number.
     """
     names = list(row)
     while names and not names[-1]:
@@ -145,7 +147,7 @@ def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
         and len(filled) * 2 > len(names)
         and len(set(filled)) == len(filled)
         and len(numbers) < len(filled)
-        and all(len(name) <= LONGEST_HEADER for name in filled)
+        and all(len(name) <= MAX_HEADER_LENGTH for name in filled)
         and all(
             _YEAR.fullmatch(names[place])
             and place < len(below)
@@ -156,11 +158,7 @@ def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
     )
 
 
-def _padded(names: Sequence[str], width: int) -> list[str]:
-    return [*names, *[""] * (width - len(names))]
-
-
-DEEPEST_LEVEL = 20
+MAX_LEVEL = 20
 
 
 class _OpenList(NamedTuple):
@@ -170,9 +168,9 @@ class _OpenList(NamedTuple):
 
 
 class ListWriter:
-    """Appends list items, each list in a frame of the line that leads into it.
+    """Appends list items, and frames each list with its lead-in sentence.
 
-    A list below an item is led into by that item, if it is short.
+    The lead-in of a nested list is the item above it, if that is short.
     """
 
     def __init__(self, builder: TextBuilder) -> None:
@@ -181,8 +179,8 @@ class ListWriter:
         self._item = ""
 
     def add(self, text: str, *, level: int = 0, number: int = 0) -> None:
-        """Append an item; ``level`` 0 is the outermost, ``number`` 0 means that it has none."""
-        level = max(0, min(level, DEEPEST_LEVEL))
+        """Append an item; ``level`` 0 is the outermost, ``number`` 0 means a bullet."""
+        level = max(0, min(level, MAX_LEVEL))
         gap = "\n" if self._open else "\n\n"
         while self._open and self._open[-1].level > level:
             self._close_innermost()
@@ -194,7 +192,7 @@ class ListWriter:
         self._builder.add(f"{f'{number}.' if number else '-'} {self._item}", gap=gap)
 
     def close(self) -> None:
-        """End all lists before another block."""
+        """End all open lists; call this before appending another block."""
         while self._open:
             self._close_innermost()
 

@@ -1,4 +1,4 @@
-"""Recognize captions, terms, box titles and font styles, and choose the title of a document."""
+"""Recognize captions, terms, box titles and font styles, and choose a document's title."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from knotwork.indexing.loaders.loader import Content
 from knotwork.records import Heading
 
 MIN_REPEATING_PAGES = 4
-"""What stands on most pages is left out where there are at least so many."""
-LONGEST_TERM = 60
-LONGEST_TITLE = 80
+"""Fewest pages or slides of a document for removing what most of them repeat."""
+MAX_TERM_LENGTH = 60
+MAX_TITLE_LENGTH = 80
 _GENERIC_TITLE = re.compile(
     r"note|tip|warning|caution|important|hint|danger|attention|error|注意|注|提示|警告|小心|重要",
     re.IGNORECASE,
@@ -29,7 +29,7 @@ _FIGURE_NAMES = (
 _CAPTION = re.compile(
     rf"(?:(?P<table>{_TABLE_NAMES})|{_FIGURE_NAMES}){_NUMBERED}(?:\s*[.:：—–|-]|\s{{2,}}|\s+(?=\S)|\s*$)"
 )
-_LONGEST_CAPTION = 200
+_MAX_CAPTION_LENGTH = 200
 _ENDS_SENTENCE = re.compile(r"[.!?。！？…;；,，][\"'”’)）]*$")
 _SEPARATED = re.compile(r"\s*[:：.。—–](?=\s|$|[\u3400-\u9fff])|\s+-\s")
 _BOLD = re.compile(r"bold|black|heavy|semib|demi|medi\b|cmbx|-b\b", re.IGNORECASE)
@@ -41,26 +41,26 @@ _MONOSPACED = re.compile(
 
 
 def is_generic_title(text: str) -> bool:
-    """Return whether the title of a box says of what kind it is, and not what it is about."""
+    """Return True for a title that names only the kind of a box, such as "Note" or "Warning"."""
     return _GENERIC_TITLE.fullmatch(text.strip().rstrip(":：!！.")) is not None
 
 
 def is_caption(text: str) -> bool:
-    """Return whether a line is the numbered caption of a table, figure or listing."""
+    """Return True if a line is a numbered caption of a table, figure or listing."""
     line = text.strip()
-    return len(line) <= _LONGEST_CAPTION and _CAPTION.match(line) is not None
+    return len(line) <= _MAX_CAPTION_LENGTH and _CAPTION.match(line) is not None
 
 
 def is_table_caption(text: str) -> bool:
-    """Return whether a caption is that of a table."""
+    """Return True if a line begins like the caption of a table."""
     match = _CAPTION.match(text.strip())
     return match is not None and bool(match["table"])
 
 
 def is_title_like(text: str) -> bool:
-    """Return whether a line may be a title: short, with letters, without the end of a sentence."""
+    """Return True if a line may be a title: short, with letters, not ending like a sentence."""
     line = text.strip()
-    longest = LONGEST_TITLE if line.isascii() else LONGEST_TITLE // 2
+    longest = MAX_TITLE_LENGTH if line.isascii() else MAX_TITLE_LENGTH // 2
     return (
         0 < len(line) <= longest
         and "\n" not in line
@@ -70,21 +70,21 @@ def is_title_like(text: str) -> bool:
     )
 
 
-def is_bold(font: str) -> bool:
-    """Return whether a font is a bold one, by its name."""
+def is_bold_font(font: str) -> bool:
+    """Return True if the name of a font is that of a bold one."""
     return _BOLD.search(font) is not None
 
 
-def is_monospaced(font: str) -> bool:
-    """Return whether a font is one of those in which code is set, by its name."""
+def is_monospaced_font(font: str) -> bool:
+    """Return True if the name of a font is that of a monospaced one."""
     return _MONOSPACED.search(font) is not None
 
 
 def run_in_term(runs: Iterable[tuple[str, bool]]) -> str:
     """Return the bold term that a paragraph begins with, or "".
 
-    As in "**Timeout:** The time to wait." ``runs`` are the pieces of the paragraph and whether each
-    is bold. Bold words that no sign parts from the text behind them are mere emphasis.
+    An example is "**Timeout:** The time to wait." ``runs`` are the parts of the paragraph, each
+    with True if it is bold. Bold words without a separator after them are emphasis, not a term.
     """
     bold = rest = ""
     for text, is_bold in runs:
@@ -102,14 +102,14 @@ def run_in_term(runs: Iterable[tuple[str, bool]]) -> str:
     is_term = (
         is_separated
         and any(map(str.isalpha, rest))
-        and 0 < len(name) <= LONGEST_TERM
+        and 0 < len(name) <= MAX_TERM_LENGTH
         and not is_generic_title(name)
         and not _NO_TERM.fullmatch(name)
     )
     return name if is_term else ""
 
 
-LONGEST_DOCUMENT_TITLE = 120
+MAX_DOCUMENT_TITLE_LENGTH = 120
 _FIRST_LINE = re.compile(r"\s*([^\n]{2,200})(?:\n|$)")
 _ENDS_LIKE_TEXT = re.compile(r"[.。!！,，;；:：…]['\"”’」』)）]*$")
 _STARTS_LIKE_TEXT = re.compile(r"[-*+•>|\[{<=~`#/\\(]|\d{4}-\d\d|---")
@@ -122,9 +122,9 @@ _NO_TITLE = re.compile(
 
 
 def choose_title(content: Content, file_name: str) -> str:
-    """Return the title of the metadata, else a heading at the top, a title-like line, the name."""
+    """Return the title in the metadata, else the top heading, the first line or the file name."""
     title = content.title.strip()
-    if title and len(title) <= 2 * LONGEST_DOCUMENT_TITLE and not _NO_TITLE.fullmatch(title):
+    if title and len(title) <= 2 * MAX_DOCUMENT_TITLE_LENGTH and not _NO_TITLE.fullmatch(title):
         return title
     heading = _top_heading(content.headings, content.text)
     if heading:
@@ -136,13 +136,13 @@ def choose_title(content: Content, file_name: str) -> str:
 
 
 def readable_name(file_name: str) -> str:
-    """Return the name of a file without its suffix, its words parted by spaces."""
+    """Return a file name without its suffix, with spaces between its words."""
     stem = file_name.rpartition(".")[0] or file_name
     return " ".join(re.sub(r"[_\-.+]+|%20", " ", stem).split()) or file_name
 
 
 def _top_heading(headings: Sequence[Heading], text: str) -> str:
-    """Return the first heading, when the text begins with it or it is above all others."""
+    """Return the first heading if the text begins with it, or if it is above all others, or ""."""
     if not headings:
         return ""
     top = headings[0]
@@ -151,13 +151,17 @@ def _top_heading(headings: Sequence[Heading], text: str) -> str:
     near = top.span.start <= 2_000
     return (
         top.title
-        if (first or (alone and near)) and len(top.title) <= LONGEST_DOCUMENT_TITLE
+        if (first or (alone and near)) and len(top.title) <= MAX_DOCUMENT_TITLE_LENGTH
         else ""
     )
 
 
 def _may_be_document_title(line: str, rest: str) -> bool:
-    longest = LONGEST_DOCUMENT_TITLE if line.isascii() else LONGEST_DOCUMENT_TITLE // 2
+    """Return True if the first line of a text may be its title.
+
+    Longer titles than in `is_title_like` are allowed, but none that begins in lower case.
+    """
+    longest = MAX_DOCUMENT_TITLE_LENGTH if line.isascii() else MAX_DOCUMENT_TITLE_LENGTH // 2
     return (
         len(line) <= longest
         and bool(rest.strip())
