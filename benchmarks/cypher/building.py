@@ -104,7 +104,7 @@ class GraphBuilder:
         nodes = [self._node(node, row) for node in pattern.nodes]
         ends = zip(pattern.relationships, nodes[:-1], nodes[1:], strict=True)
         for relationship, left, right in ends:
-            source, target = (right, left) if relationship.towards == "in" else (left, right)
+            source, target = (right, left) if relationship.direction == "in" else (left, right)
             properties = self._properties(relationship.properties, row)
             self.edges.append((relationship.types[0], source, target, properties))
             if relationship.variable:

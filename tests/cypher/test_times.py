@@ -12,8 +12,8 @@ from tests.cypher.graphs import NOTHING, rows, value
 from knotwork.cypher.temporal import (
     Duration,
     Moment,
-    civil,
-    days_of,
+    calendar_date,
+    days_since_epoch,
     read_date,
     read_duration,
     week_of,
@@ -103,16 +103,16 @@ def test_now_is_one_moment_in_a_statement() -> None:
 @given(st.dates())
 def test_the_calendar_equals_that_of_python(day: date) -> None:
     days = (day - _EPOCH).days
-    assert civil(days) == (day.year, day.month, day.day)
-    assert days_of(*civil(days)) == days
+    assert calendar_date(days) == (day.year, day.month, day.day)
+    assert days_since_epoch(*calendar_date(days)) == days
     assert weekday(days) == day.isoweekday()
     assert week_of(days) == day.isocalendar()[:2]
 
 
 @given(st.integers(-(10**9), 10**9))
 def test_a_date_is_read_as_it_is_written(days: int) -> None:
-    assert days_of(*civil(days)) == days
-    if civil(days).year in range(10_000):
+    assert days_since_epoch(*calendar_date(days)) == days
+    if calendar_date(days).year in range(10_000):
         assert read_date(str(Moment(days=days))) == days
 
 

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 
 from knotwork.cypher.property_graph import Value
-from knotwork.cypher.runtime import Runtime, number, whole
-from knotwork.cypher.values import Temporal, group_key, is_number, kind_of, order_key, value_error
+from knotwork.cypher.runtime import Runtime, check_integer, require_number
+from knotwork.cypher.values import Temporal, group_key, is_number, kind_of, order_key
+from knotwork.errors import QuerySyntaxError
 
 
 class Aggregate(ABC):
@@ -18,7 +19,7 @@ class Aggregate(ABC):
         self.runtime = runtime
 
     @abstractmethod
-    def take(self, value: Value) -> None:
+    def add(self, value: Value) -> None:
         """Take one more value."""
 
     @abstractmethod
@@ -31,7 +32,7 @@ class Count(Aggregate):
 
     total = 0
 
-    def take(self, value: Value) -> None:  # noqa: ARG002
+    def add(self, value: Value) -> None:  # noqa: ARG002
         self.total += 1
 
     def result(self) -> Value:
@@ -43,16 +44,16 @@ class Sum(Aggregate):
 
     total: Value = 0
 
-    def take(self, value: Value) -> None:
+    def add(self, value: Value) -> None:
         if not is_number(value) and not isinstance(value, Temporal):
-            raise value_error(f"sum() adds numbers, not {kind_of(value)}.")
+            raise QuerySyntaxError(f"sum() adds numbers, not {kind_of(value)}.")
         if isinstance(value, Temporal) and self.total == 0:
             self.total = value
         else:
             self.total = self.runtime.operators.add(self.total, value)
 
     def result(self) -> Value:
-        return whole(self.total) if isinstance(self.total, int) else self.total
+        return check_integer(self.total) if isinstance(self.total, int) else self.total
 
 
 class Average(Sum):
@@ -60,8 +61,8 @@ class Average(Sum):
 
     count = 0
 
-    def take(self, value: Value) -> None:
-        super().take(float(value) if is_number(value) else value)
+    def add(self, value: Value) -> None:
+        super().add(float(value) if is_number(value) else value)
         self.count += 1
 
     def result(self) -> Value:
@@ -75,7 +76,7 @@ class Minimum(Aggregate):
     best: Value = None
     key: tuple[object, ...] | None = None
 
-    def take(self, value: Value) -> None:
+    def add(self, value: Value) -> None:
         key = order_key(value, self.runtime.budget.step)
         if self.key is None or (key > self.key if self.descending else key < self.key):
             self.key, self.best = key, value
@@ -97,11 +98,11 @@ class Collect(Aggregate):
         super().__init__(runtime)
         self.values: list[Value] = []
 
-    def take(self, value: Value) -> None:
+    def add(self, value: Value) -> None:
         self.values.append(value)
         self.runtime.budget.hold()
         if len(self.values) > self.runtime.budget.limits.items:
-            self.runtime.budget.items(len(self.values))
+            self.runtime.budget.check_items(len(self.values))
 
     def result(self) -> Value:
         return self.values
@@ -112,8 +113,8 @@ class SampleDeviation(Collect):
 
     least, apart = 2, 1
 
-    def take(self, value: Value) -> None:
-        super().take(float(number("stDev", value)))
+    def add(self, value: Value) -> None:
+        super().add(float(require_number("stDev", value)))
 
     def result(self) -> Value:
         count = len(self.values)
@@ -135,16 +136,16 @@ class Percentile(Collect):
 
     part = 0.0
 
-    def take(self, value: Value) -> None:
+    def add(self, value: Value) -> None:
         chosen, part = value
-        if not 0 <= number("percentile", part) <= 1:
-            raise value_error(f"A percentile is between 0 and 1, not {part}.")
+        if not 0 <= require_number("percentile", part) <= 1:
+            raise QuerySyntaxError(f"A percentile is between 0 and 1, not {part}.")
         self.part = part
-        super().take(number("percentile", chosen))
+        super().add(require_number("percentile", chosen))
 
     def ordered(self) -> list[float]:
         """Return the values, ascending."""
-        self.runtime.budget.sort(len(self.values))
+        self.runtime.budget.check_sort(len(self.values))
         return sorted(self.values)
 
 
@@ -179,13 +180,13 @@ class Distinct(Aggregate):
         self._inner = inner
         self._seen: set[Hashable] = set()
 
-    def take(self, value: Value) -> None:
+    def add(self, value: Value) -> None:
         kept = list(value) if isinstance(value, tuple) and type(value) is tuple else value
         key = group_key(kept, self.runtime.budget.step)
         if key not in self._seen:
             self._seen.add(key)
             self.runtime.budget.hold()
-            self._inner.take(value)
+            self._inner.add(value)
 
     def result(self) -> Value:
         return self._inner.result()

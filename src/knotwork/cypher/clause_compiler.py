@@ -29,8 +29,9 @@ from knotwork.cypher.match_planner import (
     Planner,
     split_condition,
 )
-from knotwork.cypher.match_steps import Evaluate, MatchSteps, Pipe, Row, Rows, Test, test_of
+from knotwork.cypher.match_steps import MatchSteps, Pipe, Rows, Test, test_of
 from knotwork.cypher.property_graph import Value
+from knotwork.cypher.runtime import Evaluate, Row
 from knotwork.cypher.static_analysis import NameKind, Scope, aggregates_in, names_in, walk_parts
 from knotwork.cypher.syntax_tree import (
     Call,
@@ -45,7 +46,7 @@ from knotwork.cypher.syntax_tree import (
     PatternComprehension,
     ProjectedItem,
     Projection,
-    Property,
+    PropertyAccess,
     Quantifier,
     Reduction,
     SortItem,
@@ -345,13 +346,13 @@ class _Groups:
             for (value, every), aggregate in zip(takers, found[1], strict=True):
                 taken = True if every or value is None else value(row)
                 if taken is not None:
-                    aggregate.take(taken)
+                    aggregate.add(taken)
         return list(groups.values())
 
 
 def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
     """Refuse a column in which something that is neither counted nor grouped by stands."""
-    known = {key for key in keys if isinstance(key, Variable | Property)}
+    known = {key for key in keys if isinstance(key, Variable | PropertyAccess)}
     waiting: list[tuple[object, frozenset[str]]] = [(expression, frozenset())]
     while waiting:
         part, local = waiting.pop()
@@ -580,7 +581,7 @@ def _ordered(
         choose = nlargest if directions[0] else nsmallest
         return choose(wanted, counted(), key=key)
     found = list(counted())
-    budget.sort(len(found) * len(directions))
+    budget.check_sort(len(found) * len(directions))
     for place in reversed(range(len(directions))):
         found.sort(key=lambda row: row[0][place], reverse=directions[place])
     return found

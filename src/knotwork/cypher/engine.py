@@ -13,7 +13,7 @@ from itertools import islice
 
 from knotwork.cypher.clause_compiler import ProjectionCompiler
 from knotwork.cypher.limits import Budget, Limits
-from knotwork.cypher.match_steps import Pipe, Row, Rows
+from knotwork.cypher.match_steps import Pipe, Rows
 from knotwork.cypher.property_graph import (
     GraphNode,
     GraphPath,
@@ -21,7 +21,7 @@ from knotwork.cypher.property_graph import (
     PropertyGraph,
     Value,
 )
-from knotwork.cypher.runtime import Runtime
+from knotwork.cypher.runtime import Row, Runtime
 from knotwork.cypher.statement_parser import parse_statement
 from knotwork.cypher.static_analysis import Scope
 from knotwork.cypher.syntax_tree import (
@@ -70,7 +70,7 @@ def run_statement(
             tuple(results.plain(value) for value in row[:width])
             for row in islice(compiled.run([]), max(allowed.rows, 0) + 1)
         ]
-        budget.look()
+        budget.check_time()
     except RecursionError:
         raise QueryRefused("The statement, or a value in it, nests too deeply.") from None
     except MemoryError:
@@ -99,7 +99,7 @@ def check_statement(
 
 def _compile(statement: str, runtime: Runtime) -> CompiledQuery:
     query = parse_statement(statement, runtime.budget.limits)
-    runtime.budget.look()
+    runtime.budget.check_time()
     return QueryCompiler(runtime).compile_query(query, [], Scope())
 
 
@@ -312,7 +312,7 @@ def _count_edges(pattern: PathPattern, graph: PropertyGraph) -> int | None:
     (edge,), ends = pattern.relationships, pattern.nodes
     names = [end.variable for end in ends if end.variable]
     bare = all(NodePattern(end.variable) == end for end in ends) and len(set(names)) == len(names)
-    if not bare or edge.towards == "both" or edge.lengths is not None:
+    if not bare or edge.direction == "both" or edge.lengths is not None:
         return None
     if edge.properties is not None or edge.condition is not None or edge.variable in names:
         return None

@@ -14,73 +14,75 @@ from knotwork.cypher.property_graph import Element, GraphNode, GraphPath, GraphR
 from knotwork.cypher.runtime import (
     Function,
     Runtime,
-    items,
-    number,
-    plain,
-    string,
+    check_integer,
+    pure,
+    require_integer,
+    require_list,
+    require_number,
+    require_string,
     text_of,
-    whole,
-    whole_number,
-    wrong,
+    type_error,
 )
 from knotwork.cypher.temporal_functions import TIMES
-from knotwork.cypher.values import Temporal, is_number, order_key, value_error
+from knotwork.cypher.values import Temporal, is_number, order_key
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 
 def _substring(text: Value, start: Value, length: Value = None) -> str:
-    written, begin = string("substring", text), whole_number("substring", start)
-    count = len(written) if length is None else whole_number("substring", length)
+    written, begin = require_string("substring", text), require_integer("substring", start)
+    count = len(written) if length is None else require_integer("substring", length)
     if begin < 0 or count < 0:
-        raise value_error("substring() takes no negative numbers.")
+        raise QuerySyntaxError("substring() takes no negative numbers.")
     return written[begin : begin + count]
 
 
 def _left(text: Value, length: Value) -> str:
-    count = whole_number("left", length)
+    count = require_integer("left", length)
     if count < 0:
-        raise value_error("left() takes no negative numbers.")
-    return string("left", text)[:count]
+        raise QuerySyntaxError("left() takes no negative numbers.")
+    return require_string("left", text)[:count]
 
 
 def _right(text: Value, length: Value) -> str:
-    count = whole_number("right", length)
+    count = require_integer("right", length)
     if count < 0:
-        raise value_error("right() takes no negative numbers.")
-    return string("right", text)[-count:] if count else ""
+        raise QuerySyntaxError("right() takes no negative numbers.")
+    return require_string("right", text)[-count:] if count else ""
 
 
 def _replace(runtime: Runtime, text: Value, old: Value, new: Value) -> str:
-    written, search = string("replace", text), string("replace", old)
-    other = string("replace", new)
+    written, search = require_string("replace", text), require_string("replace", old)
+    other = require_string("replace", new)
     times = written.count(search)
-    runtime.budget.characters(len(written) + times * max(len(other) - len(search), 0))
+    runtime.budget.check_characters(len(written) + times * max(len(other) - len(search), 0))
     return written.replace(search, other)
 
 
 def _split(runtime: Runtime, text: Value, marks: Value) -> list[Value]:
-    written = string("split", text)
+    written = require_string("split", text)
     if isinstance(marks, list):
         for mark in marks[1:]:
-            written = written.replace(string("split", mark), string("split", marks[0]))
+            written = written.replace(
+                require_string("split", mark), require_string("split", marks[0])
+            )
         marks = marks[0] if marks else ""
-    mark = string("split", marks)
+    mark = require_string("split", marks)
     if not mark:
-        runtime.budget.items(len(written))
+        runtime.budget.check_items(len(written))
         return list(written)
-    runtime.budget.items(written.count(mark) + 1)
+    runtime.budget.check_items(written.count(mark) + 1)
     return list(written.split(mark))
 
 
 def _reverse(value: Value) -> Value:
     if isinstance(value, str | list):
         return value[::-1]
-    raise wrong("reverse", value, "a string or a list")
+    raise type_error("reverse", value, "a string or a list")
 
 
 def _trim(side: str, name: str) -> Function:
     def call(_: Runtime, text: Value, letters: Value = " \t\n\r\f\v\u3000\xa0") -> str:
-        written, chosen = string(name, text), string(name, letters)
+        written, chosen = require_string(name, text), require_string(name, letters)
         if side == "left":
             return written.lstrip(chosen)
         return written.rstrip(chosen) if side == "right" else written.strip(chosen)
@@ -89,35 +91,37 @@ def _trim(side: str, name: str) -> Function:
 
 
 def _join(runtime: Runtime, texts: Value, mark: Value) -> str:
-    words = [string("join", text) for text in items("join", texts)]
-    runtime.budget.characters(sum(map(len, words)) + len(words) * len(string("join", mark)))
-    return string("join", mark).join(words)
+    words = [require_string("join", text) for text in require_list("join", texts)]
+    runtime.budget.check_characters(
+        sum(map(len, words)) + len(words) * len(require_string("join", mark))
+    )
+    return require_string("join", mark).join(words)
 
 
 def _upper(text: Value) -> str:
-    return string("toUpper", text).upper()
+    return require_string("toUpper", text).upper()
 
 
 def _lower(text: Value) -> str:
-    return string("toLower", text).lower()
+    return require_string("toLower", text).lower()
 
 
 STRINGS: dict[str, Function] = {
     "btrim": _trim("both", "btrim"),
     "join": Function(_join, 2, 2),
-    "left": plain(_left, 2),
-    "lower": plain(_lower),
+    "left": pure(_left, 2),
+    "lower": pure(_lower),
     "ltrim": _trim("left", "ltrim"),
     "replace": Function(_replace, 3, 3),
-    "reverse": plain(_reverse),
-    "right": plain(_right, 2),
+    "reverse": pure(_reverse),
+    "right": pure(_right, 2),
     "rtrim": _trim("right", "rtrim"),
     "split": Function(_split, 2, 2),
-    "substring": plain(_substring, 2, 3),
-    "tolower": plain(_lower),
-    "toupper": plain(_upper),
+    "substring": pure(_substring, 2, 3),
+    "tolower": pure(_lower),
+    "toupper": pure(_upper),
     "trim": _trim("both", "trim"),
-    "upper": plain(_upper),
+    "upper": pure(_upper),
 }
 
 
@@ -137,36 +141,36 @@ _random = random.SystemRandom()
 def _real(name: str, work: Callable[[float], float]) -> Function:
     def call(value: Value) -> float:
         try:
-            return float(work(float(number(name, value))))
+            return float(work(float(require_number(name, value))))
         except ValueError:
             return math.nan
         except OverflowError:
             return math.inf
 
-    return plain(call)
+    return pure(call)
 
 
 def _abs(value: Value) -> Value:
-    found = abs(number("abs", value))
-    return whole(found) if isinstance(found, int) else found
+    found = abs(require_number("abs", value))
+    return check_integer(found) if isinstance(found, int) else found
 
 
 def _sign(value: Value) -> int:
-    real = number("sign", value)
+    real = require_number("sign", value)
     return (real > 0) - (real < 0)
 
 
 def _round(value: Value, places: Value = 0, mode: Value = None) -> float:
-    real, count = float(number("round", value)), whole_number("round", places)
+    real, count = float(require_number("round", value)), require_integer("round", places)
     if not math.isfinite(real) or count > _MOST_PLACES:
         return real
     if count < 0:
-        raise value_error("round() takes no negative number of places.")
+        raise QuerySyntaxError("round() takes no negative number of places.")
     if mode is None and count == 0:
         return float(math.floor(real + 0.5))
-    rounding = _MODES.get("HALF_UP" if mode is None else string("round", mode).upper())
+    rounding = _MODES.get("HALF_UP" if mode is None else require_string("round", mode).upper())
     if rounding is None:
-        raise value_error(f"round() knows {', '.join(_MODES)}, not {mode}.")
+        raise QuerySyntaxError(f"round() knows {', '.join(_MODES)}, not {mode}.")
     return float(Decimal(repr(real)).quantize(Decimal(1).scaleb(-count), rounding=rounding))
 
 
@@ -187,7 +191,7 @@ def _log10(value: float) -> float:
 
 
 def _atan2(one: Value, other: Value) -> float:
-    return math.atan2(number("atan2", one), number("atan2", other))
+    return math.atan2(require_number("atan2", one), require_number("atan2", other))
 
 
 def _cot(value: float) -> float:
@@ -196,7 +200,7 @@ def _cot(value: float) -> float:
 
 
 def _is_nan(value: Value) -> bool:
-    return math.isnan(number("isNaN", value))
+    return math.isnan(require_number("isNaN", value))
 
 
 def _haversin(value: float) -> float:
@@ -204,28 +208,28 @@ def _haversin(value: float) -> float:
 
 
 NUMBERS: dict[str, Function] = {
-    "abs": plain(_abs),
+    "abs": pure(_abs),
     "acos": _real("acos", math.acos),
     "asin": _real("asin", math.asin),
     "atan": _real("atan", math.atan),
-    "atan2": plain(_atan2, 2),
+    "atan2": pure(_atan2, 2),
     "ceil": _real("ceil", _ceil),
     "ceiling": _real("ceiling", _ceil),
     "cos": _real("cos", math.cos),
     "cot": _real("cot", _cot),
     "degrees": _real("degrees", math.degrees),
-    "e": plain(lambda: math.e, 0),
+    "e": pure(lambda: math.e, 0),
     "exp": _real("exp", math.exp),
     "floor": _real("floor", _floor),
     "haversin": _real("haversin", _haversin),
-    "isnan": plain(_is_nan),
+    "isnan": pure(_is_nan),
     "log": _real("log", _log),
     "log10": _real("log10", _log10),
-    "pi": plain(lambda: math.pi, 0),
+    "pi": pure(lambda: math.pi, 0),
     "radians": _real("radians", math.radians),
-    "rand": plain(_random.random, 0),
-    "round": plain(_round, 1, 3),
-    "sign": plain(_sign),
+    "rand": pure(_random.random, 0),
+    "round": pure(_round, 1, 3),
+    "sign": pure(_sign),
     "sin": _real("sin", math.sin),
     "sqrt": _real("sqrt", math.sqrt),
     "tan": _real("tan", math.tan),
@@ -235,7 +239,7 @@ NUMBERS: dict[str, Function] = {
 def _size(value: Value) -> int:
     if isinstance(value, str | list):
         return len(value)
-    raise wrong("size", value, "a string or a list")
+    raise type_error("size", value, "a string or a list")
 
 
 def _length(value: Value) -> int:
@@ -243,38 +247,38 @@ def _length(value: Value) -> int:
         return len(value.relationships)
     if isinstance(value, str | list):
         return len(value)
-    raise wrong("length", value, "a path")
+    raise type_error("length", value, "a path")
 
 
 def _head(value: Value) -> Value:
-    found = items("head", value)
+    found = require_list("head", value)
     return found[0] if found else None
 
 
 def _last(value: Value) -> Value:
-    found = items("last", value)
+    found = require_list("last", value)
     return found[-1] if found else None
 
 
 def _tail(value: Value) -> list[Value]:
-    return items("tail", value)[1:]
+    return require_list("tail", value)[1:]
 
 
 def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[Value]:
-    first, last = whole_number("range", start), whole_number("range", end)
-    by = whole_number("range", step)
+    first, last = require_integer("range", start), require_integer("range", end)
+    by = require_integer("range", step)
     if by == 0:
-        raise value_error("range() takes no step of nought.")
+        raise QuerySyntaxError("range() takes no step of nought.")
     found = range(first, last + (1 if by > 0 else -1), by)
     count = max((found.stop - found.start + by - (1 if by > 0 else -1)) // by, 0)
-    runtime.budget.items(count)
+    runtime.budget.check_items(count)
     return list(found)
 
 
 def _sorted(runtime: Runtime, value: Value) -> list[Value]:
-    found = items("sort", value)
-    runtime.budget.items(len(found))
-    runtime.budget.sort(len(found))
+    found = require_list("sort", value)
+    runtime.budget.check_items(len(found))
+    runtime.budget.check_sort(len(found))
     step = runtime.budget.step
     keys = [(step(), order_key(item, step))[1] for item in found]
     return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__)]
@@ -283,7 +287,7 @@ def _sorted(runtime: Runtime, value: Value) -> list[Value]:
 def _is_empty(value: Value) -> bool:
     if isinstance(value, str | list | dict):
         return not value
-    raise wrong("isEmpty", value, "a string, a list or a map")
+    raise type_error("isEmpty", value, "a string, a list or a map")
 
 
 def _coalesce(_: Runtime, *values: Value) -> Value:
@@ -297,27 +301,27 @@ def _null_if(one: Value, other: Value) -> Value:
 LISTS: dict[str, Function] = {
     "coalesce": Function(_coalesce, 1, 1_000, takes_null=True),
     "coll.sort": Function(_sorted),
-    "head": plain(_head),
-    "isempty": plain(_is_empty),
-    "last": plain(_last),
-    "length": plain(_length),
-    "nullif": plain(_null_if, 2),
+    "head": pure(_head),
+    "isempty": pure(_is_empty),
+    "last": pure(_last),
+    "length": pure(_length),
+    "nullif": pure(_null_if, 2),
     "range": Function(_range, 2, 3),
-    "size": plain(_size),
-    "tail": plain(_tail),
+    "size": pure(_size),
+    "tail": pure(_tail),
 }
 
 
 def _labels(value: Value) -> list[Value]:
     if isinstance(value, GraphNode):
         return list(value.labels)
-    raise wrong("labels", value, "a node")
+    raise type_error("labels", value, "a node")
 
 
 def _type(value: Value) -> str:
     if isinstance(value, GraphRelationship):
         return value.type
-    raise wrong("type", value, "a relationship")
+    raise type_error("type", value, "a relationship")
 
 
 def _properties(value: Value) -> dict[str, Value]:
@@ -325,7 +329,7 @@ def _properties(value: Value) -> dict[str, Value]:
         return dict(value.properties)
     if isinstance(value, dict):
         return dict(value)
-    raise wrong("properties", value, "a node, a relationship or a map")
+    raise type_error("properties", value, "a node, a relationship or a map")
 
 
 def _keys(value: Value) -> list[Value]:
@@ -333,13 +337,13 @@ def _keys(value: Value) -> list[Value]:
         return list(value.properties)
     if isinstance(value, dict):
         return list(value)
-    raise wrong("keys", value, "a node, a relationship or a map")
+    raise type_error("keys", value, "a node, a relationship or a map")
 
 
 def _id(value: Value) -> int:
     if isinstance(value, Element):
         return value.index
-    raise wrong("id", value, "a node or a relationship")
+    raise type_error("id", value, "a node or a relationship")
 
 
 def element_id(runtime: Runtime, value: Value) -> str:
@@ -348,31 +352,31 @@ def element_id(runtime: Runtime, value: Value) -> str:
         return value.id
     if isinstance(value, GraphRelationship):
         return runtime.graph.relationship_id(value.index)
-    raise wrong("elementId", value, "a node or a relationship")
+    raise type_error("elementId", value, "a node or a relationship")
 
 
 def _nodes(value: Value) -> list[Value]:
     if isinstance(value, GraphPath):
         return list(value.nodes)
-    raise wrong("nodes", value, "a path")
+    raise type_error("nodes", value, "a path")
 
 
 def _relationships(value: Value) -> list[Value]:
     if isinstance(value, GraphPath):
         return list(value.relationships)
-    raise wrong("relationships", value, "a path")
+    raise type_error("relationships", value, "a path")
 
 
 def _start_node(runtime: Runtime, value: Value) -> GraphNode:
     if isinstance(value, GraphRelationship):
         return runtime.graph.nodes[value.source]
-    raise wrong("startNode", value, "a relationship")
+    raise type_error("startNode", value, "a relationship")
 
 
 def _end_node(runtime: Runtime, value: Value) -> GraphNode:
     if isinstance(value, GraphRelationship):
         return runtime.graph.nodes[value.target]
-    raise wrong("endNode", value, "a relationship")
+    raise type_error("endNode", value, "a relationship")
 
 
 def _exists(_: Runtime, value: Value) -> bool:
@@ -383,15 +387,15 @@ ELEMENTS: dict[str, Function] = {
     "elementid": Function(element_id),
     "endnode": Function(_end_node),
     "exists": Function(_exists, takes_null=True),
-    "id": plain(_id),
-    "keys": plain(_keys),
-    "labels": plain(_labels),
-    "nodes": plain(_nodes),
-    "properties": plain(_properties),
-    "relationships": plain(_relationships),
-    "rels": plain(_relationships),
+    "id": pure(_id),
+    "keys": pure(_keys),
+    "labels": pure(_labels),
+    "nodes": pure(_nodes),
+    "properties": pure(_properties),
+    "relationships": pure(_relationships),
+    "rels": pure(_relationships),
     "startnode": Function(_start_node),
-    "type": plain(_type),
+    "type": pure(_type),
 }
 
 
@@ -408,17 +412,17 @@ def _to_integer(value: Value) -> Value:
         if len(text) > _MAX_NUMBER_LENGTH or "_" in text:
             return None
         try:
-            return whole(int(text))
+            return check_integer(int(text))
         except (ValueError, QuerySyntaxError):
             real = _read_float(text)
             return None if real is None else _truncated(real)
-    raise wrong("toInteger", value, "a number, a string or a truth value")
+    raise type_error("toInteger", value, "a number, a string or a truth value")
 
 
 def _truncated(value: float) -> Value:
     if isinstance(value, int):
         return value
-    return whole(int(value)) if math.isfinite(value) else None
+    return check_integer(int(value)) if math.isfinite(value) else None
 
 
 def _read_float(text: str) -> float | None:
@@ -435,7 +439,7 @@ def _to_float(value: Value) -> Value:
         return _read_float(value.strip())
     if is_number(value):
         return float(value)
-    raise wrong("toFloat", value, "a number or a string")
+    raise type_error("toFloat", value, "a number or a string")
 
 
 def _to_boolean(value: Value) -> Value:
@@ -445,13 +449,13 @@ def _to_boolean(value: Value) -> Value:
         return {"true": True, "false": False}.get(value.strip().lower())
     if isinstance(value, int):
         return value != 0
-    raise wrong("toBoolean", value, "a string, a truth value or a whole number")
+    raise type_error("toBoolean", value, "a string, a truth value or a whole number")
 
 
 def _to_string(value: Value) -> str:
     if isinstance(value, str | bool | Temporal) or is_number(value):
         return text_of(value)
-    raise wrong("toString", value, "a number, a string, a truth value or a time")
+    raise type_error("toString", value, "a number, a string, a truth value or a time")
 
 
 def _lenient(convert: Callable[[Value], Value]) -> Function:
@@ -461,13 +465,13 @@ def _lenient(convert: Callable[[Value], Value]) -> Function:
         except QuerySyntaxError:
             return None
 
-    return plain(call)
+    return pure(call)
 
 
 def _each_item(name: str, convert: Callable[[Value], Value]) -> Function:
     def call(runtime: Runtime, value: Value) -> list[Value]:
-        found = items(name, value)
-        runtime.budget.items(len(found))
+        found = require_list(name, value)
+        runtime.budget.check_items(len(found))
         return [None if item is None else _try_convert(convert, item) for item in found]
 
     return Function(call)
@@ -481,17 +485,17 @@ def _try_convert(convert: Callable[[Value], Value], value: Value) -> Value:
 
 
 CONVERSIONS: dict[str, Function] = {
-    "toboolean": plain(_to_boolean),
+    "toboolean": pure(_to_boolean),
     "tobooleanlist": _each_item("toBooleanList", _to_boolean),
     "tobooleanornull": _lenient(_to_boolean),
-    "tofloat": plain(_to_float),
+    "tofloat": pure(_to_float),
     "tofloatlist": _each_item("toFloatList", _to_float),
     "tofloatornull": _lenient(_to_float),
-    "toint": plain(_to_integer),
-    "tointeger": plain(_to_integer),
+    "toint": pure(_to_integer),
+    "tointeger": pure(_to_integer),
     "tointegerlist": _each_item("toIntegerList", _to_integer),
     "tointegerornull": _lenient(_to_integer),
-    "tostring": plain(_to_string),
+    "tostring": pure(_to_string),
     "tostringlist": _each_item("toStringList", _to_string),
     "tostringornull": _lenient(_to_string),
 }

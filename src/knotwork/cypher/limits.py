@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from knotwork.errors import QueryRefused, QueryTimeout
 
-_STEPS_BETWEEN_LOOKS = 512
+_STEPS_BETWEEN_CHECKS = 512
 _SORTING_S = 1e-7
 """What one comparison takes, more or less."""
 
@@ -42,11 +42,11 @@ class Budget:
     def step(self) -> None:
         """Count one step of work. Raises QueryTimeout when the time is over."""
         self._steps += 1
-        if self._steps >= _STEPS_BETWEEN_LOOKS:
+        if self._steps >= _STEPS_BETWEEN_CHECKS:
             self._steps = 0
-            self.look()
+            self.check_time()
 
-    def look(self) -> None:
+    def check_time(self) -> None:
         """Look at the clock. Raises QueryTimeout when the time is over."""
         if time.monotonic() > self.deadline:
             raise QueryTimeout(
@@ -56,7 +56,7 @@ class Budget:
 
     def remaining_s(self) -> float:
         """Return the seconds that are left, more than none."""
-        self.look()
+        self.check_time()
         return max(self.deadline - time.monotonic(), 0.001)
 
     def hold(self, values: int = 1) -> None:
@@ -69,23 +69,23 @@ class Budget:
                 fix="Narrow its patterns, or put a LIMIT before what it collects or sorts.",
             )
 
-    def sort(self, count: int) -> None:
+    def check_sort(self, count: int) -> None:
         """Make sure that there is time to sort so many values, which cannot be broken off.
 
         Raises QueryTimeout when there is not.
         """
         if count * count.bit_length() * _SORTING_S > self.deadline - time.monotonic():
             self.deadline = 0.0
-        self.look()
+        self.check_time()
 
-    def items(self, count: int) -> int:
+    def check_items(self, count: int) -> int:
         """Return the length of a list to be. Raises QueryRefused when it is too long."""
         if count > self.limits.items:
             raise QueryRefused(f"A list would have more than {self.limits.items:,} items.")
         self.hold(count)
         return count
 
-    def characters(self, count: int) -> int:
+    def check_characters(self, count: int) -> int:
         """Return the length of a string to be. Raises QueryRefused when it is too long."""
         if count > self.limits.characters:
             raise QueryRefused(f"A string would have more than {self.limits.characters:,} letters.")

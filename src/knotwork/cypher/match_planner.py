@@ -19,6 +19,7 @@ from knotwork.cypher.syntax_tree import (
     Binary,
     Call,
     Comparison,
+    Direction,
     Expression,
     HasLabel,
     Junction,
@@ -29,9 +30,8 @@ from knotwork.cypher.syntax_tree import (
     NodePattern,
     Parameter,
     PathPattern,
-    Property,
+    PropertyAccess,
     RelationshipPattern,
-    Towards,
     Variable,
 )
 from knotwork.errors import QueryRefused, QuerySyntaxError
@@ -70,7 +70,7 @@ class RelationshipPart:
     left: str
     right: str
     types: tuple[str, ...]
-    towards: Towards
+    direction: Direction
     index_slot: int
     slot: int | None
     bound: bool
@@ -174,7 +174,7 @@ class PatternReader:
         if not isinstance(properties, MapOf):
             raise QuerySyntaxError("The properties of a pattern are a map.")
         return [
-            condition_of(Comparison(Property(Variable(name), key), (("=", value),)))
+            condition_of(Comparison(PropertyAccess(Variable(name), key), (("=", value),)))
             for key, value in properties.entries
         ]
 
@@ -201,7 +201,7 @@ class PatternReader:
             left,
             right,
             pattern.types,
-            pattern.towards,
+            pattern.direction,
             layout.add(),
             slot,
             bound,
@@ -286,7 +286,7 @@ class Planner:
                 waiting -= {relationship.left, relationship.right}
                 del left[relationship.name]
         while waiting or left:
-            self.runtime.budget.look()
+            self.runtime.budget.check_time()
             chosen = self._best_expansion(left, waiting)
             if chosen is not None:
                 self._take(chosen, chosen.far)
@@ -339,7 +339,7 @@ class Planner:
         edges = sum(counts) if relationship.types else graph.relationship_count
         label = self.parts.nodes[expansion.near].label
         nodes = max(len(graph.labelled(label)), 1)
-        fan = edges / nodes * (2 if relationship.towards == "both" else 1)
+        fan = edges / nodes * (2 if relationship.direction == "both" else 1)
         if relationship.lengths is not None:
             fan = max(fan, 1.0) ** min(relationship.lengths[1] or 4, 4) + 1
         if expansion.into:
@@ -367,7 +367,7 @@ class Planner:
             for subject, kind, value in _equations(condition):
                 if not self._known(value, node.name):
                     continue
-                if isinstance(subject, Property) and subject.subject == Variable(node.name):
+                if isinstance(subject, PropertyAccess) and subject.subject == Variable(node.name):
                     cost = self._seek_cost(node, subject.key) * (5 if kind == "in" else 1)
                     yield NodeScan(node, cost, kind, subject.key, value)
                 elif isinstance(subject, Call) and subject.arguments == (Variable(node.name),):
@@ -393,7 +393,7 @@ def _equations(condition: Condition) -> Iterator[tuple[Expression, _Seek, Expres
     """Yield what must equal what, either way round, or be in what list."""
     expression = condition.expression
     if isinstance(expression, Binary) and expression.operator == "IN":
-        if isinstance(expression.left, Property):
+        if isinstance(expression.left, PropertyAccess):
             yield expression.left, "in", expression.right
         return
     if not isinstance(expression, Comparison) or len(expression.steps) != 1:
@@ -403,7 +403,7 @@ def _equations(condition: Condition) -> Iterator[tuple[Expression, _Seek, Expres
         return
     for subject, value in ((expression.first, other), (other, expression.first)):
         named = isinstance(subject, Call) and subject.name in ("id", "elementid")
-        if isinstance(subject, Property) or named:
+        if isinstance(subject, PropertyAccess) or named:
             yield subject, "equal", value
 
 

@@ -20,21 +20,19 @@ from knotwork.cypher.property_graph import (
     GraphPath,
     GraphRelationship,
     PropertyGraph,
-    Towards,
     Value,
     index_key,
 )
-from knotwork.cypher.runtime import Runtime
-from knotwork.cypher.values import kind_of, truth, value_error
+from knotwork.cypher.runtime import Evaluate, Row, Runtime
+from knotwork.cypher.syntax_tree import Direction
+from knotwork.cypher.values import kind_of, truth
+from knotwork.errors import QuerySyntaxError
 
-Row: TypeAlias = list[Value]
 Rows: TypeAlias = Iterator[Row]
 Pipe: TypeAlias = Callable[[Rows], Rows]
 Test: TypeAlias = Callable[[Row], bool]
-Evaluate: TypeAlias = Callable[[Row], Value]
 
-
-_NODES_BETWEEN_LOOKS = 200
+_NODES_BETWEEN_CHECKS = 200
 
 
 def test_of(conditions: Sequence[Evaluate]) -> Test | None:
@@ -73,7 +71,7 @@ class MatchSteps:
         if node.bound:
             return self._check_bound(node, test)
         candidates = self._candidates(step, value)
-        slot, nodes, look = node.slot, self._graph.nodes, self._runtime.budget.look
+        slot, nodes, check_time = node.slot, self._graph.nodes, self._runtime.budget.check_time
 
         def run(rows: Rows) -> Rows:
             left = 1
@@ -81,8 +79,8 @@ class MatchSteps:
                 for index in candidates(row):
                     left -= 1
                     if not left:
-                        left = _NODES_BETWEEN_LOOKS
-                        look()
+                        left = _NODES_BETWEEN_CHECKS
+                        check_time()
                     row[slot] = nodes[index]
                     if test is None or test(row):
                         yield row
@@ -163,7 +161,7 @@ class MatchSteps:
                 if edge is None or (part.types and edge.type not in part.types):
                     continue
                 if not isinstance(edge, GraphRelationship):
-                    raise value_error(f"`{part.name}` is {kind_of(edge)}, not a relationship.")
+                    raise QuerySyntaxError(f"`{part.name}` is {kind_of(edge)}, not a relationship.")
                 row[part.index_slot] = edge.index
                 if others and _is_used(row, edge.index, others):
                     continue
@@ -191,7 +189,7 @@ class MatchSteps:
             return self._walk(step, test, each, others)
         graph, nodes = self._graph, self._graph.nodes
         near, far = self._parts.nodes[step.near].slot, self._parts.nodes[step.far].slot
-        towards, types = _direction(step), part.types
+        direction, types = _direction(step), part.types
         index_slot, slot, into = part.index_slot, part.slot, step.into
         tick, expand = self._runtime.budget.step, graph.expand
         bound = self._parts.nodes[step.far].bound
@@ -205,7 +203,7 @@ class MatchSteps:
                     if end is None:
                         continue
                     target = end.index
-                for relationship, other in expand(row[near].index, towards, types):
+                for relationship, other in expand(row[near].index, direction, types):
                     tick()
                     if into and other != target:
                         continue
@@ -228,7 +226,7 @@ class MatchSteps:
         near, far = self._parts.nodes[step.near], self._parts.nodes[step.far]
         least, most = part.lengths or (1, None)
         backwards = step.near != part.left
-        towards, types = _direction(step), part.types
+        direction, types = _direction(step), part.types
         hold = self._runtime.budget.hold
 
         def run(rows: Rows) -> Rows:
@@ -246,7 +244,7 @@ class MatchSteps:
                 walker = Walker(
                     graph,
                     self._runtime.budget,
-                    towards=towards,
+                    direction=direction,
                     types=types,
                     allowed=None if each is None else allowed,
                 )
@@ -303,18 +301,18 @@ class MatchSteps:
         ]
 
 
-def _direction(step: Expansion) -> Towards:
-    towards = step.relationship.towards
-    if towards == "both" or step.near == step.relationship.left:
-        return towards
-    return "in" if towards == "out" else "out"
+def _direction(step: Expansion) -> Direction:
+    direction = step.relationship.direction
+    if direction == "both" or step.near == step.relationship.left:
+        return direction
+    return "in" if direction == "out" else "out"
 
 
 def _node_at(row: Row, slot: int, name: str) -> GraphNode | None:
     value = row[slot]
     if value is None or isinstance(value, GraphNode):
         return value
-    raise value_error(f"`{name}` is {kind_of(value)}, not a node.")
+    raise QuerySyntaxError(f"`{name}` is {kind_of(value)}, not a node.")
 
 
 def _known(row: Row, node: NodePart) -> GraphNode | None:
@@ -339,9 +337,9 @@ def _used(row: Row, slots: list[int]) -> set[int]:
 
 def _orientations(edge: GraphRelationship, part: RelationshipPart) -> list[tuple[int, int]]:
     forward, back = (edge.source, edge.target), (edge.target, edge.source)
-    if part.towards == "out":
+    if part.direction == "out":
         return [forward]
-    if part.towards == "in":
+    if part.direction == "in":
         return [back]
     return [forward] if edge.source == edge.target else [forward, back]
 
@@ -351,7 +349,7 @@ Walk = tuple[int, tuple[int, ...]]
 
 Allowed = Callable[[int], bool]
 
-_OPPOSITE: dict[Towards, Towards] = {"out": "in", "in": "out", "both": "both"}
+_OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
 
 
 class Walker:
@@ -362,19 +360,19 @@ class Walker:
         graph: PropertyGraph,
         budget: Budget,
         *,
-        towards: Towards,
+        direction: Direction,
         types: tuple[str, ...],
         allowed: Allowed | None,
     ) -> None:
         self._graph = graph
         self._budget = budget
-        self._towards = towards
+        self._direction = direction
         self._types = types
         self._allowed = allowed
 
     def _steps(self, node: int, *, back: bool = False) -> Iterator[tuple[int, int]]:
-        towards: Towards = _OPPOSITE[self._towards] if back else self._towards
-        found = self._graph.expand(node, towards, self._types)
+        direction: Direction = _OPPOSITE[self._direction] if back else self._direction
+        found = self._graph.expand(node, direction, self._types)
         allowed = self._allowed
         return found if allowed is None else (step for step in found if allowed(step[0]))
 

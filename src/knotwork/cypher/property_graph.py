@@ -6,16 +6,17 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from knotwork.cypher.syntax_tree import Direction
 
 Value = Any
 """A value of the language: None, bool, int, float, str, list, dict, an element, a path, a time."""
 
 Properties = Mapping[str, Value]
 LoadProperties = Callable[[int], Properties]
-Towards = Literal["out", "in", "both"]
 
 _KEPT_RELATIONSHIPS = 200_000
 
@@ -159,25 +160,25 @@ class PropertyGraph:
             self._known[index] = known
         return known
 
-    def degree(self, node: int, towards: Towards, types: Sequence[str]) -> int:
+    def degree(self, node: int, direction: Direction, types: Sequence[str]) -> int:
         """Return how many relationships of these types (none: of any) a node has."""
         kinds = types or (None,)
-        directions = ("out", "in") if towards == "both" else (towards,)
+        directions = ("out", "in") if direction == "both" else (direction,)
         return sum(self._adjacency(t, d).degree(node) for t in kinds for d in directions)
 
     def expand(
-        self, node: int, towards: Towards, types: Sequence[str]
+        self, node: int, direction: Direction, types: Sequence[str]
     ) -> Iterator[tuple[int, int]]:
         """Yield the relationships of a node and the node at their other end, by position.
 
         One that leads from a node to itself comes once, whichever way is asked for.
         """
         for type_ in types or (None,):
-            if towards != "in":
+            if direction != "in":
                 yield from self._adjacency(type_, "out").pairs(node)
-            if towards == "in":
+            if direction == "in":
                 yield from self._adjacency(type_, "in").pairs(node)
-            elif towards == "both":
+            elif direction == "both":
                 for relationship, other in self._adjacency(type_, "in").pairs(node):
                     if other != node:
                         yield relationship, other
@@ -218,18 +219,18 @@ class PropertyGraph:
             self._by_id = {node.id: node.index for node in self.nodes}
         return self._by_id.get(id_)
 
-    def _adjacency(self, type_: str | None, towards: str) -> _Adjacency:
-        found = self._adjacent.get((type_, towards))
+    def _adjacency(self, type_: str | None, direction: str) -> _Adjacency:
+        found = self._adjacent.get((type_, direction))
         if found is None:
-            found = self._adjacent[type_, towards] = self._make_adjacency(type_, towards)
+            found = self._adjacent[type_, direction] = self._make_adjacency(type_, direction)
         return found
 
-    def _make_adjacency(self, type_: str | None, towards: str) -> _Adjacency:
+    def _make_adjacency(self, type_: str | None, direction: str) -> _Adjacency:
         chosen = np.arange(len(self._types))
         if type_ is not None:
             chosen = np.flatnonzero(self._codes == self._code_of_type.get(type_, -1))
         near, far = self._sources[chosen], self._targets[chosen]
-        if towards == "in":
+        if direction == "in":
             near, far = far, near
         order = np.argsort(near, kind="stable")
         nodes, starts = np.unique(near[order], return_index=True)

@@ -9,15 +9,19 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import regex
 
 from knotwork.cypher.limits import Budget
 from knotwork.cypher.property_graph import PropertyGraph, Value
 from knotwork.cypher.temporal import add_temporal, scale_duration, subtract_temporal
-from knotwork.cypher.values import Temporal, is_number, kind_of, value_error
+from knotwork.cypher.values import Temporal, is_number, kind_of, operand_error
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout
+
+Row: TypeAlias = list[Value]
+Evaluate: TypeAlias = Callable[[Row], Value]
+"""A compiled expression."""
 
 
 @dataclass(slots=True)
@@ -42,11 +46,11 @@ _COUNTS = regex.compile(r"\{\s*(\d*)\s*,?\s*(\d*)")
 Operator = Callable[[Value, Value], Value]
 
 
-def whole(number: int) -> int:
+def check_integer(number: int) -> int:
     """Return a whole number of 64 bits. Raises QuerySyntaxError for a larger one."""
     if _SMALLEST <= number <= _LARGEST:
         return number
-    raise value_error("A whole number is too large: they have 64 bits.")
+    raise QuerySyntaxError("A whole number is too large: they have 64 bits.")
 
 
 class Operators:
@@ -80,22 +84,22 @@ class Operators:
             return self._join_strings(left, right)
         if isinstance(left, Temporal) and isinstance(right, Temporal):
             return add_temporal(left, right)
-        raise _cannot("+", left, right)
+        raise operand_error("+", left, right)
 
     def _join_lists(self, left: Value, right: Value) -> Value:
         if (left is None and isinstance(right, list)) or (right is None and isinstance(left, list)):
             return None
         one = left if isinstance(left, list) else [left]
         other = right if isinstance(right, list) else [right]
-        self._budget.items(len(one) + len(other))
+        self._budget.check_items(len(one) + len(other))
         return one + other
 
     def _join_strings(self, left: Value, right: Value) -> str:
         for value in (left, right):
             if not (isinstance(value, str | Temporal) or is_number(value)):
-                raise _cannot("+", left, right)
+                raise operand_error("+", left, right)
         one, other = text_of(left), text_of(right)
-        self._budget.characters(len(one) + len(other))
+        self._budget.check_characters(len(one) + len(other))
         return one + other
 
     def subtract(self, left: Value, right: Value) -> Value:
@@ -116,7 +120,7 @@ class Operators:
         return _number(_numeric("*", left, right)(lambda a, b: a * b))
 
     def divide(self, left: Value, right: Value) -> Value:
-        """Divide; whole numbers give a whole number, rounded towards nought."""
+        """Divide; whole numbers give a whole number, rounded toward zero."""
         if left is None or right is None:
             return None
         if isinstance(left, Temporal) and is_number(right) and right != 0:
@@ -199,16 +203,12 @@ def _of_strings(test: Callable[[str, str], bool]) -> Operator:
 
 
 def _number(value: Value) -> Value:
-    return whole(value) if isinstance(value, int) else value
-
-
-def _cannot(sign: str, left: Value, right: Value) -> QuerySyntaxError:
-    return value_error(f"`{sign}` cannot work on {kind_of(left)} and {kind_of(right)}.")
+    return check_integer(value) if isinstance(value, int) else value
 
 
 def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value]:
     if not (is_number(left) and is_number(right)):
-        raise _cannot(sign, left, right)
+        raise operand_error(sign, left, right)
 
     def work(operator: Operator) -> Value:
         try:
@@ -222,7 +222,7 @@ def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value
 def _divide(left: Value, right: Value) -> Value:
     if isinstance(left, int) and isinstance(right, int):
         if right == 0:
-            raise value_error("A whole number cannot be divided by nought.")
+            raise QuerySyntaxError("A whole number cannot be divided by nought.")
         quotient = abs(left) // abs(right)
         return quotient if (left < 0) == (right < 0) else -quotient
     if right == 0:
@@ -233,7 +233,7 @@ def _divide(left: Value, right: Value) -> Value:
 def _modulo(left: Value, right: Value) -> Value:
     if right == 0:
         if isinstance(left, int) and isinstance(right, int):
-            raise value_error("A whole number cannot be divided by nought.")
+            raise QuerySyntaxError("A whole number cannot be divided by nought.")
         return math.nan
     if isinstance(left, int) and isinstance(right, int):
         return int(math.copysign(1, left)) * (abs(left) % abs(right))
@@ -259,39 +259,39 @@ class Function(NamedTuple):
     takes_null: bool = False
 
 
-def plain(call: Callable[..., Value], least: int = 1, most: int | None = None) -> Function:
+def pure(call: Callable[..., Value], least: int = 1, most: int | None = None) -> Function:
     """Return a function that needs nothing of the runtime."""
     return Function(lambda _, *values: call(*values), least, most or least)
 
 
-def wrong(name: str, value: Value, wanted: str) -> QuerySyntaxError:
+def type_error(name: str, value: Value, wanted: str) -> QuerySyntaxError:
     """Return the error of a function that got a value of another type."""
-    return value_error(f"{name}() takes {wanted}, not {kind_of(value)}.")
+    return QuerySyntaxError(f"{name}() takes {wanted}, not {kind_of(value)}.")
 
 
-def number(name: str, value: Value) -> float:
+def require_number(name: str, value: Value) -> float:
     """Return a number. Raises QuerySyntaxError for any other value."""
     if not is_number(value):
-        raise wrong(name, value, "a number")
+        raise type_error(name, value, "a number")
     return value  # type: ignore[no-any-return]
 
 
-def whole_number(name: str, value: Value) -> int:
+def require_integer(name: str, value: Value) -> int:
     """Return a whole number. Raises QuerySyntaxError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong(name, value, "a whole number")
+        raise type_error(name, value, "a whole number")
     return value
 
 
-def string(name: str, value: Value) -> str:
+def require_string(name: str, value: Value) -> str:
     """Return a string. Raises QuerySyntaxError for any other value."""
     if not isinstance(value, str):
-        raise wrong(name, value, "a string")
+        raise type_error(name, value, "a string")
     return value
 
 
-def items(name: str, value: Value) -> list[Value]:
+def require_list(name: str, value: Value) -> list[Value]:
     """Return a list. Raises QuerySyntaxError for any other value."""
     if not isinstance(value, list):
-        raise wrong(name, value, "a list")
+        raise type_error(name, value, "a list")
     return value

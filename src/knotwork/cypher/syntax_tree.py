@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Towards = Literal["out", "in", "both"]
+Direction = Literal["out", "in", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class PropertyAccess:
     subject: Expression
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class IndexAccess:
     """``subject[index]``."""
 
     subject: Expression
@@ -199,7 +199,7 @@ class Subquery:
 
 
 Expression: TypeAlias = (
-    "Constant | Parameter | Variable | Property | Item | Slice | ListOf | MapOf | MapProjection"
+    "Constant | Parameter | Variable | PropertyAccess | IndexAccess | Slice | ListOf | MapOf | MapProjection"
     " | Unary | Binary | Junction | Comparison | HasLabel | Call | Case | Comprehension"
     " | Quantifier | Reduction | PatternComprehension | PatternPredicate | Subquery"
 )
@@ -220,7 +220,7 @@ class RelationshipPattern:
     variable: str | None
     types: tuple[str, ...]
     properties: Expression | None
-    towards: Towards
+    direction: Direction
     lengths: tuple[int, int | None] | None = None
     condition: Expression | None = None
 

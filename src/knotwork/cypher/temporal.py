@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import regex
 
 from knotwork.cypher.property_graph import Value
-from knotwork.cypher.values import Temporal, kind_of, value_error
+from knotwork.cypher.values import Temporal, kind_of, operand_error
 from knotwork.errors import QuerySyntaxError
 
 SECOND = 1_000_000_000
@@ -37,12 +37,12 @@ class CalendarDate(NamedTuple):
     day: int
 
 
-def days_of(year: int, month: int, day: int) -> int:
+def days_since_epoch(year: int, month: int, day: int) -> int:
     """Return the days since 1970 of a day. Raises QuerySyntaxError for one that is not there."""
     if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month):
-        raise value_error(f"There is no day {year}-{month}-{day}.")
+        raise QuerySyntaxError(f"There is no day {year}-{month}-{day}.")
     if abs(year) > _MOST_YEARS:
-        raise value_error(f"The year {year} is too far away.")
+        raise QuerySyntaxError(f"The year {year} is too far away.")
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -50,7 +50,7 @@ def days_of(year: int, month: int, day: int) -> int:
     return era * _ERA_DAYS + day_of_era - _EPOCH
 
 
-def civil(days: int) -> CalendarDate:
+def calendar_date(days: int) -> CalendarDate:
     """Return the day of the calendar that lies so many days after 1970."""
     era, day_of_era = divmod(days + _EPOCH, _ERA_DAYS)
     year_of_era = (
@@ -79,8 +79,8 @@ def weekday(days: int) -> int:
 def week_of(days: int) -> tuple[int, int]:
     """Return the year that a week belongs to, and its number."""
     thursday = days - weekday(days) + 4
-    year = civil(thursday).year
-    return year, (thursday - days_of(year, 1, 1)) // 7 + 1
+    year = calendar_date(thursday).year
+    return year, (thursday - days_since_epoch(year, 1, 1)) // 7 + 1
 
 
 @lru_cache(maxsize=256)
@@ -91,7 +91,7 @@ def find_zone(name: str) -> ZoneInfo:
             return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
-    raise value_error(f"There is no zone of time `{name[:60]}`.")
+    raise QuerySyntaxError(f"There is no zone of time `{name[:60]}`.")
 
 
 def zone_offset(name: str, days: int, nanos: int) -> int:
@@ -168,14 +168,14 @@ class Duration(Temporal):
 
 
 def truncated(number: int, divisor: int) -> int:
-    """Divide and round towards nought."""
+    """Divide and round toward zero."""
     return number // divisor if number >= 0 else -(-number // divisor)
 
 
 def _quarter_day(moment: Moment) -> int:
     days = moment.days or 0
-    found = civil(days)
-    return days - days_of(found.year, (found.month - 1) // 3 * 3 + 1, 1) + 1
+    found = calendar_date(days)
+    return days - days_since_epoch(found.year, (found.month - 1) // 3 * 3 + 1, 1) + 1
 
 
 def _epoch(moment: Moment) -> int:
@@ -188,13 +188,16 @@ def _offset_text(moment: Moment) -> str:
 
 
 _COMPONENTS: dict[str, tuple[str, Callable[[Moment], Value]]] = {
-    "year": ("d", lambda m: civil(m.days or 0).year),
-    "quarter": ("d", lambda m: (civil(m.days or 0).month - 1) // 3 + 1),
-    "month": ("d", lambda m: civil(m.days or 0).month),
-    "day": ("d", lambda m: civil(m.days or 0).day),
+    "year": ("d", lambda m: calendar_date(m.days or 0).year),
+    "quarter": ("d", lambda m: (calendar_date(m.days or 0).month - 1) // 3 + 1),
+    "month": ("d", lambda m: calendar_date(m.days or 0).month),
+    "day": ("d", lambda m: calendar_date(m.days or 0).day),
     "week": ("d", lambda m: week_of(m.days or 0)[1]),
     "weekYear": ("d", lambda m: week_of(m.days or 0)[0]),
-    "ordinalDay": ("d", lambda m: (m.days or 0) - days_of(civil(m.days or 0).year, 1, 1) + 1),
+    "ordinalDay": (
+        "d",
+        lambda m: (m.days or 0) - days_since_epoch(calendar_date(m.days or 0).year, 1, 1) + 1,
+    ),
     "weekDay": ("d", lambda m: weekday(m.days or 0)),
     "dayOfWeek": ("d", lambda m: weekday(m.days or 0)),
     "dayOfQuarter": ("d", _quarter_day),
@@ -258,7 +261,7 @@ _MONTH_DAYS = Fraction(2_629_746, 86_400)
 
 
 def _wrong(what: str, text: str) -> QuerySyntaxError:
-    return value_error(f"`{text[:_LONGEST]}` is not {what}.")
+    return QuerySyntaxError(f"`{text[:_LONGEST]}` is not {what}.")
 
 
 def read_date(text: str) -> int:
@@ -271,27 +274,27 @@ def read_date(text: str) -> int:
     if "week" in part:
         return week_day(year, part["week"], part.get("weekday", 1))
     if "quarter" in part:
-        first = days_of(year, part["quarter"] * 3 - 2, 1)
+        first = days_since_epoch(year, part["quarter"] * 3 - 2, 1)
         return first + part.get("quarterday", 1) - 1
     if "ordinal" in part:
         return ordinal_day(year, part["ordinal"])
-    return days_of(year, part.get("month", 1), part.get("day", 1))
+    return days_since_epoch(year, part.get("month", 1), part.get("day", 1))
 
 
 def week_day(year: int, week: int, day: int) -> int:
     """Return a day by its week. Raises QuerySyntaxError for one that is not there."""
-    fourth = days_of(year, 1, 4)
+    fourth = days_since_epoch(year, 1, 4)
     found = fourth - weekday(fourth) + 7 * (week - 1) + day
     if not 1 <= day <= 7 or not 1 <= week <= 53:
-        raise value_error(f"There is no day {day} of week {week}.")
+        raise QuerySyntaxError(f"There is no day {day} of week {week}.")
     return found
 
 
 def ordinal_day(year: int, day: int) -> int:
     """Return a day by its number in the year. Raises QuerySyntaxError for one that is not there."""
     if not 1 <= day <= 365 + (month_length(year, 2) == 29):
-        raise value_error(f"The year {year} has no day {day}.")
-    return days_of(year, 1, 1) + day - 1
+        raise QuerySyntaxError(f"The year {year} has no day {day}.")
+    return days_since_epoch(year, 1, 1) + day - 1
 
 
 def read_time(text: str) -> int:
@@ -360,7 +363,7 @@ def make_duration(months: Fraction, days: Fraction, nanos: Fraction) -> Duration
     whole_days = int(days)
     nanos += (days - whole_days) * 86_400 * SECOND
     if max(abs(whole_months), abs(whole_days), abs(nanos) // SECOND) > 1 << 62:
-        raise value_error("A duration is too long.")
+        raise QuerySyntaxError("A duration is too long.")
     return Duration(whole_months, whole_days, int(nanos))
 
 
@@ -394,7 +397,7 @@ def write_moment(moment: Moment) -> str:
 
 
 def _write_day(days: int) -> str:
-    year, month, day = civil(days)
+    year, month, day = calendar_date(days)
     sign = "-" if year < 0 else "+" if year > 9_999 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
@@ -440,10 +443,6 @@ def write_duration(duration: Duration) -> str:
     return f"P{text}" if text else "PT0S"
 
 
-def _cannot(sign: str, left: Temporal, right: Temporal) -> QuerySyntaxError:
-    return value_error(f"`{sign}` cannot work on {kind_of(left)} and {kind_of(right)}.")
-
-
 def add_temporal(left: Temporal, right: Temporal) -> Temporal:
     """Add a duration to a date or time, or to another duration."""
     if isinstance(left, Duration) and isinstance(right, Duration):
@@ -454,29 +453,29 @@ def add_temporal(left: Temporal, right: Temporal) -> Temporal:
         return _move(right, left)
     if isinstance(left, Moment) and isinstance(right, Duration):
         return _move(left, right)
-    raise _cannot("+", left, right)
+    raise operand_error("+", left, right)
 
 
 def subtract_temporal(left: Temporal, right: Temporal) -> Temporal:
     """Take a duration from a date or time, or from another duration."""
     if not isinstance(right, Duration):
-        raise _cannot("-", left, right)
+        raise operand_error("-", left, right)
     return add_temporal(left, Duration(-right.months, -right.days, -right.nanos))
 
 
 def scale_duration(value: Temporal, factor: float) -> Temporal:
     """Multiply a duration."""
     if not isinstance(value, Duration) or not isfinite(factor):
-        raise value_error(f"{kind_of(value)} cannot be multiplied by {factor}.".capitalize())
+        raise QuerySyntaxError(f"{kind_of(value)} cannot be multiplied by {factor}.".capitalize())
     by = Fraction(factor) if isinstance(factor, int) else Fraction(repr(factor))
     return make_duration(value.months * by, value.days * by, value.nanos * by)
 
 
 def add_months(days: int, months: int) -> int:
     """Return a day some months later, or the last of that month."""
-    found = civil(days)
+    found = calendar_date(days)
     year, month = divmod(found.year * 12 + found.month - 1 + months, 12)
-    return days_of(year, month + 1, min(found.day, month_length(year, month + 1)))
+    return days_since_epoch(year, month + 1, min(found.day, month_length(year, month + 1)))
 
 
 def _move(moment: Moment, by: Duration) -> Moment:
@@ -499,7 +498,7 @@ def _move(moment: Moment, by: Duration) -> Moment:
 
 def _near(days: int) -> int:
     if abs(days) > 366 * 999_999_999:
-        raise value_error("A date is too far away.")
+        raise QuerySyntaxError("A date is too far away.")
     return days
 
 
@@ -554,7 +553,7 @@ def _local(moment: Moment) -> int:
 
 
 def _months_between(start: int, end: int) -> int:
-    one, other = civil(start // DAY), civil(end // DAY)
+    one, other = calendar_date(start // DAY), calendar_date(end // DAY)
     months = (other.year - one.year) * 12 + other.month - one.month
     before, after = _in_month(one, start), _in_month(other, end)
     if months > 0 and after < before:

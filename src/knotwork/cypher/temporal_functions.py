@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from knotwork.cypher.property_graph import Value
-from knotwork.cypher.runtime import Function, Runtime, string, whole_number, wrong
+from knotwork.cypher.runtime import Function, Runtime, require_integer, require_string, type_error
 from knotwork.cypher.temporal import (
     DAY,
     SECOND,
     Duration,
     Moment,
     between,
-    civil,
-    days_of,
+    calendar_date,
+    days_since_epoch,
     find_zone,
     in_zone,
     make_duration,
@@ -27,7 +27,7 @@ from knotwork.cypher.temporal import (
     week_of,
     weekday,
 )
-from knotwork.cypher.values import is_number, kind_of, value_error
+from knotwork.cypher.values import is_number, kind_of
 from knotwork.errors import QuerySyntaxError
 
 _KINDS = ("date", "localtime", "time", "localdatetime", "datetime")
@@ -64,7 +64,7 @@ def _maker(kind: str) -> Function:
             return make_moment(kind, value)
         if isinstance(value, Moment):
             return _as(kind, value)
-        raise wrong(kind, value, "a string, a map, a date or a time")
+        raise type_error(kind, value, "a string, a map, a date or a time")
 
     return Function(call, 0, 1)
 
@@ -77,11 +77,11 @@ def _truncate(kind: str) -> Function:
     def call(runtime: Runtime, unit: Value, moment: Value = None, parts: Value = None) -> Moment:
         chosen = _now(runtime, kind) if moment is None else moment
         if not isinstance(chosen, Moment):
-            raise wrong(f"{kind}.truncate", moment, "a date or time")
+            raise type_error(f"{kind}.truncate", moment, "a date or time")
         given = {} if parts is None else parts
         if not isinstance(given, dict):
-            raise wrong(f"{kind}.truncate", parts, "a map")
-        return truncate(kind, string(f"{kind}.truncate", unit), chosen, given)
+            raise type_error(f"{kind}.truncate", parts, "a map")
+        return truncate(kind, require_string(f"{kind}.truncate", unit), chosen, given)
 
     return Function(call, 1, 3)
 
@@ -93,14 +93,14 @@ def _duration(_: Runtime, value: Value) -> Duration:
         return make_duration_of(value)
     if isinstance(value, Duration):
         return value
-    raise wrong("duration", value, "a string or a map")
+    raise type_error("duration", value, "a string or a map")
 
 
 def _between(unit: str) -> Function:
     def call(_: Runtime, first: Value, second: Value) -> Duration:
         for value in (first, second):
             if not isinstance(value, Moment):
-                raise wrong("duration.between", value, "dates or times")
+                raise type_error("duration.between", value, "dates or times")
         return between(first, second, unit)
 
     return Function(call, 2, 2)
@@ -108,14 +108,14 @@ def _between(unit: str) -> Function:
 
 def _from_epoch(_: Runtime, seconds: Value, nanos: Value) -> Moment:
     parts = {
-        "epochSeconds": whole_number("datetime.fromEpoch", seconds),
-        "nanosecond": whole_number("datetime.fromEpoch", nanos),
+        "epochSeconds": require_integer("datetime.fromEpoch", seconds),
+        "nanosecond": require_integer("datetime.fromEpoch", nanos),
     }
     return make_moment("datetime", parts)
 
 
 def _from_epoch_millis(_: Runtime, millis: Value) -> Moment:
-    return make_moment("datetime", {"epochMillis": whole_number("fromEpochMillis", millis)})
+    return make_moment("datetime", {"epochMillis": require_integer("fromEpochMillis", millis)})
 
 
 def _timestamp(runtime: Runtime) -> int:
@@ -180,7 +180,7 @@ def _whole(parts: Parts, key: str, default: int) -> int:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int):
-        raise value_error(f"`{key}` is a whole number, not {kind_of(value)}.")
+        raise QuerySyntaxError(f"`{key}` is a whole number, not {kind_of(value)}.")
     return value
 
 
@@ -190,7 +190,7 @@ def _moment(parts: Parts, *keys: str) -> Moment | None:
         if isinstance(value, Moment):
             return value
         if value is not None:
-            raise value_error(f"`{key}` is a date or time, not {kind_of(value)}.")
+            raise QuerySyntaxError(f"`{key}` is a date or time, not {kind_of(value)}.")
     return None
 
 
@@ -199,7 +199,7 @@ def _of_epoch(parts: Parts) -> Moment:
     nanos += _whole(parts, "epochMillis", 0) * 1_000_000 + _whole(parts, "nanosecond", 0)
     days, rest = divmod(nanos, DAY)
     if abs(days) > _FARTHEST:
-        raise value_error("A date is too far away.")
+        raise QuerySyntaxError("A date is too far away.")
     return Moment(days, rest, 0)
 
 
@@ -228,7 +228,7 @@ def _with_offset(moment: Moment, parts: Parts, source: Moment | None) -> Moment:
             return in_zone(moment, source.zone)
         return Moment(moment.days, moment.nanos, source.offset)
     if not isinstance(zone, str):
-        raise value_error("`timezone` is a string.")
+        raise QuerySyntaxError("`timezone` is a string.")
     if known and parts.get("hour") is None and source is not None:
         here = Moment(moment.days, moment.nanos, source.offset)
         if source.zone is not None and moment.days is not None:
@@ -245,7 +245,7 @@ def _place_in(moment: Moment, zone: str) -> Moment:
     if _is_offset(zone):
         return Moment(moment.days, moment.nanos, read_offset(zone))
     if moment.days is None:
-        raise value_error("A time without a date has an offset, and no zone by name.")
+        raise QuerySyntaxError("A time without a date has an offset, and no zone by name.")
     find_zone(zone)
     return in_zone(moment, zone)
 
@@ -254,7 +254,7 @@ def _move_to(moment: Moment, zone: str) -> Moment:
     if _is_offset(zone):
         return shift_offset(moment, read_offset(zone))
     if moment.days is None:
-        raise value_error("A time without a date has an offset, and no zone by name.")
+        raise QuerySyntaxError("A time without a date has an offset, and no zone by name.")
     guess = in_zone(moment, zone)
     moved = shift_offset(moment, guess.offset or 0, zone)
     again = in_zone(moved, zone)
@@ -264,10 +264,10 @@ def _move_to(moment: Moment, zone: str) -> Moment:
 def _make_date(parts: Parts, source: Moment | None) -> int:
     base = source.days if source is not None else None
     if source is not None and base is None:
-        raise value_error("What a date is taken from has none.")
+        raise QuerySyntaxError("What a date is taken from has none.")
     if base is None and "year" not in parts:
-        raise value_error("A date needs a year.")
-    known = civil(base or 0)
+        raise QuerySyntaxError("A date needs a year.")
+    known = calendar_date(base or 0)
     if "week" in parts or "dayOfWeek" in parts:
         year, week = week_of(base) if base is not None else (0, 1)
         day = weekday(base) if base is not None else 1
@@ -279,19 +279,19 @@ def _make_date(parts: Parts, source: Moment | None) -> int:
     if "quarter" in parts or "dayOfQuarter" in parts:
         return _quarter_date(parts, base, year)
     month = _whole(parts, "month", known.month if base is not None else 1)
-    return days_of(year, month, _whole(parts, "day", known.day if base is not None else 1))
+    return days_since_epoch(year, month, _whole(parts, "day", known.day if base is not None else 1))
 
 
 def _quarter_date(parts: Parts, base: int | None, year: int) -> int:
     found = Moment(days=base or 0)
     quarter = _whole(parts, "quarter", found.component("quarter"))
     if not 1 <= quarter <= 4:
-        raise value_error(f"There is no quarter {quarter}.")
-    first = days_of(year, quarter * 3 - 2, 1)
+        raise QuerySyntaxError(f"There is no quarter {quarter}.")
+    first = days_since_epoch(year, quarter * 3 - 2, 1)
     if base is None or "dayOfQuarter" in parts:
         return first + _whole(parts, "dayOfQuarter", 1) - 1
-    known = civil(base)
-    return days_of(year, quarter * 3 - 2 + (known.month - 1) % 3, known.day)
+    known = calendar_date(base)
+    return days_since_epoch(year, quarter * 3 - 2 + (known.month - 1) % 3, known.day)
 
 
 def _make_clock(parts: Parts, source: Moment | None) -> int:
@@ -302,7 +302,7 @@ def _make_clock(parts: Parts, source: Moment | None) -> int:
     for (key, size), known in zip(_CLOCK, figures, strict=True):
         number = _whole(parts, key, known)
         if not 0 <= number < size:
-            raise value_error(f"There is no {key} {number}.")
+            raise QuerySyntaxError(f"There is no {key} {number}.")
         total = total * 60 + number
     given = [key for key, _, _ in _PARTS if parts.get(key) is not None]
     if given:
@@ -310,7 +310,7 @@ def _make_clock(parts: Parts, source: Moment | None) -> int:
         for key, size, nanos in _PARTS:
             number = _whole(parts, key, 0)
             if not 0 <= number < min(size, limit):
-                raise value_error(f"There is no {key} {number}.")
+                raise QuerySyntaxError(f"There is no {key} {number}.")
             if key in given:
                 limit = nanos
             rest += number * nanos
@@ -323,11 +323,11 @@ def make_duration_of(parts: Parts) -> Duration:
     for key, value in parts.items():
         unit = _DURATION.get(key)
         if unit is None:
-            raise value_error(f"A duration has no `{key}`.")
+            raise QuerySyntaxError(f"A duration has no `{key}`.")
         if value is None:
             continue
         if not is_number(value) or value in (float("inf"), float("-inf")) or value != value:  # noqa: PLR0124
-            raise value_error(f"`{key}` is a number, not {kind_of(value)}.")
+            raise QuerySyntaxError(f"`{key}` is a number, not {kind_of(value)}.")
         total[unit[0]] += Fraction(repr(value)) * unit[1]
     return make_duration(total["m"], total["d"], total["n"])
 
@@ -335,7 +335,7 @@ def make_duration_of(parts: Parts) -> Duration:
 def truncate(kind: str, unit: str, moment: Moment, parts: Parts) -> Moment:
     """Cut a moment down to the beginning of a unit, then set the parts that are given."""
     if kind in ("date", "localdatetime", "datetime") and moment.days is None:
-        raise value_error(f"{kind}.truncate() takes something with a date.")
+        raise QuerySyntaxError(f"{kind}.truncate() takes something with a date.")
     days, nanos = moment.days, moment.nanos or 0
     if unit in _CLOCK_UNITS and kind != "date":
         nanos -= nanos % _CLOCK_UNITS[unit]
@@ -372,7 +372,7 @@ def _keep_small(parts: dict[str, Value], nanos: int) -> dict[str, Value]:
 
 
 def _truncate_date(unit: str, days: int) -> int:
-    year, month, _ = civil(days)
+    year, month, _ = calendar_date(days)
     if unit == "day":
         return days
     if unit == "week":
@@ -380,16 +380,16 @@ def _truncate_date(unit: str, days: int) -> int:
     if unit == "weekYear":
         return week_day(week_of(days)[0], 1, 1)
     if unit == "month":
-        return days_of(year, month, 1)
+        return days_since_epoch(year, month, 1)
     if unit == "quarter":
-        return days_of(year, (month - 1) // 3 * 3 + 1, 1)
+        return days_since_epoch(year, (month - 1) // 3 * 3 + 1, 1)
     if unit in _DATE_UNITS:
-        return days_of(year - year % _DATE_UNITS[unit], 1, 1)
+        return days_since_epoch(year - year % _DATE_UNITS[unit], 1, 1)
     raise _no_unit(unit)
 
 
 def _no_unit(unit: str) -> QuerySyntaxError:
-    return value_error(f"A date or time cannot be cut down to `{unit[:40]}`.")
+    return QuerySyntaxError(f"A date or time cannot be cut down to `{unit[:40]}`.")
 
 
 __all__ = ["make_duration_of", "make_moment", "truncate"]

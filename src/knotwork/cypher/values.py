@@ -62,9 +62,9 @@ _KINDS: tuple[tuple[str, Any], ...] = (
 )
 
 
-def value_error(words: str) -> QuerySyntaxError:
-    """Return an error about a value that an operator or function cannot take."""
-    return QuerySyntaxError(words)
+def operand_error(operator: str, left: Value, right: Value) -> QuerySyntaxError:
+    """Return the error for an operator that does not accept two values."""
+    return QuerySyntaxError(f"`{operator}` does not accept {kind_of(left)} and {kind_of(right)}.")
 
 
 def is_number(value: Value) -> bool:
@@ -167,7 +167,7 @@ def contains(items: Value, value: Value, step: Step) -> bool | None:
     if items is None:
         return None
     if not isinstance(items, list):
-        raise value_error(f"IN looks in a list, not in {kind_of(items)}.")
+        raise QuerySyntaxError(f"IN looks in a list, not in {kind_of(items)}.")
     known: bool | None = False
     for item in items:
         step()
@@ -230,7 +230,7 @@ def truth(value: Value, what: str) -> bool | None:
     """Return a truth value or null. Raises QuerySyntaxError for any other value."""
     if value is None or value is True or value is False:
         return value
-    raise value_error(f"{what} takes truth values, not {kind_of(value)}.")
+    raise QuerySyntaxError(f"{what} takes truth values, not {kind_of(value)}.")
 
 
 def read_property(value: Value, key: str) -> Value:
@@ -243,7 +243,7 @@ def read_property(value: Value, key: str) -> Value:
         return value.get(key)
     if isinstance(value, Temporal):
         return value.component(key)
-    raise value_error(f"{kind_of(value)} has no property `{key}`.".capitalize())
+    raise QuerySyntaxError(f"{kind_of(value)} has no property `{key}`.".capitalize())
 
 
 def read_item(value: Value, index: Value) -> Value:
@@ -252,13 +252,15 @@ def read_item(value: Value, index: Value) -> Value:
         return None
     if isinstance(value, list):
         if isinstance(index, bool) or not isinstance(index, int):
-            raise value_error(f"A list is asked for its items by number, not by {kind_of(index)}.")
+            raise QuerySyntaxError(
+                f"A list is asked for its items by number, not by {kind_of(index)}."
+            )
         return value[index] if -len(value) <= index < len(value) else None
     if isinstance(value, dict | Element | Temporal):
         if not isinstance(index, str):
-            raise value_error(f"A property is asked for by name, not by {kind_of(index)}.")
+            raise QuerySyntaxError(f"A property is asked for by name, not by {kind_of(index)}.")
         return read_property(value, index)
-    raise value_error(f"Only lists, maps and elements have items, not {kind_of(value)}.")
+    raise QuerySyntaxError(f"Only lists, maps and elements have items, not {kind_of(value)}.")
 
 
 def read_slice(value: Value, start: Value, end: Value) -> Value:
@@ -266,8 +268,10 @@ def read_slice(value: Value, start: Value, end: Value) -> Value:
     if value is None:
         return None
     if not isinstance(value, list | str):
-        raise value_error(f"Only a list has parts, not {kind_of(value)}.")
+        raise QuerySyntaxError(f"Only a list has parts, not {kind_of(value)}.")
     for place in (start, end):
         if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
-            raise value_error(f"A part of a list is given by numbers, not by {kind_of(place)}.")
+            raise QuerySyntaxError(
+                f"A part of a list is given by numbers, not by {kind_of(place)}."
+            )
     return value[start:end]
