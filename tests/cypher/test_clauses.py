@@ -135,7 +135,7 @@ def test_what_is_wrong_is_said(statement: str) -> None:
         ("MATCH ((a)-->(b)){2} RETURN a", "brackets"),
         ("MATCH (a)-->{2}(b) RETURN a", "Quantified"),
         ("MATCH p = SHORTEST 1 (a)-->(b) RETURN p", "SHORTEST"),
-        ("MATCH p = shortestPath((a)-[*2..]-(b)) RETURN p", "least length"),
+        ("MATCH p = shortestPath((a)-[*2..]-(b)) RETURN p", "minimum length"),
         ("MATCH p = shortestPath((a)-[*]-(b)) WHERE length(p) > 2 RETURN p", "WITH"),
         ("MATCH (n) USING INDEX n:Person(name) RETURN n", "USING"),
         ("MATCH (n $all) RETURN n", "properties"),

@@ -1,7 +1,7 @@
-"""Read-only openCypher over a graph in memory: no clause, function or value here can write.
+"""Run read-only openCypher statements on a graph in memory.
 
-`run_statement` parses a statement, plans it, and runs it under `Limits`. Nothing in this room
-opens a file or a connection; a store hands it a `PropertyGraph`.
+`run_statement` parses, plans and runs a statement under `Limits`. No clause or function can write,
+and nothing in this package opens a file or a connection: the caller passes a `PropertyGraph`.
 """
 
 from knotwork.cypher.engine import check_statement, run_statement

@@ -13,22 +13,22 @@ from knotwork.errors import QuerySyntaxError
 
 
 class Aggregate(ABC):
-    """A running result; null values are never taken."""
+    """The running result of an aggregate function; callers skip null values."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
     @abstractmethod
     def add(self, value: Value) -> None:
-        """Take one more value."""
+        """Add a value."""
 
     @abstractmethod
     def result(self) -> Value:
-        """Return the result of all that was taken."""
+        """Return the result over all values added."""
 
 
 class Count(Aggregate):
-    """How many values there are."""
+    """The number of values."""
 
     total = 0
 
@@ -40,13 +40,15 @@ class Count(Aggregate):
 
 
 class Sum(Aggregate):
-    """The sum of numbers or durations; nought for none."""
+    """The sum of numbers or durations; 0 without values."""
 
     total: Value = 0
 
     def add(self, value: Value) -> None:
         if not is_number(value) and not isinstance(value, Temporal):
-            raise QuerySyntaxError(f"sum() adds numbers, not {kind_of(value)}.")
+            raise QuerySyntaxError(
+                f"sum() and avg() take numbers or durations, not {kind_of(value)}."
+            )
         if isinstance(value, Temporal) and self.total == 0:
             self.total = value
         else:
@@ -57,7 +59,7 @@ class Sum(Aggregate):
 
 
 class Average(Sum):
-    """The mean of numbers or durations; null for none."""
+    """The mean of numbers or durations; null without values."""
 
     count = 0
 
@@ -70,7 +72,7 @@ class Average(Sum):
 
 
 class Minimum(Aggregate):
-    """The first value in order."""
+    """The smallest value in the order of `order_key`; null without values."""
 
     descending = False
     best: Value = None
@@ -86,13 +88,13 @@ class Minimum(Aggregate):
 
 
 class Maximum(Minimum):
-    """The last value in order."""
+    """The largest value in the order of `order_key`; null without values."""
 
     descending = True
 
 
 class Collect(Aggregate):
-    """All values, in the order in which they came."""
+    """A list of all values in the order of their rows."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
@@ -109,71 +111,71 @@ class Collect(Aggregate):
 
 
 class SampleDeviation(Collect):
-    """The standard deviation of a sample."""
+    """The standard deviation of a sample; 0.0 for fewer than two values."""
 
-    least, apart = 2, 1
+    min_count, degrees_lost = 2, 1
 
     def add(self, value: Value) -> None:
         super().add(float(require_number("stDev", value)))
 
     def result(self) -> Value:
         count = len(self.values)
-        if count < self.least:
+        if count < self.min_count:
             return 0.0
         mean = math.fsum(self.values) / count
         squares = math.fsum((value - mean) ** 2 for value in self.values)
-        return math.sqrt(squares / (count - self.apart))
+        return math.sqrt(squares / (count - self.degrees_lost))
 
 
 class PopulationDeviation(SampleDeviation):
-    """The standard deviation of everything there is."""
+    """The standard deviation of a whole population; 0.0 without values."""
 
-    least, apart = 1, 0
+    min_count, degrees_lost = 1, 0
 
 
 class Percentile(Collect):
-    """The value below which a part of all values lies; ``take`` gets (value, part)."""
+    """A percentile of numbers; ``add`` takes a tuple (value, fraction from 0 to 1)."""
 
-    part = 0.0
+    fraction = 0.0
 
     def add(self, value: Value) -> None:
-        chosen, part = value
-        if not 0 <= require_number("percentile", part) <= 1:
-            raise QuerySyntaxError(f"A percentile is between 0 and 1, not {part}.")
-        self.part = part
+        chosen, fraction = value
+        if not 0 <= require_number("percentile", fraction) <= 1:
+            raise QuerySyntaxError(f"A percentile must be between 0 and 1, not {fraction}.")
+        self.fraction = fraction
         super().add(require_number("percentile", chosen))
 
     def ordered(self) -> list[float]:
-        """Return the values, ascending."""
+        """Return the values in ascending order."""
         self.runtime.budget.check_sort(len(self.values))
         return sorted(self.values)
 
 
 class DiscretePercentile(Percentile):
-    """One of the values."""
+    """A percentile that is one of the values (nearest rank); null without values."""
 
     def result(self) -> Value:
         values = self.ordered()
         if not values:
             return None
-        return values[max(math.ceil(self.part * len(values)) - 1, 0)]
+        return values[max(math.ceil(self.fraction * len(values)) - 1, 0)]
 
 
 class ContinuousPercentile(Percentile):
-    """A value between the two nearest."""
+    """A percentile interpolated between the two nearest values; null without values."""
 
     def result(self) -> Value:
         values = self.ordered()
         if not values:
             return None
-        place = self.part * (len(values) - 1)
-        below = math.floor(place)
+        position = self.fraction * (len(values) - 1)
+        below = math.floor(position)
         above = min(below + 1, len(values) - 1)
-        return values[below] + (values[above] - values[below]) * (place - below)
+        return values[below] + (values[above] - values[below]) * (position - below)
 
 
 class Distinct(Aggregate):
-    """Another aggregate, that takes equal values only once."""
+    """Another aggregate, to which equal values are added only once."""
 
     def __init__(self, runtime: Runtime, inner: Aggregate) -> None:
         super().__init__(runtime)
@@ -181,8 +183,9 @@ class Distinct(Aggregate):
         self._seen: set[Hashable] = set()
 
     def add(self, value: Value) -> None:
-        kept = list(value) if isinstance(value, tuple) and type(value) is tuple else value
-        key = group_key(kept, self.runtime.budget.step)
+        # The (value, fraction) pairs of percentiles are tuples; paths are subclasses of tuple.
+        plain = list(value) if type(value) is tuple else value
+        key = group_key(plain, self.runtime.budget.step)
         if key not in self._seen:
             self._seen.add(key)
             self.runtime.budget.hold()

@@ -1,6 +1,6 @@
-"""Compile MATCH, WITH and RETURN to functions from rows to rows.
+"""Compile MATCH, WITH and RETURN to pipes, which are functions from rows to rows.
 
-Each compiler extends the one before: patterns, then grouping with aggregates, then projections
+Each compiler extends the previous one: patterns, then grouping with aggregates, then projections
 with DISTINCT, ORDER BY, SKIP and LIMIT.
 """
 
@@ -22,7 +22,6 @@ from knotwork.cypher.match_planner import (
     Expansion,
     NodePart,
     NodeScan,
-    PathPart,
     PatternParts,
     PatternReader,
     PlannedStep,
@@ -58,21 +57,21 @@ from knotwork.errors import QueryRefused, QuerySyntaxError
 
 _LESS = ("<", "<=")
 _LABELLED = (None, "equal", "in")
-"""Ways to find nodes that find those of a label alone."""
+"""Kinds of seek of a node scan that return only nodes with the label of the pattern."""
 
 
 class MatchCompiler(ExpressionCompiler):
-    """Compiles patterns, in a MATCH or inside an expression."""
+    """Compiles patterns, of MATCH clauses and inside expressions."""
 
     def match(self, clause: Match, scope: Scope) -> Pipe:
-        """Return the step of a MATCH; names of its patterns are added to ``scope``."""
+        """Return the pipe of a MATCH; the names of its patterns are added to ``scope``."""
         pipe, slots = self._pipe(clause.patterns, split_condition(clause.condition), scope)
         return _optional(pipe, slots) if clause.optional else pipe
 
     def pattern(
         self, pattern: PathPattern, condition: Expression | None, scope: Scope
     ) -> Callable[[Row], Rows]:
-        """Return the function that yields a row once for every match of a pattern."""
+        """Return a function that yields a row once for every match of a pattern."""
         pipe, _ = self._pipe((pattern,), split_condition(condition), scope)
         return lambda row: pipe(iter((row,)))
 
@@ -87,7 +86,7 @@ class MatchCompiler(ExpressionCompiler):
         parts.conditions += conditions
         for condition in parts.conditions:
             self.require_truth(condition.expression, scope)
-        _refuse_what_shortest_cannot(parts)
+        _check_shortest_paths(parts)
         planned = Planner(self.runtime, parts, set(before)).plan()
         return self._assemble(planned, parts, before, scope), parts.slots
 
@@ -104,7 +103,8 @@ class MatchCompiler(ExpressionCompiler):
             if isinstance(step, NodeScan) and not step.node.bound and step.seek in _LABELLED:
                 tests.drop(step.node)
             pipes.append(self._step(makers, step, tests.ready(done), scope))
-            for path in [path for path in waiting if _is_complete(path, done)]:
+            complete = [p for p in waiting if done.issuperset([*p.nodes, *p.relationships])]
+            for path in complete:
                 waiting.remove(path)
                 done.add(path.name)
                 pipes.append(makers.path(path, tests.ready(done)))
@@ -121,7 +121,7 @@ class MatchCompiler(ExpressionCompiler):
 
 
 class _Tests:
-    """Conditions that wait for the names they speak of."""
+    """Conditions that wait until the names they use are bound."""
 
     def __init__(
         self, compiler: MatchCompiler, conditions: Iterable[Condition], own: set[str], scope: Scope
@@ -137,28 +137,28 @@ class _Tests:
         ]
 
     def drop(self, node: NodePart) -> None:
-        """Leave out the test of a label by which a node was found."""
+        """Drop the test of the label by which a node was found."""
         known = HasLabel(Variable(node.name), LabelIs(node.label or ""))
         self._waiting = [item for item in self._waiting if item[2] != known]
 
     def ready(self, done: set[str]) -> Test | None:
-        """Return the test of all conditions that can be tested now and could not before."""
+        """Return a test of the conditions that have become testable, None without any.
+
+        ``done`` are the names bound so far.
+        """
         now = [test for names, test, _ in self._waiting if names <= done]
         self._waiting = [item for item in self._waiting if not item[0] <= done]
         return test_of(now)
 
 
 def _names_of(step: PlannedStep) -> set[str]:
+    """Return the names that a step binds."""
     if isinstance(step, NodeScan):
         return {step.node.name}
     relationship = step.relationship
     if isinstance(step, Expansion):
         return {relationship.name, step.near, step.far}
     return {relationship.name, relationship.left, relationship.right}
-
-
-def _is_complete(path: PathPart, done: set[str]) -> bool:
-    return {*path.nodes, *path.relationships} <= done
 
 
 def _chain(pipes: list[Pipe]) -> Pipe:
@@ -171,6 +171,8 @@ def _chain(pipes: list[Pipe]) -> Pipe:
 
 
 def _optional(pipe: Pipe, slots: list[int]) -> Pipe:
+    """Return the pipe of an OPTIONAL MATCH: without a match, a row with null in ``slots``."""
+
     def run(rows: Rows) -> Rows:
         for row in rows:
             found = False
@@ -185,23 +187,26 @@ def _optional(pipe: Pipe, slots: list[int]) -> Pipe:
     return run
 
 
-def _refuse_what_shortest_cannot(parts: PatternParts) -> None:
-    """Refuse conditions that the first shortest path may fail while a longer one holds them."""
+def _check_shortest_paths(parts: PatternParts) -> None:
+    """Raise QueryRefused for conditions that a longer path may satisfy if the shortest does not."""
     for path in parts.paths:
         shortest = [r for r in map(parts.relationships.get, path.relationships) if r and r.shortest]
         for condition in parts.conditions:
             if shortest and path.name in condition.names and not _bounds(condition, path.name):
                 raise QueryRefused(
                     "A condition in WHERE on a shortest path is not supported.",
-                    fix=f"Put WITH * before the WHERE to filter what was found for `{path.name}`.",
+                    fix=f"Put WITH * before WHERE to filter the paths found for `{path.name}`.",
                 )
     for relationship in parts.relationships.values():
         if relationship.shortest and (relationship.lengths or (1, 1))[0] > 1:
-            raise QueryRefused("A shortest path with a least length above 1 is not supported.")
+            raise QueryRefused(
+                "A shortest path with a minimum length above 1 is not supported.",
+                fix="Start the length at 0 or 1, as in [*..6].",
+            )
 
 
 def _bounds(condition: Condition, name: str) -> bool:
-    """Tell whether a condition is one that no longer path can hold where a shorter does not."""
+    """Return True if a condition only limits the length of a path from above."""
     expression = condition.expression
     if not isinstance(expression, Comparison) or len(expression.steps) != 1:
         return False
@@ -215,7 +220,10 @@ _PAIRED = ("percentilecont", "percentiledisc")
 
 @dataclass(slots=True)
 class _CompiledAggregate:
-    """A call that counts over rows: what makes its aggregate, and the value it takes of a row."""
+    """A compiled aggregate call: a factory of aggregates, and the value to add for each row.
+
+    ``every`` is True for ``count(*)``, which counts rows whatever their values.
+    """
 
     make: Callable[[], Aggregate]
     value: Evaluate | None
@@ -223,7 +231,7 @@ class _CompiledAggregate:
 
 
 class GroupingCompiler(MatchCompiler):
-    """Compiles grouping."""
+    """Compiles the grouping of rows, with aggregates over each group."""
 
     def group(
         self,
@@ -232,9 +240,10 @@ class GroupingCompiler(MatchCompiler):
         scope: Scope,
         inner: Scope,
     ) -> Pipe:
-        """Return the step from rows to groups, giving ``inner`` the names and columns of a group.
+        """Return the pipe from rows to groups; their columns are declared in ``inner``.
 
-        Raises QuerySyntaxError where a column mixes what is counted with what is not grouped by.
+        ``sorts`` are the expressions of ORDER BY, which may contain aggregates too. Raises
+        QuerySyntaxError if a column mixes aggregates with expressions that are not grouped by.
         """
         keys = [item for item in items if not aggregates_in(item.expression)]
         work = [self.compile(item.expression, scope) for item in keys]
@@ -282,12 +291,13 @@ class GroupingCompiler(MatchCompiler):
             return _CompiledAggregate(lambda: make(self.runtime), None, every=True)
         wanted = 2 if call.name in _PAIRED else 1
         if len(call.arguments) != wanted:
-            raise QuerySyntaxError(f"{call.name}() takes {wanted} values.")
+            values = "1 argument" if wanted == 1 else f"{wanted} arguments"
+            raise QuerySyntaxError(f"{call.name}() takes {values}, not {len(call.arguments)}.")
         for argument in call.arguments:
             if aggregates_in(argument):
-                raise QuerySyntaxError(f"{call.name}() cannot count what is counted already.")
+                raise QuerySyntaxError(f"{call.name}() cannot contain another aggregate.")
             if any(isinstance(part, Call) and part.name == "rand" for part in walk_parts(argument)):
-                raise QuerySyntaxError(f"{call.name}() cannot count over what rand() makes.")
+                raise QuerySyntaxError(f"{call.name}() cannot contain rand().")
         arguments = [self.compile(argument, scope) for argument in call.arguments]
         value: Evaluate = arguments[0]
         if wanted == 2:
@@ -311,7 +321,7 @@ def _fill(row: Row, slots: list[int], values: list[Value]) -> None:
 
 
 class _Groups:
-    """Forms groups, in the order in which their first rows come."""
+    """Groups rows by key values, in the order of the first row of each group."""
 
     def __init__(
         self,
@@ -327,7 +337,7 @@ class _Groups:
         self._total = total
 
     def form(self, rows: Rows) -> list[tuple[list[Value], list[Aggregate]]]:
-        """Return the values that each group has in common, and what was counted over it."""
+        """Return the key values and the aggregates of each group."""
         groups: dict[Hashable, tuple[list[Value], list[Aggregate]]] = {}
         if self._total:
             groups[()] = [], [counted.make() for counted in self._counted]
@@ -351,7 +361,7 @@ class _Groups:
 
 
 def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
-    """Refuse a column in which something that is neither counted nor grouped by stands."""
+    """Raise QuerySyntaxError if a name is neither in an aggregate nor one of the grouping keys."""
     known = {key for key in keys if isinstance(key, Variable | PropertyAccess)}
     waiting: list[tuple[object, frozenset[str]]] = [(expression, frozenset())]
     while waiting:
@@ -361,8 +371,8 @@ def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
         elif isinstance(part, Variable):
             if part not in known and part.name not in local:
                 raise QuerySyntaxError(
-                    f"`{part.name}` is neither counted over nor grouped by.",
-                    fix="Put it in a column of its own, or inside count(), collect() and the like.",
+                    f"`{part.name}` is neither aggregated nor a grouping key.",
+                    fix="Put it in a column of its own, or inside an aggregate such as collect().",
                 )
         elif is_dataclass(part) and not isinstance(part, Subquery):
             _require_outside_lists(part)
@@ -373,15 +383,15 @@ def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
 
 
 def _require_outside_lists(part: object) -> None:
-    """Refuse what counts over rows for each item of a list."""
+    """Raise QuerySyntaxError for an aggregate inside the body of a list expression."""
     for field in ("condition", "result", "step"):
         listed = isinstance(part, Comprehension | Quantifier | Reduction | PatternComprehension)
         if listed and aggregates_in(getattr(part, field, None)):
-            raise QuerySyntaxError("Rows cannot be counted over for each item of a list.")
+            raise QuerySyntaxError("An aggregate cannot be used for each item of a list.")
 
 
 def _local_names(part: object) -> frozenset[str]:
-    """Return the names that an expression gives to parts of itself."""
+    """Return the names that an expression declares for its own parts."""
     if isinstance(part, PatternComprehension):
         return frozenset(names_in(part.pattern))
     found = (getattr(part, key, None) for key in ("variable", "accumulator"))
@@ -389,15 +399,15 @@ def _local_names(part: object) -> frozenset[str]:
 
 
 _FEW = 10_000
-"""As many rows as are kept in a heap; more are sorted all at once."""
+"""Most rows to select with a heap; for more, all rows are sorted."""
 
 _Sorted = tuple[tuple[Any, ...], bool, list[Value]]
-"""What a row is sorted by, whether it passes WHERE, and the values of its columns."""
+"""The sort keys of a row, whether it passes WHERE, and the values of its columns."""
 
 
 @dataclass(slots=True)
 class CompiledProjection:
-    """A compiled WITH or RETURN: the step, what is seen after it, and its columns."""
+    """A compiled WITH or RETURN: its pipe, the scope after it, and its columns."""
 
     pipe: Pipe
     scope: Scope
@@ -405,10 +415,13 @@ class CompiledProjection:
 
 
 class ProjectionCompiler(GroupingCompiler):
-    """Compiles projections."""
+    """Compiles WITH and RETURN."""
 
     def project(self, clause: Projection, scope: Scope) -> CompiledProjection:
-        """Return the compiled projection. Raises QuerySyntaxError for columns without a name."""
+        """Compile a projection.
+
+        Raises QuerySyntaxError for duplicate or missing column names and misplaced aggregates.
+        """
         items = _items(clause, scope)
         _require_names(items, clause)
         after = Scope()
@@ -416,7 +429,7 @@ class ProjectionCompiler(GroupingCompiler):
             after.declare(item.alias, self._kind_after(item.expression, scope))
         grouped = any(aggregates_in(item.expression) for item in items)
         if not grouped and aggregates_in(tuple(item.expression for item in clause.order)):
-            raise QuerySyntaxError("ORDER BY counts over rows, but no column does.")
+            raise QuerySyntaxError("ORDER BY contains an aggregate, but no column does.")
         if grouped or clause.distinct:
             sources, inner = self._grouped(clause, items, scope, counting=grouped)
         else:
@@ -430,7 +443,7 @@ class ProjectionCompiler(GroupingCompiler):
         return "value" if self.type_of(expression, scope) is None else "plain"
 
     def _plain(self, items: list[ProjectedItem], scope: Scope) -> tuple[Pipe, Scope]:
-        """Return the step that works out the columns beside what is in the row."""
+        """Return the pipe that adds columns to each row, and the scope that includes them."""
         work = [self.compile(item.expression, scope) for item in items]
         inner = scope.inner()
         slots = [inner.declare(item.alias) for item in items]
@@ -450,7 +463,7 @@ class ProjectionCompiler(GroupingCompiler):
     def _grouped(
         self, clause: Projection, items: list[ProjectedItem], scope: Scope, *, counting: bool
     ) -> tuple[Pipe, Scope]:
-        """Return the step that groups rows, and what is seen of a group."""
+        """Return the pipe that groups rows, and the scope of a group."""
         sorts = tuple(item.expression for item in clause.order) if counting else ()
         inner = Scope()
         inner.grouped = counting
@@ -467,7 +480,7 @@ class ProjectionCompiler(GroupingCompiler):
         inner: Scope,
         after: Scope,
     ) -> Pipe:
-        """Return the whole step: columns, then order, SKIP, LIMIT and WHERE."""
+        """Return the whole pipe: columns, then ORDER BY, SKIP, LIMIT and WHERE."""
         slots = [inner.names[item.alias].slot for item in items]
         keys = [self._sort_key(item, inner) for item in clause.order]
         skip = self._count(clause.skip, "SKIP") or 0
@@ -507,25 +520,26 @@ class ProjectionCompiler(GroupingCompiler):
         return lambda row: order_key(evaluate(row), step)
 
     def _count(self, expression: Expression | None, word: str) -> int | None:
-        """Return how many rows SKIP or LIMIT says. Raises QuerySyntaxError for what is no count."""
+        """Return the number of rows of SKIP or LIMIT. Raises QuerySyntaxError if it is invalid."""
         if expression is None:
             return None
         if names_in(expression):
-            raise QuerySyntaxError(f"{word} cannot depend on a row.")
+            raise QuerySyntaxError(f"{word} cannot use variables.")
         scope = Scope()
         evaluate = self.compile(expression, scope)
         count = evaluate([None] * scope.layout.size)
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise QuerySyntaxError(f"{word} takes a whole number that is not negative.")
+            raise QuerySyntaxError(f"{word} takes a whole number from 0, not {count!r:.40}.")
         return count
 
 
 def _items(clause: Projection, scope: Scope) -> list[ProjectedItem]:
+    """Return the columns of a projection, those that ``*`` stands for first."""
     found: list[ProjectedItem] = []
     if clause.star:
         names = sorted(scope.visible())
         if not names and clause.final:
-            raise QuerySyntaxError("`*` stands for all variables, but there are none.")
+            raise QuerySyntaxError("`RETURN *` needs at least one variable.")
         found = [ProjectedItem(Variable(name), name, named=True) for name in names]
     return found + list(clause.items)
 
@@ -536,7 +550,9 @@ def _require_names(items: list[ProjectedItem], clause: Projection) -> None:
         if known.setdefault(item.alias, item) != item or (
             item.named and item is not known[item.alias]
         ):
-            raise QuerySyntaxError(f"Two columns have the name `{item.alias}`.")
+            raise QuerySyntaxError(
+                f"Two columns have the name `{item.alias}`.", fix="Rename one with AS."
+            )
     if not clause.final:
         for item in items:
             if not item.named:
@@ -567,7 +583,7 @@ def _ordered(
     wanted: int | None,
     budget: Budget,
 ) -> list[_Sorted]:
-    """Return rows in order, equal ones as they came; at most ``wanted``."""
+    """Return at most ``wanted`` rows in order; the sort is stable."""
 
     def counted() -> Iterator[_Sorted]:
         for row in rows:

@@ -1,7 +1,7 @@
 """Compile and run read-only openCypher statements.
 
 `run_statement` parses a statement, compiles it clause by clause to functions from rows to rows,
-and returns plain values. Counts that the graph knows are answered without reading rows.
+and returns plain values. Counts of labels and types are answered without reading rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from knotwork.cypher.values import Temporal, group_key
 from knotwork.errors import QueryRefused, QuerySyntaxError
 from knotwork.records import QueryResult
 
-_DEEPEST_PARAMETER = 32
+_MAX_PARAMETER_DEPTH = 32
 
 
 def run_statement(
@@ -52,11 +52,13 @@ def run_statement(
     *,
     limits: Limits | None = None,
 ) -> QueryResult:
-    """Run one reading statement on a graph and return its rows, at most ``limits.rows``.
+    """Run a read-only statement on a graph and return its rows, at most ``limits.rows``.
 
-    Nodes come as mappings with id, labels and properties, relationships with id, type, source,
-    target and properties, paths with nodes and relationships, times as ISO 8601 strings.
-    Raises QuerySyntaxError, QueryRefused, QueryTimeout.
+    Nodes are returned as mappings with id, labels and properties; relationships with id, type,
+    source, target and properties; paths with nodes and relationships; times as ISO 8601 strings.
+
+    Raises QuerySyntaxError if the statement is invalid, QueryRefused if it is unsupported or
+    exceeds a limit other than time, and QueryTimeout.
     """
     started = time.monotonic()
     allowed = limits or Limits()
@@ -74,7 +76,7 @@ def run_statement(
     except RecursionError:
         raise QueryRefused("The statement, or a value in it, nests too deeply.") from None
     except MemoryError:
-        raise QueryRefused("The statement needs more memory than there is.") from None
+        raise QueryRefused("The statement needs more memory than is available.") from None
     return QueryResult(
         language="cypher",
         statement=statement,
@@ -91,7 +93,7 @@ def check_statement(
 ) -> tuple[str, ...]:
     """Compile a statement without running it, and return the names of its columns.
 
-    Raises QuerySyntaxError and QueryRefused, as `run_statement` does before its first row.
+    Raises QuerySyntaxError and QueryRefused for everything that can be detected before a run.
     """
     runtime = Runtime(graph, Budget(Limits()), dict(parameters or {}))
     return _compile(statement, runtime).columns
@@ -104,34 +106,44 @@ def _compile(statement: str, runtime: Runtime) -> CompiledQuery:
 
 
 def _parameter(value: Value, name: str, depth: int = 0) -> Value:
-    """Return a parameter as a value of the language; parameters are values and nothing else."""
+    """Return a parameter as a Cypher value, with lists for tuples.
+
+    Raises QuerySyntaxError for other types, keys that are not strings, and deep nesting.
+    """
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    if depth < _DEEPEST_PARAMETER:
+    if depth < _MAX_PARAMETER_DEPTH:
         if isinstance(value, list | tuple):
             return [_parameter(item, name, depth + 1) for item in value]
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {key: _parameter(item, name, depth + 1) for key, item in value.items()}
-    raise QuerySyntaxError(f"The parameter ${name} is a {type(value).__name__}, which is no value.")
+    raise QuerySyntaxError(
+        f"The parameter ${name} contains a {type(value).__name__}, which is not supported.",
+        fix=f"Pass null, booleans, numbers, strings, and lists or maps of them, at most "
+        f"{_MAX_PARAMETER_DEPTH} levels deep.",
+    )
 
 
 @dataclass(slots=True)
 class CompiledQuery:
-    """A query: what runs it for one row of imported values, and its columns."""
+    """A query as a function from the values it imports to its rows, with its columns."""
 
     run: Callable[[list[Value]], Rows]
     columns: tuple[str, ...]
 
 
 class QueryCompiler(ProjectionCompiler):
-    """Compiles queries."""
+    """Compiles whole queries: UNION, clauses in sequence, UNWIND and subqueries."""
 
     def compile_query(self, query: UnionQuery, imports: list[str], outer: Scope) -> CompiledQuery:
-        """Compile a query that sees ``imports`` of an outer scope."""
+        """Compile a query that imports the names ``imports`` from an outer scope."""
         parts = [self._single(part, imports, outer) for part in query.parts]
         columns = parts[0].columns
         if any(part.columns != columns for part in parts):
-            raise QuerySyntaxError("The parts of a UNION have the same columns, in the same order.")
+            raise QuerySyntaxError(
+                "All parts of a UNION must return the same columns in the same order.",
+                fix=f"Return the columns {', '.join(columns)} in every part.",
+            )
 
         def run(values: list[Value]) -> Rows:
             for part in parts:
@@ -192,7 +204,7 @@ class QueryCompiler(ProjectionCompiler):
         source = self.compile(clause.source, scope)
         if clause.variable in scope.names:
             raise QuerySyntaxError(
-                f"The variable `{clause.variable}` stands for something already."
+                f"The variable `{clause.variable}` is already defined.", fix="Use another name."
             )
         slot, step = scope.declare(clause.variable), self.runtime.budget.step
 
@@ -209,7 +221,7 @@ class QueryCompiler(ProjectionCompiler):
         return run
 
     def query(self, query: UnionQuery, scope: Scope) -> Callable[[Row], Iterator[Row]]:
-        """Return the function that runs a subquery of an expression, which sees all names."""
+        """Return a function that runs a subquery of an expression, which sees all names."""
         names = list(scope.visible())
         slots = [scope.names[name].slot for name in names]
         compiled = self.compile_query(query, names, scope)
@@ -227,7 +239,10 @@ class QueryCompiler(ProjectionCompiler):
         compiled = self.compile_query(clause.query, names, scope)
         for column in compiled.columns:
             if column in scope.names:
-                raise QuerySyntaxError(f"The variable `{column}` is there already.")
+                raise QuerySyntaxError(
+                    f"The variable `{column}` is already defined.",
+                    fix="Return the column under another name.",
+                )
         targets = [scope.declare(column) for column in compiled.columns]
         step = self.runtime.budget.step
 
@@ -249,7 +264,7 @@ class QueryCompiler(ProjectionCompiler):
 
 
 def _imported(clause: CallSubquery, scope: Scope) -> list[str]:
-    """Return what a subquery sees: what it names in brackets, or in a WITH at its beginning."""
+    """Return the names that a subquery imports: those in brackets, or of a WITH at its start."""
     if clause.imports is not None:
         return list(scope.visible()) if clause.imports == ("*",) else list(clause.imports)
     names: dict[str, None] = {}
@@ -267,7 +282,11 @@ def _imported(clause: CallSubquery, scope: Scope) -> list[str]:
 
 
 def known_count(query: SingleQuery, graph: PropertyGraph) -> tuple[str, int] | None:
-    """Return the column and value of one MATCH and one count(), where the graph knows it."""
+    """Return the column and value of a query that only counts nodes or relationships.
+
+    Returns None unless the query is one MATCH and one count() that the graph can answer without
+    reading rows.
+    """
     if len(query.clauses) != 2:
         return None
     match, projection = query.clauses
@@ -283,6 +302,7 @@ def known_count(query: SingleQuery, graph: PropertyGraph) -> tuple[str, int] | N
 
 
 def _counts(projection: Projection, pattern: PathPattern) -> bool:
+    """Return True if a projection is exactly the count of the matches of a pattern."""
     plain = len(projection.items) == 1 and not projection.star and not projection.order
     if not plain or projection.skip or projection.limit or projection.condition:
         return False
@@ -322,14 +342,14 @@ def _count_edges(pattern: PathPattern, graph: PropertyGraph) -> int | None:
 
 
 class ResultConverter:
-    """Turns values into plain ones, under the ceilings of a statement."""
+    """Converts Cypher values to plain Python values, under the limits of a statement."""
 
     def __init__(self, graph: PropertyGraph, budget: Budget) -> None:
         self._graph = graph
         self._budget = budget
 
     def plain(self, value: Value, depth: int = 0) -> Value:  # noqa: PLR0911 - one a kind
-        """Return a value as plain ones. Raises QueryRefused for one that nests too deeply."""
+        """Return a plain value. Raises QueryRefused for a value that nests too deeply."""
         if value is None or isinstance(value, str | bool | int | float):
             return value
         self._budget.hold()

@@ -1,4 +1,4 @@
-"""Compile expressions to functions of a row, with comprehensions, maps, patterns and subqueries."""
+"""Compile expressions to functions that take a row and return a value."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from knotwork.errors import QuerySyntaxError
 MatchRows: TypeAlias = Callable[[Row], Iterable[Row]]
 
 _HIDDEN = " path"
-"""A name that no person can give."""
+"""A name that a statement cannot use, because it begins with a space."""
 
 _PLAIN_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
     "=": operator_functions.eq,
@@ -72,7 +72,7 @@ _PLAIN_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 
 
 class ExpressionCompiler(StaticTypes, ABC):
-    """Compiles expressions; each becomes a function that takes a row and gives a value."""
+    """Compiles expressions of all kinds; subclasses add patterns and subqueries."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
@@ -102,10 +102,10 @@ class ExpressionCompiler(StaticTypes, ABC):
         }
 
     def compile(self, expression: Expression, scope: Scope) -> Evaluate:
-        """Return the function of a row that works an expression out.
+        """Return a function that evaluates an expression for a row.
 
-        Raises QuerySyntaxError for names that are not known, QueryRefused for functions that are
-        not.
+        Raises QuerySyntaxError for unknown names and wrong types, QueryRefused for unknown
+        functions.
         """
         if scope.replaced:
             slot = scope.replaced.get(expression)
@@ -117,14 +117,14 @@ class ExpressionCompiler(StaticTypes, ABC):
     def pattern(
         self, pattern: PathPattern, condition: Expression | None, scope: Scope
     ) -> MatchRows:
-        """Return the function that yields a row once for every match of a pattern.
+        """Return a function that yields a row once for every match of a pattern.
 
         The names of the pattern are added to ``scope``.
         """
 
     @abstractmethod
     def query(self, query: UnionQuery, scope: Scope) -> MatchRows:
-        """Return the function that runs a subquery for a row and yields the rows it returns."""
+        """Return a function that runs a subquery for a row and yields the rows it returns."""
 
     def _constant(self, expression: Constant, _: Scope) -> Evaluate:
         value = expression.value
@@ -133,7 +133,9 @@ class ExpressionCompiler(StaticTypes, ABC):
     def _parameter(self, expression: Parameter, _: Scope) -> Evaluate:
         if expression.name not in self.runtime.parameters:
             given = ", ".join(f"${name}" for name in self.runtime.parameters) or "none"
-            raise QuerySyntaxError(f"The parameter ${expression.name} is missing; given: {given}.")
+            raise QuerySyntaxError(
+                f"The parameter ${expression.name} is missing. Parameters passed: {given}."
+            )
         value = self.runtime.parameters[expression.name]
         return lambda _: value
 
@@ -142,7 +144,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return lambda row: row[slot]
 
     def _property(self, expression: PropertyAccess, scope: Scope) -> Evaluate:
-        self.require_no_walk(expression.subject, scope)
+        self.require_properties(expression.subject, scope)
         subject, key = self.compile(expression.subject, scope), expression.key
         if isinstance(expression.subject, Variable) and expression.subject not in scope.replaced:
             return _property_at(scope.find(expression.subject.name).slot, key)
@@ -194,7 +196,9 @@ class ExpressionCompiler(StaticTypes, ABC):
         def sign(row: Row) -> Value:
             value = operand(row)
             if value is not None and not is_number(value):
-                raise QuerySyntaxError(f"`{expression.operator}` cannot sign {kind_of(value)}.")
+                raise QuerySyntaxError(
+                    f"`{expression.operator}` takes a number, not {kind_of(value)}."
+                )
             if not start or value is None:
                 return value
             return -value if isinstance(value, float) else subtract(0, value)
@@ -222,7 +226,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return steps[0] if len(steps) == 1 else _conjunction(steps)
 
     def _known(self, expression: Expression) -> Value:
-        """Return the value of a literal or parameter, or null."""
+        """Return the value of a literal or parameter, None for other expressions."""
         if isinstance(expression, Parameter):
             return self.runtime.parameters.get(expression.name)
         return expression.value if isinstance(expression, Constant) else None
@@ -282,14 +286,16 @@ class ExpressionCompiler(StaticTypes, ABC):
     def _call(self, expression: Call, scope: Scope) -> Evaluate:
         name, given = expression.name, expression.arguments
         if name in AGGREGATES:
-            raise QuerySyntaxError(f"{name}() counts over rows, which is not possible here.")
+            raise QuerySyntaxError(
+                f"{name}() aggregates rows, which is possible in WITH and RETURN only."
+            )
         if len(given) == 1 and isinstance(given[0], PatternPredicate):
             special = self._call_of_pattern(name, given[0], scope)
             if special is not None:
                 return special
         function = find_function(name, len(given))
         if expression.distinct:
-            raise QuerySyntaxError(f"DISTINCT has no meaning in {name}().")
+            raise QuerySyntaxError(f"DISTINCT is for aggregates; {name}() is not one.")
         self.require_kinds(name, given, scope)
         arguments = [self.compile(argument, scope) for argument in given]
         call, runtime = function.call, self.runtime
@@ -310,7 +316,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return evaluate
 
     def _list_of(self, expression: ListOf, scope: Scope) -> Evaluate:
-        """Compile a list."""
+        """Compile ``[a, b, c]``."""
         items = [self.compile(item, scope) for item in expression.items]
         hold = self.runtime.budget.hold
 
@@ -321,12 +327,12 @@ class ExpressionCompiler(StaticTypes, ABC):
         return evaluate
 
     def _map_of(self, expression: MapOf, scope: Scope) -> Evaluate:
-        """Compile a map."""
+        """Compile ``{key: value}``."""
         entries = [(key, self.compile(value, scope)) for key, value in expression.entries]
         return lambda row: {key: value(row) for key, value in entries}
 
     def _map_projection(self, expression: MapProjection, scope: Scope) -> Evaluate:
-        """Compile a choice of the properties of an element or map."""
+        """Compile ``subject {.key, .*, name: value}``."""
         subject = self.compile(expression.subject, scope)
         entries = [
             (key, None if value is None else self.compile(value, scope))
@@ -357,7 +363,7 @@ class ExpressionCompiler(StaticTypes, ABC):
             value = source(row)
             if value is None or isinstance(value, list):
                 return value
-            raise QuerySyntaxError(f"A list is needed here, not {kind_of(value)}.")
+            raise QuerySyntaxError(f"Expected a list, not {kind_of(value)}.")
 
         return items
 
@@ -387,7 +393,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return None if expression is None else self.compile(expression, scope)
 
     def _quantifier(self, expression: Quantifier, scope: Scope) -> Evaluate:
-        """Compile ``all``, ``any``, ``none`` and ``single``, of which null makes null."""
+        """Compile ``all``, ``any``, ``none`` and ``single`` with three-valued logic."""
         source, inner = self._source(expression.source, scope), scope.inner()
         slot = inner.declare(expression.variable)
         self.require_truth(expression.condition, inner)
@@ -417,10 +423,8 @@ class ExpressionCompiler(StaticTypes, ABC):
 
     def _reduction(self, expression: Reduction, scope: Scope) -> Evaluate:
         """Compile ``reduce(total = start, x IN list | step)``."""
-        source, start = (
-            self._source(expression.source, scope),
-            self.compile(expression.start, scope),
-        )
+        source = self._source(expression.source, scope)
+        start = self.compile(expression.start, scope)
         inner = scope.inner()
         total, slot = inner.declare(expression.accumulator), inner.declare(expression.variable)
         work, step = self.compile(expression.step, inner), self.runtime.budget.step
@@ -453,7 +457,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return evaluate
 
     def _pattern_predicate(self, expression: PatternPredicate, scope: Scope) -> Evaluate:
-        """Compile a pattern that stands for whether it is there, or for its shortest paths."""
+        """Compile a pattern as a condition, true if it has a match, or a shortest path function."""
         if expression.pattern.shortest:
             return self._shortest(expression.pattern, scope)
         match = self._known_pattern(expression.pattern, scope)
@@ -512,7 +516,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
 
 def _property_at(slot: int, key: str) -> Evaluate:
-    """Return what reads a property of what stands at a place of the row."""
+    """Return a function that reads a property of the value in a slot of the row."""
 
     def evaluate(row: Row) -> Value:
         value = row[slot]
@@ -524,11 +528,12 @@ def _property_at(slot: int, key: str) -> Evaluate:
 
 
 def _plain_number(value: Value) -> float | None:
+    """Return a number that is neither a boolean nor NaN, else None."""
     return value if type(value) in (int, float) and value == value else None  # noqa: PLR0124 - NaN
 
 
 def _against(operator: str, left: Evaluate, number: float, compared: Evaluate) -> Evaluate:
-    """Return a comparison with a number that is known, which is most of what filters do."""
+    """Return a comparison with a constant number, a fast path for the most frequent filters."""
     holds = _PLAIN_COMPARISONS[operator]
 
     def evaluate(row: Row) -> Value:
@@ -579,7 +584,7 @@ _LabelTest = Callable[[Collection[str]], bool]
 
 
 def label_test(labels: LabelExpression) -> Callable[[Value], bool]:
-    """Return the test whether an element has these labels, or this type."""
+    """Return a test of the labels of a node, or the type of a relationship."""
     test = _names_test(labels)
 
     def holds(value: Value) -> bool:
@@ -587,9 +592,7 @@ def label_test(labels: LabelExpression) -> Callable[[Value], bool]:
             return test(value.labels)
         if isinstance(value, GraphRelationship):
             return test((value.type,))
-        raise QuerySyntaxError(
-            f"Labels are those of nodes and relationships, not of {kind_of(value)}."
-        )
+        raise QuerySyntaxError(f"Only nodes and relationships have labels, not {kind_of(value)}.")
 
     return holds
 

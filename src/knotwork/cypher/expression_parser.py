@@ -1,4 +1,4 @@
-"""Parse expressions and patterns: operators by precedence, atoms, nodes and relationships."""
+"""Parse patterns and expressions: nodes, relationships, operators by precedence, and atoms."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SHORTEST_KINDS = {"SHORTESTPATH": "one", "ALLSHORTESTPATHS": "all"}
 
 
 class PatternParser(TokenCursor, ABC):
-    """The grammar of patterns; expressions inside them are read by a subclass."""
+    """The grammar of patterns; a subclass reads the expressions in them."""
 
     @abstractmethod
     def expression(self) -> Expression:
@@ -54,7 +54,7 @@ class PatternParser(TokenCursor, ABC):
 
     @abstractmethod
     def map_or_parameter(self) -> Expression:
-        """Read a map in braces, or a parameter in the place of one."""
+        """Read a map in braces, or a parameter instead."""
 
     def patterns(self) -> tuple[PathPattern, ...]:
         """Read the patterns of a MATCH."""
@@ -64,7 +64,7 @@ class PatternParser(TokenCursor, ABC):
         return tuple(found)
 
     def path_pattern(self) -> PathPattern:
-        """Read one pattern, with its name and ``shortestPath`` where it has them."""
+        """Read one pattern, with an optional name and ``shortestPath``."""
         variable = None
         if self.token.kind in ("name", "quoted") and self.ahead().text == "=":
             variable = self.name("a path")
@@ -75,7 +75,7 @@ class PatternParser(TokenCursor, ABC):
             inner = self.pattern_chain(None)
             self.expect(")")
             if len(inner.relationships) != 1:
-                self.fail("A shortest path leads over exactly one relationship pattern")
+                self.fail("A shortest path takes exactly one relationship pattern")
             return PathPattern(variable, inner.nodes, inner.relationships, kind)
         if self.at_any("SHORTEST", "ANY", "ALL") and self.ahead().text != "(":
             raise QueryRefused(
@@ -85,12 +85,12 @@ class PatternParser(TokenCursor, ABC):
         if self.at("(", "("):
             raise QueryRefused(
                 "Patterns in brackets are not supported.",
-                fix="Write the pattern without the brackets, with a bound such as -[*1..3]->.",
+                fix="Write the pattern without brackets, with a length such as -[*1..3]->.",
             )
         return self.pattern_chain(variable)
 
     def pattern_chain(self, variable: str | None) -> PathPattern:
-        """Read nodes joined by relationships."""
+        """Read nodes connected by relationships."""
         nodes = [self.node_pattern()]
         relationships: list[RelationshipPattern] = []
         while self.at_any("-") or self.at("<", "-"):
@@ -147,18 +147,19 @@ class PatternParser(TokenCursor, ABC):
     def _types(self) -> tuple[str, ...]:
         if self.at_any("!", "%", "("):
             raise QueryRefused(
-                "Only names joined by `|` are supported as types of relationships.",
-                fix="List the types that are wanted, as in [:A|B].",
+                "Relationship types can only be combined with `|`.",
+                fix="List the types, as in [:A|B].",
             )
         types = [self.name("a type")]
         while self.accept("|"):
             self.accept(":")
             types.append(self.name("a type"))
         if self.at_any("&"):
-            raise QueryRefused("A relationship has one type; `&` between types is not supported.")
+            raise QueryRefused("A relationship has one type, so that `&` between types is invalid.")
         return tuple(dict.fromkeys(types))
 
     def _lengths(self) -> tuple[int, int | None]:
+        """Read the shortest and longest length after ``*``; None means unlimited."""
         least = self._length()
         if not self.accept(".."):
             return (1, None) if least is None else (least, least)
@@ -170,7 +171,7 @@ class PatternParser(TokenCursor, ABC):
             return None
         number = read_number(self.token.text)
         if not isinstance(number, int):
-            self.fail("A length is a whole number")
+            self.fail("Expected a whole number as length")
         self.next()
         return number
 
@@ -282,7 +283,7 @@ class ExpressionParser(PatternParser):
             if self.accept(*words):
                 return " ".join(words)
         if self.at_any("IS") or self.at("IS", "NOT"):
-            raise QueryRefused("After IS, only NULL and NOT NULL are supported.")
+            raise QueryRefused("After IS, only NULL and NOT NULL are supported, not types.")
         return None
 
     def _sum(self) -> Expression:
@@ -356,7 +357,7 @@ class ExpressionParser(PatternParser):
         if token.kind == "quoted":
             return self._named()
         if token.kind != "name":
-            self.fail("An expression is expected")
+            self.fail("Expected an expression")
         return self._word()
 
     def number(self, *, negative: bool = False) -> Expression:
@@ -365,17 +366,17 @@ class ExpressionParser(PatternParser):
         try:
             number = read_number(token.text, negative=negative)
         except OverflowError:
-            self.fail("The number is too large: whole ones have 64 bits", token)
+            self.fail("The number is too large: integers have 64 bits", token)
         if number is None:
-            self.fail("This is not a number", token)
+            self.fail("Invalid number", token)
         return Constant(-number if negative and number else number)
 
     def _string(self) -> Expression:
         token = self.next()
-        said = unquote_string(token.text)
-        if said is None:
-            self.fail("The string has an escape that means nothing", token)
-        return Constant(said)
+        text = unquote_string(token.text)
+        if text is None:
+            self.fail("The string has an unknown escape sequence", token)
+        return Constant(text)
 
     def _word(self) -> Expression:  # noqa: PLR0911 - one return a kind of word
         word, follows = self.token.upper, self.ahead().text
@@ -417,14 +418,14 @@ class ExpressionParser(PatternParser):
         if self.accept("*"):
             self.expect(")")
             if name != "count":
-                self.fail(f"`*` stands in count(*) only, not in {name}")
+                self.fail(f"`*` is allowed in count(*) only, not in {name}()")
             return Call(name, (), star=True)
         distinct = self.accept("DISTINCT")
         arguments = self._until(")", self.expression)
         return Call(name, tuple(arguments), distinct)
 
     def _until(self, end: str, read: Callable[[], Expression]) -> list[Expression]:
-        """Read what stands between commas, up to a closing mark, and that mark."""
+        """Read expressions separated by commas, and the closing mark."""
         found: list[Expression] = []
         if not self.accept(end):
             found.append(read())
@@ -451,7 +452,7 @@ class ExpressionParser(PatternParser):
         return PatternPredicate(pattern)
 
     def _attempt(self, read: Callable[[], Expression]) -> Expression | None:
-        """Read something, or go back to where it began if it is not there."""
+        """Return the result of ``read``, or None and backtrack if it fails."""
         position, depth = self.position, self._depth
         try:
             return read()
@@ -493,7 +494,7 @@ class ExpressionParser(PatternParser):
         return PatternComprehension(pattern, condition, result)
 
     def map_or_parameter(self) -> Expression:
-        """Read a map in braces, or a parameter in the place of one."""
+        """Read a map in braces, or a parameter instead."""
         if self.token.kind == "parameter":
             return Parameter(self.next().text)
         self.expect("{")

@@ -1,4 +1,4 @@
-"""The functions of the language, except temporal ones, and the registry of all functions.
+"""Define the functions of Cypher except temporal ones, and register all functions.
 
 Functions only compute values from values. A function that is not registered is refused.
 """
@@ -32,21 +32,23 @@ def _substring(text: Value, start: Value, length: Value = None) -> str:
     written, begin = require_string("substring", text), require_integer("substring", start)
     count = len(written) if length is None else require_integer("substring", length)
     if begin < 0 or count < 0:
-        raise QuerySyntaxError("substring() takes no negative numbers.")
+        raise QuerySyntaxError(
+            f"substring() takes a start and a length from 0, not {begin} and {count}."
+        )
     return written[begin : begin + count]
 
 
 def _left(text: Value, length: Value) -> str:
     count = require_integer("left", length)
     if count < 0:
-        raise QuerySyntaxError("left() takes no negative numbers.")
+        raise QuerySyntaxError(f"left() takes a length from 0, not {count}.")
     return require_string("left", text)[:count]
 
 
 def _right(text: Value, length: Value) -> str:
     count = require_integer("right", length)
     if count < 0:
-        raise QuerySyntaxError("right() takes no negative numbers.")
+        raise QuerySyntaxError(f"right() takes a length from 0, not {count}.")
     return require_string("right", text)[-count:] if count else ""
 
 
@@ -134,7 +136,7 @@ _MODES = {
     "HALF_DOWN": "ROUND_HALF_DOWN",
     "HALF_EVEN": "ROUND_HALF_EVEN",
 }
-_MOST_PLACES = 300
+_MAX_PLACES = 300
 _random = random.SystemRandom()
 
 
@@ -162,15 +164,15 @@ def _sign(value: Value) -> int:
 
 def _round(value: Value, places: Value = 0, mode: Value = None) -> float:
     real, count = float(require_number("round", value)), require_integer("round", places)
-    if not math.isfinite(real) or count > _MOST_PLACES:
+    if not math.isfinite(real) or count > _MAX_PLACES:
         return real
     if count < 0:
-        raise QuerySyntaxError("round() takes no negative number of places.")
+        raise QuerySyntaxError(f"round() takes a number of places from 0, not {count}.")
     if mode is None and count == 0:
         return float(math.floor(real + 0.5))
     rounding = _MODES.get("HALF_UP" if mode is None else require_string("round", mode).upper())
     if rounding is None:
-        raise QuerySyntaxError(f"round() knows {', '.join(_MODES)}, not {mode}.")
+        raise QuerySyntaxError(f"The mode of round() is {', '.join(_MODES)}, not {mode!r:.40}.")
     return float(Decimal(repr(real)).quantize(Decimal(1).scaleb(-count), rounding=rounding))
 
 
@@ -268,7 +270,7 @@ def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[
     first, last = require_integer("range", start), require_integer("range", end)
     by = require_integer("range", step)
     if by == 0:
-        raise QuerySyntaxError("range() takes no step of nought.")
+        raise QuerySyntaxError("The step of range() must not be 0.")
     found = range(first, last + (1 if by > 0 else -1), by)
     count = max((found.stop - found.start + by - (1 if by > 0 else -1)) // by, 0)
     runtime.budget.check_items(count)
@@ -347,7 +349,7 @@ def _id(value: Value) -> int:
 
 
 def element_id(runtime: Runtime, value: Value) -> str:
-    """Return what a node or relationship is called outside of this statement."""
+    """Return the id of a node or relationship in the source of the graph."""
     if isinstance(value, GraphNode):
         return value.id
     if isinstance(value, GraphRelationship):
@@ -416,7 +418,7 @@ def _to_integer(value: Value) -> Value:
         except (ValueError, QuerySyntaxError):
             real = _read_float(text)
             return None if real is None else _truncated(real)
-    raise type_error("toInteger", value, "a number, a string or a truth value")
+    raise type_error("toInteger", value, "a number, a string or a boolean")
 
 
 def _truncated(value: float) -> Value:
@@ -449,23 +451,17 @@ def _to_boolean(value: Value) -> Value:
         return {"true": True, "false": False}.get(value.strip().lower())
     if isinstance(value, int):
         return value != 0
-    raise type_error("toBoolean", value, "a string, a truth value or a whole number")
+    raise type_error("toBoolean", value, "a string, a boolean or an integer")
 
 
 def _to_string(value: Value) -> str:
     if isinstance(value, str | bool | Temporal) or is_number(value):
         return text_of(value)
-    raise type_error("toString", value, "a number, a string, a truth value or a time")
+    raise type_error("toString", value, "a number, a string, a boolean or a time")
 
 
 def _lenient(convert: Callable[[Value], Value]) -> Function:
-    def call(value: Value) -> Value:
-        try:
-            return convert(value)
-        except QuerySyntaxError:
-            return None
-
-    return pure(call)
+    return pure(lambda value: _try_convert(convert, value))
 
 
 def _each_item(name: str, convert: Callable[[Value], Value]) -> Function:
@@ -478,6 +474,7 @@ def _each_item(name: str, convert: Callable[[Value], Value]) -> Function:
 
 
 def _try_convert(convert: Callable[[Value], Value], value: Value) -> Value:
+    """Return a converted value, null if the conversion does not accept its type."""
     try:
         return convert(value)
     except QuerySyntaxError:
@@ -512,22 +509,19 @@ _FUNCTIONS: dict[str, Function] = {
 _VENDORS = ("apoc.", "gds.", "db.", "dbms.", "tx.", "genai.", "vector.", "algo.", "graph.")
 
 
-def function_names() -> list[str]:
-    """Return the names of all functions, ascending."""
-    return sorted(_FUNCTIONS)
-
-
 def find_function(name: str, count: int) -> Function:
-    """Return a function by its name in small letters, for so many values.
+    """Return the function with a name in lower case, for ``count`` arguments.
 
-    Raises QueryRefused for one that is not known, QuerySyntaxError for a wrong number of values.
+    Raises QueryRefused for an unknown function, QuerySyntaxError for a wrong number of arguments.
     """
     found = _FUNCTIONS.get(name)
     if found is None:
         if name.startswith(_VENDORS):
-            raise QueryRefused(f"`{name}()` belongs to another database, and is not supported.")
-        raise QueryRefused(f"There is no function `{name}()` here, or it is not supported.")
+            raise QueryRefused(f"`{name}()` is specific to another database, and not supported.")
+        raise QueryRefused(f"Unknown or unsupported function `{name}()`.")
     if not found.least <= count <= found.most:
         wanted = f"{found.least}" if found.least == found.most else f"{found.least}-{found.most}"
-        raise QuerySyntaxError(f"{name}() takes {wanted} values, not {count}.")
+        raise QuerySyntaxError(
+            f"{name}() takes {wanted} argument{'s' * (wanted != '1')}, not {count}."
+        )
     return found

@@ -1,4 +1,4 @@
-"""Tokenize statements, and read tokens with lookahead and backtracking."""
+"""Tokenize Cypher statements, and read tokens with lookahead and backtracking."""
 
 from __future__ import annotations
 
@@ -39,11 +39,15 @@ _ESCAPED = {
     "_": "\\_",
     "%": "\\%",
 }
-_LARGEST = (1 << 63) - 1
+_MAX_INTEGER = (1 << 63) - 1
 
 
 class Token(NamedTuple):
-    """``kind`` is name, quoted, number, string, parameter, mark or end; ``upper`` is for words."""
+    """A token and its offset in the statement.
+
+    ``kind`` is name, quoted, number, string, parameter, mark or end. ``upper`` is the text of names
+    and marks in upper case, "" for other kinds, for comparison with keywords.
+    """
 
     kind: str
     text: str
@@ -52,18 +56,27 @@ class Token(NamedTuple):
 
 
 def read_tokens(statement: str, most: int) -> list[Token]:
-    """Cut a statement into tokens. Raises QuerySyntaxError, QueryRefused above ``most`` letters."""
+    """Split a statement into tokens, of which the last has the kind "end".
+
+    Raises QuerySyntaxError, and QueryRefused for a statement of more than ``most`` characters.
+    """
     if len(statement) > most:
         raise QueryRefused(
-            f"The statement has {len(statement):,} letters; at most {most:,} are read.",
-            fix="Give long lists as parameters.",
+            f"The statement has {len(statement):,} characters; the limit is {most:,}.",
+            fix="Pass long lists as parameters.",
         )
     tokens: list[Token] = []
     position = 0
     while position < len(statement):
         found = _TOKEN.match(statement, position)
         if found is None:
-            raise syntax_error(statement, position, _complaint(statement[position]))
+            character = statement[position]
+            problem = (
+                f"The quotation that begins with {character} does not end."
+                if character in "'\"`"
+                else f"Unexpected character `{character}`."
+            )
+            raise syntax_error(statement, position, problem)
         kind = found.lastgroup or ""
         if kind != "space":
             text = found.group()
@@ -76,19 +89,13 @@ def read_tokens(statement: str, most: int) -> list[Token]:
     return tokens
 
 
-def _complaint(letter: str) -> str:
-    if letter in "'\"`":
-        return f"The quotation that begins with {letter} does not end."
-    return f"`{letter}` is no part of the language here."
-
-
-def syntax_error(statement: str, position: int, words: str) -> QuerySyntaxError:
-    """Return an error that says where in a statement it is."""
+def syntax_error(statement: str, position: int, problem: str) -> QuerySyntaxError:
+    """Return an error with the line and column of an offset in a statement."""
     line = statement.count("\n", 0, position) + 1
     column = position - (statement.rfind("\n", 0, position) + 1) + 1
     near = statement[position : position + 20].partition("\n")[0]
     place = f"line {line}, column {column}" + (f", at `{near}`" if near else ", at the end")
-    return QuerySyntaxError(f"{words.rstrip('.')} ({place}).")
+    return QuerySyntaxError(f"{problem.rstrip('.')} ({place}).")
 
 
 def unquote_name(text: str) -> str:
@@ -97,7 +104,7 @@ def unquote_name(text: str) -> str:
 
 
 def unquote_string(text: str) -> str | None:
-    """Return what a quoted string says, or None where an escape is not one."""
+    """Return the text of a quoted string, None if it has an invalid escape."""
     good = True
 
     def replace(found: re.Match[str]) -> str:
@@ -111,19 +118,23 @@ def unquote_string(text: str) -> str | None:
         return ""
 
     body = text[1:-1]
-    said = _ESCAPE.sub(replace, body) if "\\" in body else body
-    return said if good else None
+    unquoted = _ESCAPE.sub(replace, body) if "\\" in body else body
+    return unquoted if good else None
 
 
 def read_number(text: str, *, negative: bool = False) -> int | float | None:
-    """Return the number of a literal, or None where it is none; OverflowError where too large."""
+    """Return the number of a literal, None if it is malformed.
+
+    Raises OverflowError if it does not fit into 64 bits, or into a float. The magnitude of a
+    ``negative`` number may be larger by 1.
+    """
     plain = text.replace("_", "")
     try:
         number = int(plain, 0) if plain[:2].lower() in ("0x", "0o") else int(plain)
     except ValueError:
         return _read_float(plain)
-    if number > _LARGEST:
-        if negative and number <= _LARGEST + 1:
+    if number > _MAX_INTEGER:
+        if negative and number <= _MAX_INTEGER + 1:
             return number
         raise OverflowError
     return number
@@ -143,7 +154,7 @@ _ATTEMPTS = 30
 
 
 class TokenCursor:
-    """A place among the tokens of a statement."""
+    """A position in the tokens of a statement, with the nesting depth of the parser."""
 
     def __init__(self, statement: str, limits: Limits) -> None:
         self.text = statement
@@ -155,28 +166,30 @@ class TokenCursor:
 
     @property
     def token(self) -> Token:
-        """The token at hand."""
+        """The current token."""
         return self.tokens[self.position]
 
     def ahead(self, count: int = 1) -> Token:
-        """Return a later token, or the end."""
+        """Return the token ``count`` positions ahead, or the end."""
         return self.tokens[min(self.position + count, len(self.tokens) - 1)]
 
     def next(self) -> Token:
-        """Return the token at hand and go on.
+        """Return the current token and advance.
 
-        Raises QueryRefused when a statement makes the parser go back too often.
+        Raises QueryRefused if the statement makes the parser backtrack too often.
         """
         token = self.tokens[self.position]
         if token.kind != "end":
             self.position += 1
         self._left -= 1
         if self._left < 0:
-            raise QueryRefused("The statement is nested in too many ways.")
+            raise QueryRefused(
+                "The statement is too ambiguous to parse.", fix="Simplify nested brackets."
+            )
         return token
 
     def at(self, *words: str) -> bool:
-        """Tell whether these words or marks follow, in this order."""
+        """Return True if these keywords or marks follow in this order."""
         last = len(self.tokens) - 1
         for offset, word in enumerate(words):
             token = self.tokens[min(self.position + offset, last)]
@@ -185,11 +198,11 @@ class TokenCursor:
         return True
 
     def at_any(self, *words: str) -> bool:
-        """Tell whether the token at hand is one of these words or marks."""
+        """Return True if the current token is one of these keywords or marks."""
         return self.token.upper in words
 
     def accept(self, *words: str) -> bool:
-        """Go past these words or marks, if they follow."""
+        """Skip these keywords or marks if they follow; return True if they did."""
         if not self.at(*words):
             return False
         for _ in words:
@@ -197,20 +210,23 @@ class TokenCursor:
         return True
 
     def expect(self, *words: str) -> None:
-        """Go past words or marks that must follow. Raises QuerySyntaxError."""
+        """Skip keywords or marks. Raises QuerySyntaxError if they do not follow."""
         for word in words:
             if self.token.upper != word:
-                self.fail(f"`{word}` is expected")
+                self.fail(f"Expected `{word}`")
             self.next()
 
     def name(self, what: str) -> str:
-        """Return a name that must follow. Raises QuerySyntaxError."""
+        """Return the next token, a name. Raises QuerySyntaxError if it is not one.
+
+        ``what`` names the kind of name for the error, as in "a variable".
+        """
         if self.token.kind not in ("name", "quoted"):
-            self.fail(f"The name of {what} is expected")
+            self.fail(f"Expected the name of {what}")
         return unquote_name(self.next().text)
 
     def deeper(self) -> None:
-        """Count one level of nesting. Raises QueryRefused when they are too many."""
+        """Enter a level of nesting. Raises QueryRefused above the limit."""
         self._depth += 1
         if self._depth > self.limits.depth:
             raise QueryRefused(f"The statement nests deeper than {self.limits.depth} levels.")
@@ -220,5 +236,5 @@ class TokenCursor:
         self._depth -= 1
 
     def fail(self, words: str, token: Token | None = None) -> NoReturn:
-        """Raise QuerySyntaxError at a token."""
+        """Raise QuerySyntaxError at a token, by default the current one."""
         raise syntax_error(self.text, (token or self.token).start, words)

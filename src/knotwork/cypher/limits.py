@@ -1,4 +1,4 @@
-"""Limits of a statement, and the budget of time, rows and memory that remains while it runs."""
+"""Limit the time and memory of a statement, and track what remains while it runs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from knotwork.errors import QueryRefused, QueryTimeout
 
 _STEPS_BETWEEN_CHECKS = 512
 _SORTING_S = 1e-7
-"""What one comparison takes, more or less."""
+"""Approximate duration of one comparison, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ceilings of one statement.
+    """Limits of one statement.
 
-    ``rows`` are those returned; ``held`` counts the values kept at one time or another (rows to be
-    sorted or grouped, lists, visited paths), ``items`` the length of one list, ``characters`` that
-    of one string or statement, ``depth`` how deep expressions and values may nest.
+    ``rows`` limits the rows returned, ``held`` the values kept in the course of the run (rows to
+    sort or group, lists, visited paths), ``items`` the length of a list, ``characters`` that of a
+    string, ``statement_characters`` that of the statement, and ``depth`` the nesting of expressions
+    and values.
     """
 
     rows: int = 1_000
@@ -31,7 +32,7 @@ class Limits:
 
 
 class Budget:
-    """What is left of the limits while a statement runs."""
+    """The remaining time and memory of a running statement."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -40,54 +41,56 @@ class Budget:
         self._held = 0
 
     def step(self) -> None:
-        """Count one step of work. Raises QueryTimeout when the time is over."""
+        """Count one step of work, and check the time now and then. Raises QueryTimeout."""
         self._steps += 1
         if self._steps >= _STEPS_BETWEEN_CHECKS:
             self._steps = 0
             self.check_time()
 
     def check_time(self) -> None:
-        """Look at the clock. Raises QueryTimeout when the time is over."""
+        """Raise QueryTimeout if the deadline has passed."""
         if time.monotonic() > self.deadline:
             raise QueryTimeout(
                 f"The statement took longer than {self.limits.timeout_s:g} s.",
-                fix="Ask for less: a label, a bound of depth, a LIMIT; or give it more time.",
+                fix="Add a label, a maximum path length or a LIMIT, or raise the time limit.",
             )
 
     def remaining_s(self) -> float:
-        """Return the seconds that are left, more than none."""
+        """Return the remaining seconds, at least 0.001. Raises QueryTimeout if none remain."""
         self.check_time()
         return max(self.deadline - time.monotonic(), 0.001)
 
     def hold(self, values: int = 1) -> None:
-        """Count values that are kept. Raises QueryRefused when they are too many."""
+        """Count values kept in memory. Raises QueryRefused above the limit."""
         self.step()
         self._held += values
         if self._held > self.limits.held:
             raise QueryRefused(
-                f"The statement needs more than {self.limits.held:,} values at a time.",
-                fix="Narrow its patterns, or put a LIMIT before what it collects or sorts.",
+                f"The statement needs to hold more than {self.limits.held:,} values in memory.",
+                fix="Narrow its patterns, or add a LIMIT before it collects or sorts.",
             )
 
     def check_sort(self, count: int) -> None:
-        """Make sure that there is time to sort so many values, which cannot be broken off.
+        """Raise QueryTimeout if too little time remains to sort ``count`` values.
 
-        Raises QueryTimeout when there is not.
+        Sorting cannot be interrupted, so its duration is estimated beforehand.
         """
         if count * count.bit_length() * _SORTING_S > self.deadline - time.monotonic():
             self.deadline = 0.0
         self.check_time()
 
     def check_items(self, count: int) -> int:
-        """Return the length of a list to be. Raises QueryRefused when it is too long."""
+        """Return ``count``, the length of a new list. Raises QueryRefused if it is too long."""
         if count > self.limits.items:
             raise QueryRefused(f"A list would have more than {self.limits.items:,} items.")
         self.hold(count)
         return count
 
     def check_characters(self, count: int) -> int:
-        """Return the length of a string to be. Raises QueryRefused when it is too long."""
+        """Return ``count``, the length of a new string. Raises QueryRefused if it is too long."""
         if count > self.limits.characters:
-            raise QueryRefused(f"A string would have more than {self.limits.characters:,} letters.")
+            raise QueryRefused(
+                f"A string would have more than {self.limits.characters:,} characters."
+            )
         self.hold(count // 64)
         return count

@@ -1,8 +1,8 @@
-"""Plan a MATCH: resolve its patterns and order the steps by estimated cost.
+"""Plan a MATCH: resolve its patterns to parts, and order the steps by estimated cost.
 
-Labels, properties and conditions become conditions on names, each tested as soon as all of its
-names are known. Costs are expected numbers of rows, from the counts of labels and types and the
-number of distinct values of indexed properties.
+Labels, properties and WHERE become conditions, each tested as soon as all its names are bound.
+Costs are expected numbers of rows, estimated from the counts of labels and types and the number of
+distinct values of indexed properties.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from knotwork.cypher.syntax_tree import (
 )
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
-_MOST_PARTS = 120
+_MAX_PARTS = 120
 _numbers = count()
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold, and the names it speaks of."""
+    """An expression that must be true, with the names that it uses."""
 
     expression: Expression
     names: frozenset[str]
@@ -50,7 +50,10 @@ class Condition:
 
 @dataclass(slots=True)
 class NodePart:
-    """A node; ``label`` is one that every match has."""
+    """A node of a pattern; ``bound`` means bound before the MATCH.
+
+    ``label`` is a label that every match has.
+    """
 
     name: str
     slot: int
@@ -60,10 +63,11 @@ class NodePart:
 
 @dataclass(slots=True)
 class RelationshipPart:
-    """A relationship or walk between the nodes ``left`` and ``right``, by name.
+    """A relationship, or a walk of variable length, between the nodes named ``left`` and ``right``.
 
-    ``index_slot`` holds the position of a single one, or the tuple of those of a walk; ``slot`` the
-    relationship itself, or the list of those of a walk, where the statement names it.
+    ``index_slot`` is the slot of the relationship's index, or of the tuple of indices of a walk.
+    ``slot`` is that of the relationship itself, or of a walk's list, if the statement names it.
+    ``each`` are conditions on every relationship of a walk, tested in ``each_slot``.
     """
 
     name: str
@@ -82,7 +86,7 @@ class RelationshipPart:
 
 @dataclass(slots=True)
 class PathPart:
-    """A named path: names of its nodes and relationships in order."""
+    """A named path, with the names of its nodes and relationships in order."""
 
     name: str
     slot: int
@@ -92,7 +96,7 @@ class PathPart:
 
 @dataclass(slots=True)
 class PatternParts:
-    """Everything of the patterns of one MATCH; ``slots`` are the places it fills."""
+    """The resolved patterns of one MATCH; ``slots`` are the slots of the row that it fills."""
 
     nodes: dict[str, NodePart] = field(default_factory=dict)
     relationships: dict[str, RelationshipPart] = field(default_factory=dict)
@@ -116,7 +120,7 @@ def split_condition(expression: Expression | None) -> list[Condition]:
 
 
 class PatternReader:
-    """Takes patterns apart, giving their names places in ``scope``."""
+    """Resolves patterns to parts, and declares their names in ``scope``."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -124,10 +128,12 @@ class PatternReader:
         self.parts = PatternParts()
 
     def read(self, pattern: PathPattern) -> None:
-        """Add one pattern. Raises QuerySyntaxError for names that are something else already."""
+        """Add a pattern. Raises QuerySyntaxError for names that are already used otherwise."""
         known = len(self.parts.nodes) + len(self.parts.relationships)
-        if known + len(pattern.nodes) + len(pattern.relationships) > _MOST_PARTS:
-            raise QueryRefused(f"The patterns of a MATCH have at most {_MOST_PARTS} parts.")
+        if known + len(pattern.nodes) + len(pattern.relationships) > _MAX_PARTS:
+            raise QueryRefused(
+                f"The patterns of a MATCH have more than {_MAX_PARTS} nodes and relationships."
+            )
         nodes = [self._node(node) for node in pattern.nodes]
         names = [
             self._relationship(relationship, left, right, pattern.shortest)
@@ -137,7 +143,7 @@ class PatternReader:
         ]
         if pattern.variable is not None:
             if pattern.variable in self._scope.names:
-                raise QuerySyntaxError(f"The variable `{pattern.variable}` stands for two things.")
+                raise QuerySyntaxError(f"The variable `{pattern.variable}` is already defined.")
             slot = self._declare(pattern.variable, "path")
             self.parts.paths.append(PathPart(pattern.variable, slot, nodes, names))
 
@@ -168,11 +174,11 @@ class PatternReader:
             return []
         if isinstance(properties, Parameter):
             raise QueryRefused(
-                "A parameter in the place of all properties is not supported.",
+                "A parameter for all properties of a pattern is not supported.",
                 fix="Name the properties, as in {name: $name}.",
             )
         if not isinstance(properties, MapOf):
-            raise QuerySyntaxError("The properties of a pattern are a map.")
+            raise QuerySyntaxError("The properties of a pattern must be a map.")
         return [
             condition_of(Comparison(PropertyAccess(Variable(name), key), (("=", value),)))
             for key, value in properties.entries
@@ -183,13 +189,15 @@ class PatternReader:
     ) -> str:
         name = pattern.variable or self._hidden("relationship")
         if name in self.parts.relationships or name in self.parts.nodes:
-            raise QuerySyntaxError(f"The variable `{name}` stands for two parts of a pattern.")
+            raise QuerySyntaxError(f"The variable `{name}` names two parts of a pattern.")
         walk = pattern.lengths is not None or bool(shortest)
         bound = name in self._scope.names
         slot: int | None = None
         if bound:
             if walk:
-                raise QueryRefused("The relationships of a walk cannot be given beforehand.")
+                raise QueryRefused(
+                    f"`{name}` is already bound; a pattern of variable length needs a new name."
+                )
             slot = self._scope.require(name, "relationship")
         elif pattern.variable is not None:
             slot = self._declare(name, "walk" if walk else "relationship")
@@ -220,7 +228,10 @@ class PatternReader:
         if part.lengths is not None:
             part.each += found
             if pattern.condition is not None:
-                raise QueryRefused("WHERE inside a walk of variable length is not supported.")
+                raise QueryRefused(
+                    "WHERE inside a relationship of variable length is not supported.",
+                    fix="Use properties, as in -[:KNOWS*1..3 {since: 2020}]->.",
+                )
             return
         found += split_condition(pattern.condition)
         if found and part.slot is None:
@@ -234,7 +245,11 @@ _INDEXED_NODES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NodeScan:
-    """Where the nodes come from: a row, all (with a label), or those found by a value."""
+    """Find nodes: one bound in the row, all (with a label), or by a property, id or element id.
+
+    ``seek`` is None for a full scan; else nodes are found by ``value``, for "equal" and "in" by
+    their property ``key``.
+    """
 
     node: NodePart
     cost: float
@@ -245,7 +260,10 @@ class NodeScan:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Following a relationship from the node ``near``, which is known, to ``far``."""
+    """Follow a relationship from the bound node ``near`` to ``far``.
+
+    ``into`` is True if ``far`` is bound too, so that the relationship must end there.
+    """
 
     relationship: RelationshipPart
     near: str
@@ -255,7 +273,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class BoundRelationship:
-    """A relationship that is known beforehand, and so gives both of its ends."""
+    """Take both ends of a relationship that was bound before; ``known`` nodes must match."""
 
     relationship: RelationshipPart
     known: frozenset[str]
@@ -266,7 +284,7 @@ PlannedStep = NodeScan | Expansion | BoundRelationship
 
 @dataclass(slots=True)
 class Planner:
-    """Orders the steps of one MATCH."""
+    """Orders the steps of one MATCH by cost; ``available`` are the names bound so far."""
 
     runtime: Runtime
     parts: PatternParts
@@ -274,7 +292,7 @@ class Planner:
     steps: list[PlannedStep] = field(default_factory=list)
 
     def plan(self) -> list[PlannedStep]:
-        """Return the steps, each with what it needs before it."""
+        """Return the steps in an order in which each finds the names it needs bound."""
         left = dict(self.parts.relationships)
         waiting = {name for name, node in self.parts.nodes.items()}
         for relationship in list(left.values()):
@@ -347,7 +365,7 @@ class Planner:
         return fan * self._share(self.parts.nodes[expansion.far])
 
     def _share(self, node: NodePart) -> float:
-        """Return which part of the nodes that are reached a node's conditions let pass."""
+        """Return the estimated share of nodes that satisfy a node's label and conditions."""
         total = max(len(self.runtime.graph.nodes), 1)
         return min(self._best_start(node).cost / total + 1e-6, 1.0)
 
@@ -390,7 +408,7 @@ class Planner:
 
 
 def _equations(condition: Condition) -> Iterator[tuple[Expression, _Seek, Expression]]:
-    """Yield what must equal what, either way round, or be in what list."""
+    """Yield (subject, kind of seek, value) for ``=`` in both directions, and for IN."""
     expression = condition.expression
     if isinstance(expression, Binary) and expression.operator == "IN":
         if isinstance(expression.left, PropertyAccess):
@@ -408,7 +426,7 @@ def _equations(condition: Condition) -> Iterator[tuple[Expression, _Seek, Expres
 
 
 def required_label(labels: LabelExpression | None) -> str | None:
-    """Return a label that every match has, if there is a plain one."""
+    """Return a label that every match must have, None if no single one is certain."""
     if isinstance(labels, LabelIs):
         return None if labels.name == "%" else labels.name
     if isinstance(labels, LabelJunction) and labels.operator == "&":

@@ -1,4 +1,4 @@
-"""Run the planned steps of a MATCH: node scans, expansions, variable-length and shortest paths."""
+"""Run the planned steps of a MATCH: node scans, expansions, walks and shortest paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NODES_BETWEEN_CHECKS = 200
 
 
 def test_of(conditions: Sequence[Evaluate]) -> Test | None:
-    """Return one test for conditions that must all be true, or None for no conditions."""
+    """Return a test that all conditions are true, None for no conditions."""
     if not conditions:
         return None
     if len(conditions) == 1:
@@ -57,7 +57,7 @@ def test_of(conditions: Sequence[Evaluate]) -> Test | None:
 
 
 class MatchSteps:
-    """Makes the steps of one MATCH."""
+    """Builds the pipes for the steps of one MATCH."""
 
     def __init__(self, runtime: Runtime, parts: PatternParts) -> None:
         self._runtime = runtime
@@ -66,7 +66,7 @@ class MatchSteps:
         self._bound: list[RelationshipPart] = []
 
     def start(self, step: NodeScan, value: Evaluate | None, test: Test | None) -> Pipe:
-        """Return the step that finds a first node."""
+        """Return the pipe of a node scan."""
         node = step.node
         if node.bound:
             return self._check_bound(node, test)
@@ -141,7 +141,7 @@ class MatchSteps:
     def given(  # noqa: C901 - one loop, run for every row
         self, step: BoundRelationship, test: Test | None
     ) -> Pipe:
-        """Return the step that takes a relationship which is known, and both of its ends."""
+        """Return the pipe that binds both ends of a relationship bound before."""
         part = step.relationship
         left, right = self._parts.nodes[part.left], self._parts.nodes[part.right]
         others = self._rivals(part)
@@ -181,7 +181,10 @@ class MatchSteps:
     def expand(  # noqa: C901 - one loop, run for every row
         self, step: Expansion, test: Test | None, each: Test | None
     ) -> Pipe:
-        """Return the step that follows a relationship, or walks along several."""
+        """Return the pipe that follows a relationship, or a walk of variable length.
+
+        ``each`` tests every relationship of a walk.
+        """
         part = step.relationship
         others = self._rivals(part)
         self._bound.append(part)
@@ -269,7 +272,7 @@ class MatchSteps:
         return run
 
     def path(self, path: PathPart, test: Test | None) -> Pipe:
-        """Return the step that puts a named path together."""
+        """Return the pipe that assembles a named path."""
         graph, nodes = self._graph, [self._parts.nodes[name].slot for name in path.nodes]
         edges = [self._parts.relationships[name].index_slot for name in path.relationships]
         hold = self._runtime.budget.hold
@@ -293,7 +296,7 @@ class MatchSteps:
         return run
 
     def _rivals(self, part: RelationshipPart) -> list[int]:
-        """Return where the relationships stand that this one may not be again."""
+        """Return the index slots of earlier relationships, which this one must not repeat."""
         return [
             other.index_slot
             for other in self._bound
@@ -302,6 +305,7 @@ class MatchSteps:
 
 
 def _direction(step: Expansion) -> Direction:
+    """Return the direction of a relationship as seen from the near node."""
     direction = step.relationship.direction
     if direction == "both" or step.near == step.relationship.left:
         return direction
@@ -345,7 +349,7 @@ def _orientations(edge: GraphRelationship, part: RelationshipPart) -> list[tuple
 
 
 Walk = tuple[int, tuple[int, ...]]
-"""The node at the end, and the relationships that lead there, by position."""
+"""The index of the last node, and the indices of the relationships that lead to it."""
 
 Allowed = Callable[[int], bool]
 
@@ -353,7 +357,7 @@ _OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both
 
 
 class Walker:
-    """Follows relationships of some types one way through a graph, never one of them twice."""
+    """Searches walks along relationships of given types in one direction, none of them twice."""
 
     def __init__(
         self,
@@ -377,7 +381,7 @@ class Walker:
         return found if allowed is None else (step for step in found if allowed(step[0]))
 
     def walks(self, start: int, least: int, most: int | None, used: set[int]) -> Iterator[Walk]:
-        """Yield all walks of ``least`` to ``most`` steps that avoid the relationships ``used``."""
+        """Yield all walks of ``least`` to ``most`` steps without the relationships ``used``."""
         if least == 0:
             yield start, ()
         if most == 0:
@@ -417,9 +421,9 @@ class Walker:
                 yield end, path
 
     def _levels(self, start: int, end: int, most: int | None) -> list[dict[int, int]] | None:
-        """Search breadth first from both ends; return nodes by steps from ``start``, up to ``end``.
+        """Return the nodes on shortest walks by their distance from ``start``, None if none exist.
 
-        Only nodes that lie on a shortest walk are returned.
+        Searches breadth first from both ends.
         """
         front, back = [{start: 0}], [{end: 0}]
         seen, seen_back = {start}, {end}
@@ -433,7 +437,7 @@ class Walker:
                 back.append(self._next_level(back[-1], seen_back, back=True))
             if front[-1].keys() & back[-1].keys():
                 middle = {node: 0 for node in front[-1] if node in back[-1]}
-                return self._on_the_way(front[:-1], middle, back[:-1])
+                return self._on_shortest_walks(front[:-1], middle, back[:-1])
         return None
 
     def _next_level(self, level: dict[int, int], seen: set[int], *, back: bool) -> dict[int, int]:
@@ -447,10 +451,10 @@ class Walker:
         self._budget.hold(len(found))
         return found
 
-    def _on_the_way(
+    def _on_shortest_walks(
         self, front: list[dict[int, int]], middle: dict[int, int], back: list[dict[int, int]]
     ) -> list[dict[int, int]]:
-        """Keep of both searches what leads to the nodes where they met."""
+        """Return the levels of both searches, reduced to nodes that lead to the middle."""
         before: list[dict[int, int]] = [middle]
         for level in reversed(front):
             before.append(self._leading(before[-1], level, back=True))
@@ -462,6 +466,7 @@ class Walker:
     def _leading(
         self, nodes: dict[int, int], level: dict[int, int], *, back: bool
     ) -> dict[int, int]:
+        """Return the nodes of a level that are neighbours of ``nodes``."""
         found: dict[int, int] = {}
         for node in nodes:
             for _, other in self._steps(node, back=back):
@@ -471,7 +476,7 @@ class Walker:
         return found
 
     def _paths_back(self, levels: list[dict[int, int]], end: int) -> Iterator[tuple[int, ...]]:
-        """Yield the walks over levels of nodes, each as relationships from the start."""
+        """Yield the walks through all levels, as relationships in the order from the start."""
         depth = len(levels) - 1
         path: list[int] = []
         waiting = [self._steps(end, back=True)]

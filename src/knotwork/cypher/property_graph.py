@@ -1,4 +1,7 @@
-"""The in-memory property graph that statements read: adjacency arrays, lazily loaded properties."""
+"""Hold a property graph in memory: adjacency arrays, indexes and lazily loaded properties.
+
+Nodes and relationships are numbered from 0; an ``index`` is such a number.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import numpy as np
 from knotwork.cypher.syntax_tree import Direction
 
 Value = Any
-"""A value of the language: None, bool, int, float, str, list, dict, an element, a path, a time."""
+"""A Cypher value: None, bool, int, float, str, list, dict, an element, a path or a time."""
 
 Properties = Mapping[str, Value]
 LoadProperties = Callable[[int], Properties]
@@ -22,7 +25,7 @@ _KEPT_RELATIONSHIPS = 200_000
 
 
 class Element:
-    """A node or relationship; two are equal when they are the same one of their graph."""
+    """A node or relationship; two elements of one kind are equal if their indices are."""
 
     __slots__ = ("_load", "_properties", "index")
 
@@ -58,7 +61,7 @@ class GraphNode(Element):
 
 
 class GraphRelationship(Element):
-    """A relationship, with its type and the positions of the nodes it leads between."""
+    """A relationship, with its type and the indices of its source and target nodes."""
 
     __slots__ = ("source", "target", "type")
 
@@ -72,7 +75,7 @@ class GraphRelationship(Element):
 
 
 class GraphPath(NamedTuple):
-    """A walk: one more node than relationships."""
+    """A path: its relationships in order, and its nodes, one more than relationships."""
 
     nodes: tuple[GraphNode, ...]
     relationships: tuple[GraphRelationship, ...]
@@ -80,7 +83,10 @@ class GraphPath(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Adjacency:
-    """For each node that has any: where its relationships and their other ends stand."""
+    """The relationships of each node in one direction, and the nodes at their other ends.
+
+    ``spans`` has the start and end of a node's entries in ``relationships`` and ``others``.
+    """
 
     spans: dict[int, tuple[int, int]]
     relationships: array[int]
@@ -99,10 +105,12 @@ class _Adjacency:
 
 
 class PropertyGraph:
-    """A graph at one moment. Threads may share it: what is made on first use is made whole.
+    """An immutable snapshot of a graph.
 
-    ``types`` has the type of each relationship, ``sources`` and ``targets`` the positions of its
-    ends; ``relationship_id`` names one for people, as nodes have their ``ids``.
+    ``ids`` and ``labels`` have an item for each node, ``types``, ``sources`` and ``targets`` one
+    for each relationship; the latter two are indices of nodes. ``relationship_id`` returns the id
+    of a relationship for results. Threads may share a graph: everything built on first use is
+    assigned only when it is complete.
     """
 
     def __init__(
@@ -141,7 +149,7 @@ class PropertyGraph:
         self._by_id: dict[str, int] | None = None
 
     def labelled(self, label: str | None) -> Sequence[int]:
-        """Return the positions of the nodes with a label, or of all."""
+        """Return the indices of the nodes with a label, or of all nodes."""
         return range(len(self.nodes)) if label is None else self._by_label.get(label, [])
 
     @property
@@ -150,7 +158,7 @@ class PropertyGraph:
         return len(self._types)
 
     def relationship(self, index: int) -> GraphRelationship:
-        """Return the relationship at a position."""
+        """Return the relationship with an index; recent ones are cached."""
         known = self._known.get(index)
         if known is None:
             if len(self._known) > _KEPT_RELATIONSHIPS:
@@ -161,7 +169,7 @@ class PropertyGraph:
         return known
 
     def degree(self, node: int, direction: Direction, types: Sequence[str]) -> int:
-        """Return how many relationships of these types (none: of any) a node has."""
+        """Return the number of relationships of a node; no types means all types."""
         kinds = types or (None,)
         directions = ("out", "in") if direction == "both" else (direction,)
         return sum(self._adjacency(t, d).degree(node) for t in kinds for d in directions)
@@ -169,9 +177,9 @@ class PropertyGraph:
     def expand(
         self, node: int, direction: Direction, types: Sequence[str]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the relationships of a node and the node at their other end, by position.
+        """Yield the index of each relationship of a node and of the node at its other end.
 
-        One that leads from a node to itself comes once, whichever way is asked for.
+        No types means all types. A self-loop is yielded once in every direction.
         """
         for type_ in types or (None,):
             if direction != "in":
@@ -186,13 +194,13 @@ class PropertyGraph:
     def seek(
         self, label: str | None, key: str, value: Value, step: Callable[[], None]
     ) -> Sequence[int]:
-        """Return the nodes with a label (or any) whose property ``key`` is a plain ``value``."""
+        """Return the indices of nodes with a label (or any) whose property ``key`` is ``value``."""
         return self.index(label, key, step).get(index_key(value), ())
 
     def index(
         self, label: str | None, key: str, step: Callable[[], None]
     ) -> dict[Value, list[int]]:
-        """Return the nodes with a label by the plain values of a property, made on first use."""
+        """Return the index of a property: nodes by `index_key` of its value, built on first use."""
         found = self._indexes.get((label, key))
         if found is None:
             grouped: defaultdict[Value, list[int]] = defaultdict(list)
@@ -205,7 +213,7 @@ class PropertyGraph:
         return found
 
     def mean_found(self, label: str | None, key: str, step: Callable[[], None]) -> float:
-        """Return how many nodes `seek` finds on average; less than one where it finds none."""
+        """Return the mean number of nodes for a value of a property; 0.25 without values."""
         found = self._means.get((label, key))
         if found is None:
             index = self.index(label, key, step)
@@ -214,7 +222,7 @@ class PropertyGraph:
         return found
 
     def position(self, id_: str) -> int | None:
-        """Return the position of the node with this id."""
+        """Return the index of the node with an id, None if there is no such node."""
         if self._by_id is None:
             self._by_id = {node.id: node.index for node in self.nodes}
         return self._by_id.get(id_)
@@ -242,5 +250,5 @@ class PropertyGraph:
 
 
 def index_key(value: Value) -> Value:
-    """Return what a plain value is found by: 1 and 1.0 are one, true is not 1."""
+    """Return the key of a value in a property index: 1 and 1.0 share one, true and 1 do not."""
     return (value,) if isinstance(value, bool) else value

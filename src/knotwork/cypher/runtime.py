@@ -1,6 +1,6 @@
-"""The runtime of a statement: its parameters and budget, operators, and function signatures.
+"""Provide what a statement needs to run: parameters, budget, operators and function signatures.
 
-Operators and functions take and return values; null yields null.
+Operators and functions take and return Cypher values; null yields null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Evaluate: TypeAlias = Callable[[Row], Value]
 
 @dataclass(slots=True)
 class Runtime:
-    """A graph, the values given with the statement, its budget, and one moment as the present."""
+    """The graph, parameters and budget of a statement, and the time at which it began."""
 
     graph: PropertyGraph
     budget: Budget
@@ -38,23 +38,23 @@ class Runtime:
         self.operators = Operators(self.budget)
 
 
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
-_LONGEST_PATTERN = 1_000
-_MOST_REPEATS = 10_000
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1
+_MAX_PATTERN_LENGTH = 1_000
+_MAX_REPEATS = 10_000
 _COUNTS = regex.compile(r"\{\s*(\d*)\s*,?\s*(\d*)")
 
 Operator = Callable[[Value, Value], Value]
 
 
 def check_integer(number: int) -> int:
-    """Return a whole number of 64 bits. Raises QuerySyntaxError for a larger one."""
-    if _SMALLEST <= number <= _LARGEST:
+    """Return an integer. Raises QuerySyntaxError if it does not fit into 64 bits."""
+    if _MIN_INTEGER <= number <= _MAX_INTEGER:
         return number
-    raise QuerySyntaxError("A whole number is too large: they have 64 bits.")
+    raise QuerySyntaxError("Integer overflow: the result does not fit into 64 bits.")
 
 
 class Operators:
-    """The binary operators, each a function of two values; null makes null."""
+    """The binary operators, as functions of two values; null yields null."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -73,7 +73,7 @@ class Operators:
         }
 
     def add(self, left: Value, right: Value) -> Value:
-        """Add numbers, join strings or lists, add a duration."""
+        """Add numbers or durations, or concatenate strings or lists."""
         if isinstance(left, list) or isinstance(right, list):
             return self._join_lists(left, right)
         if left is None or right is None:
@@ -103,7 +103,7 @@ class Operators:
         return one + other
 
     def subtract(self, left: Value, right: Value) -> Value:
-        """Subtract numbers, or a duration."""
+        """Subtract numbers or durations."""
         if left is None or right is None:
             return None
         if isinstance(left, Temporal) and isinstance(right, Temporal):
@@ -111,7 +111,7 @@ class Operators:
         return _number(_numeric("-", left, right)(lambda a, b: a - b))
 
     def multiply(self, left: Value, right: Value) -> Value:
-        """Multiply numbers, or a duration by one."""
+        """Multiply numbers, or a duration by a number."""
         if left is None or right is None:
             return None
         for one, other in ((left, right), (right, left)):
@@ -120,7 +120,7 @@ class Operators:
         return _number(_numeric("*", left, right)(lambda a, b: a * b))
 
     def divide(self, left: Value, right: Value) -> Value:
-        """Divide; whole numbers give a whole number, rounded toward zero."""
+        """Divide; the quotient of integers is an integer, rounded toward zero."""
         if left is None or right is None:
             return None
         if isinstance(left, Temporal) and is_number(right) and right != 0:
@@ -128,19 +128,22 @@ class Operators:
         return _number(_numeric("/", left, right)(_divide))
 
     def modulo(self, left: Value, right: Value) -> Value:
-        """Return what a division leaves, with the sign of the dividend."""
+        """Return the remainder of a division, with the sign of the dividend."""
         if left is None or right is None:
             return None
         return _number(_numeric("%", left, right)(_modulo))
 
     def power(self, left: Value, right: Value) -> Value:
-        """Raise to a power; always a number with a fraction."""
+        """Raise to a power; the result is a float."""
         if left is None or right is None:
             return None
         return _numeric("^", left, right)(_power)
 
     def matches(self, text: Value, pattern: Value) -> Value:
-        """Tell whether all of a text matches a regular expression, in the time that is left."""
+        """Return True if a regular expression matches a whole text.
+
+        Raises QueryTimeout if matching takes longer than the remaining time.
+        """
         if not isinstance(text, str) or not isinstance(pattern, str):
             return None
         compiled = self._patterns.get(pattern)
@@ -151,28 +154,37 @@ class Operators:
             found = compiled.fullmatch(text, timeout=self._budget.remaining_s())
         except TimeoutError:
             raise QueryTimeout(
-                "A regular expression took too long.", fix="Make it simpler."
+                "A regular expression took too long to match.", fix="Simplify it."
             ) from None
         return found is not None
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """Compile a regular expression. Raises QuerySyntaxError for one that is none."""
-    if len(pattern) > _LONGEST_PATTERN:
-        raise QueryRefused(f"A regular expression has at most {_LONGEST_PATTERN} letters.")
+    """Compile a regular expression.
+
+    Raises QuerySyntaxError if it is invalid, QueryRefused if it is too long or repeats too often.
+    """
+    if len(pattern) > _MAX_PATTERN_LENGTH:
+        raise QueryRefused(
+            f"A regular expression has {len(pattern):,} characters; the limit is "
+            f"{_MAX_PATTERN_LENGTH:,}."
+        )
     repeats = 1
     for counts in _COUNTS.findall(pattern):
         repeats *= max(1, *(int(count) for count in counts if count))
-        if repeats > _MOST_REPEATS:
-            raise QueryRefused("A regular expression repeats too often.")
+        if repeats > _MAX_REPEATS:
+            raise QueryRefused(
+                f"The nested repeats of a regular expression multiply to more than "
+                f"{_MAX_REPEATS:,}."
+            )
     try:
         return regex.compile(pattern, regex.VERSION0)
     except (regex.error, RecursionError, OverflowError) as error:
-        raise QuerySyntaxError(f"`{pattern}` is not a regular expression: {error}.") from None
+        raise QuerySyntaxError(f"Invalid regular expression `{pattern}`: {error}.") from None
 
 
 def text_of(value: Value) -> str:
-    """Return a plain value as a string."""
+    """Return a string, number, boolean or time as a string, as Cypher writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -248,9 +260,9 @@ def _power(left: Value, right: Value) -> float:
 
 
 class Function(NamedTuple):
-    """``call`` takes the runtime, then ``least`` to ``most`` values.
+    """A function: ``call`` takes the runtime, then ``least`` to ``most`` arguments.
 
-    Null makes null, unless ``takes_null``.
+    It is not called with null, for which it returns null, unless ``takes_null``.
     """
 
     call: Callable[..., Value]
@@ -260,12 +272,12 @@ class Function(NamedTuple):
 
 
 def pure(call: Callable[..., Value], least: int = 1, most: int | None = None) -> Function:
-    """Return a function that needs nothing of the runtime."""
+    """Return a Function that does not use the runtime; ``most`` defaults to ``least``."""
     return Function(lambda _, *values: call(*values), least, most or least)
 
 
 def type_error(name: str, value: Value, wanted: str) -> QuerySyntaxError:
-    """Return the error of a function that got a value of another type."""
+    """Return the error for an argument of the wrong type."""
     return QuerySyntaxError(f"{name}() takes {wanted}, not {kind_of(value)}.")
 
 
@@ -277,9 +289,9 @@ def require_number(name: str, value: Value) -> float:
 
 
 def require_integer(name: str, value: Value) -> int:
-    """Return a whole number. Raises QuerySyntaxError for any other value."""
+    """Return an integer. Raises QuerySyntaxError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise type_error(name, value, "a whole number")
+        raise type_error(name, value, "an integer")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Parse statements clause by clause; refuse clauses that write or that are unknown."""
+"""Parse statements clause by clause, and refuse clauses that write or are unsupported."""
 
 from __future__ import annotations
 
@@ -75,35 +75,36 @@ _ADMINISTRATIVE = frozenset(
         "EXECUTE",
     }
 )
-_HEIGHT = 150
+_MAX_HEIGHT = 150
 
 
 def parse_statement(statement: str, limits: Limits | None = None) -> UnionQuery:
-    """Parse one reading statement.
+    """Parse one read-only statement.
 
-    Raises QuerySyntaxError for what is not in the grammar, QueryRefused for clauses that could do
-    anything but read, or that are not supported, and for statements above the ceilings.
+    Raises QuerySyntaxError if the statement is invalid, QueryRefused for clauses that do more than
+    read or are unsupported, and for statements above the limits.
     """
     parser = StatementParser(statement, limits or Limits())
     try:
         query = parser.statement()
-        _require_low(query)
+        _check_nesting(query)
     except RecursionError:
         raise QueryRefused("The statement nests too deeply.") from None
     return query
 
 
-def _require_low(query: UnionQuery) -> None:
-    """Refuse a statement whose parts stand in each other too deeply to be worked out."""
+def _check_nesting(query: UnionQuery) -> None:
+    """Raise QueryRefused if the syntax tree is too deep to be compiled recursively."""
     level: list[object] = [query]
-    for _ in range(_HEIGHT):
+    for _ in range(_MAX_HEIGHT):
         level = [part for node in level for part in _parts(node)]
         if not level:
             return
-    raise QueryRefused(f"The statement nests deeper than {_HEIGHT} parts in parts.")
+    raise QueryRefused(f"The syntax tree of the statement is deeper than {_MAX_HEIGHT} levels.")
 
 
 def _parts(node: object) -> Iterator[object]:
+    """Yield the parts of a node of the syntax tree, or of a tuple of nodes."""
     if isinstance(node, tuple):
         yield from (part for part in node if isinstance(part, tuple) or is_dataclass(part))
     elif is_dataclass(node):
@@ -115,18 +116,18 @@ class StatementParser(ExpressionParser):
     """The grammar of statements."""
 
     def statement(self) -> UnionQuery:
-        """Read the one statement that there may be."""
+        """Read a single statement up to the end of the text."""
         query = self.query()
         self.accept(";")
         if self.token.kind != "end":
             if self.tokens[self.position - 1].text == ";":
-                raise QueryRefused("Only one statement at a time is run.")
+                raise QueryRefused("Only one statement can be run at a time.")
             self._refuse_clause()
-            self.fail("A clause, or the end of the statement, is expected")
+            self.fail("Expected a clause or the end of the statement")
         return query
 
     def query(self, *, must_return: bool = True) -> UnionQuery:
-        """Read single queries joined by UNION."""
+        """Read single queries combined by UNION; each must end with RETURN if ``must_return``."""
         parts = [self._single(must_return=must_return)]
         kinds: set[bool] = set()
         while self.accept("UNION"):
@@ -156,9 +157,9 @@ class StatementParser(ExpressionParser):
                 return SingleQuery(tuple(clauses))
         self._refuse_clause()
         if not clauses:
-            self.fail("A clause is expected, such as MATCH")
+            self.fail("Expected a clause such as MATCH")
         if must_return:
-            self.fail("A statement ends with RETURN")
+            self.fail("A statement must end with RETURN")
         return SingleQuery(tuple(clauses))
 
     def _clause(self) -> Clause | None:  # noqa: PLR0911 - one return a clause
@@ -180,17 +181,17 @@ class StatementParser(ExpressionParser):
         return None
 
     def _refuse_clause(self) -> None:
-        """Raise QueryRefused where the word at hand begins a clause that is not run."""
+        """Raise QueryRefused if the current word begins a clause that is not allowed."""
         word = self.token.upper
         if word in _WRITING:
             raise QueryRefused(
-                f"`{word}` changes the graph: only statements that read are run.",
+                f"`{word}` changes the graph; only statements that read are allowed.",
                 fix="Use MATCH, WHERE, WITH, UNWIND, UNION, CALL { } and RETURN.",
             )
         if word in _REACHING_OUT:
-            raise QueryRefused(f"`{word}` reaches beyond this graph: no file or database is read.")
+            raise QueryRefused(f"`{word}` would access files or other databases.")
         if word in _ADMINISTRATIVE:
-            raise QueryRefused(f"`{word}` is a command, not a query of this graph.")
+            raise QueryRefused(f"`{word}` is an administrative command, not a query.")
         if word in ("FINISH", "LET", "FILTER", "FOR", "NEXT", "ORDER", "LIMIT", "SKIP", "OFFSET"):
             raise QueryRefused(f"`{word}` as a clause of its own is not supported.")
 
@@ -201,7 +202,7 @@ class StatementParser(ExpressionParser):
             raise QueryRefused(f"`{self.token.upper}` is not supported.")
         patterns = self.patterns()
         if self.at_any("USING"):
-            raise QueryRefused("Hints to a planner (USING) are not supported.", fix="Leave it out.")
+            raise QueryRefused("Planner hints (USING) are not supported.", fix="Remove the hint.")
         condition = self.expression() if self.accept("WHERE") else None
         return Match(patterns, condition, optional)
 
@@ -213,12 +214,12 @@ class StatementParser(ExpressionParser):
         if not self.at_any("{"):
             name = self.text[self.token.start :].partition("(")[0].strip()
             raise QueryRefused(
-                f"Procedures are not called (`CALL {name[:40]}`): none is known to only read.",
-                fix="CALL { } with a query in it is supported.",
+                f"Procedures are not supported (`CALL {name[:40]}`).",
+                fix="Use MATCH, or CALL { } with a subquery.",
             )
         query = self._braced(self.query)
         if self.at("IN"):
-            raise QueryRefused("Subqueries IN TRANSACTIONS are for writing, and are not run.")
+            raise QueryRefused("CALL { } IN TRANSACTIONS is for writing, and not supported.")
         return CallSubquery(query, imports, optional)
 
     def _imports(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Analyse statements before they run: variables in scope, static types, names and aggregates."""
+"""Analyse statements before they run: scopes of variables, static types, names and aggregates."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 
 NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
-"""What a name may stand for.
+"""The kind of value that a name has.
 
-A walk is the list of a variable length, a plain one surely no element, a value anything.
+"walk" is the list of relationships of a variable length, "plain" is neither an element nor a path,
+and "value" may be anything.
 """
 
 _WORDS = {
@@ -51,29 +52,29 @@ _WORDS = {
 
 
 class BoundName(NamedTuple):
-    """Where the value of a name stands, and what it is."""
+    """The slot of a name's value in the row, and its kind."""
 
     slot: int
     kind: NameKind
 
 
 class RowLayout:
-    """How long the rows of a part of a statement are; known when all of it is compiled."""
+    """The number of slots in the rows of a part of a statement; final when it is compiled."""
 
     def __init__(self) -> None:
         self.size = 0
 
     def add(self) -> int:
-        """Return a new place in the row."""
+        """Return a new slot of the row."""
         self.size += 1
         return self.size - 1
 
 
 class Scope:
-    """The names that can be seen; inner scopes see those around them and share the row.
+    """The visible names; inner scopes see the names of outer ones and share their row.
 
-    ``replaced`` are expressions whose value stands in the row already, as those a row was grouped
-    by do.
+    ``replaced`` maps expressions whose value is already in the row, such as grouping keys, to its
+    slot. ``grouped`` is True for the scope of a group.
     """
 
     def __init__(self, layout: RowLayout | None = None) -> None:
@@ -84,7 +85,7 @@ class Scope:
         self.grouped = False
 
     def inner(self) -> Scope:
-        """Return a scope within this one."""
+        """Return a new scope inside this one."""
         scope = Scope(self.layout)
         scope.names = dict(self.names)
         scope.replaced = dict(self.replaced)
@@ -92,26 +93,26 @@ class Scope:
         return scope
 
     def declare(self, name: str, kind: NameKind = "value") -> int:
-        """Give a name, which may hide another one, a place of its own."""
+        """Return a new slot for a name, which may hide an outer name."""
         slot = self.layout.add()
         self.names[name] = BoundName(slot, kind)
         return slot
 
     def find(self, name: str) -> BoundName:
-        """Return what a name stands for. Raises QuerySyntaxError where it is not known."""
+        """Return the slot and kind of a name. Raises QuerySyntaxError if it is unknown."""
         found = self.names.get(name)
         if found is None:
             if self.grouped:
                 raise QuerySyntaxError(
-                    f"`{name}` is neither counted over nor grouped by.",
-                    fix="Put it in a column of its own, or inside count(), collect() and the like.",
+                    f"`{name}` is neither aggregated nor a grouping key.",
+                    fix="Put it in a column of its own, or inside an aggregate such as collect().",
                 )
             known = ", ".join(f"`{n}`" for n in self.visible()) or "none"
-            raise QuerySyntaxError(f"The variable `{name}` is not defined here; known: {known}.")
+            raise QuerySyntaxError(f"Unknown variable `{name}`. Variables in scope: {known}.")
         return found
 
     def require(self, name: str, *kinds: NameKind) -> int:
-        """Return the place of a name that stands for something of these kinds, or may."""
+        """Return the slot of a name. Raises QuerySyntaxError if it cannot be of these kinds."""
         found = self.find(name)
         if found.kind not in (*kinds, "value"):
             wanted = _WORDS[kinds[0]]
@@ -119,7 +120,7 @@ class Scope:
         return found.slot
 
     def visible(self) -> Iterable[str]:
-        """Return the names that a person gave, in the order of their rows."""
+        """Return the names that the statement uses, in the order of their slots."""
         named = [(found.slot, name) for name, found in self.names.items() if name[:1] != " "]
         return [name for _, name in sorted(named)]
 
@@ -142,7 +143,7 @@ _ELEMENT_FUNCTIONS = {
 
 
 class StaticTypes:
-    """Checks of types that are plain from the statement; what is not plain is let through."""
+    """Checks types that are evident from the statement; other types are checked at run time."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -150,7 +151,7 @@ class StaticTypes:
     def type_of(  # noqa: PLR0911 - one return a kind
         self, expression: Expression, scope: Scope
     ) -> str | None:
-        """Return the type of an expression, or None where only a row can tell."""
+        """Return the type of an expression, None if it depends on the row."""
         if isinstance(expression, Constant):
             return _constant_type(expression.value)
         if isinstance(expression, Variable):
@@ -165,33 +166,33 @@ class StaticTypes:
         if isinstance(
             expression, Junction | Comparison | HasLabel | Quantifier | PatternPredicate
         ) or (isinstance(expression, Subquery) and expression.kind == "EXISTS"):
-            return "truth"
+            return "boolean"
         if isinstance(expression, Unary) and expression.operator not in "+-":
-            return "truth"
+            return "boolean"
         if isinstance(expression, Binary) and expression.operator not in "+-*/%^":
-            return "truth"
+            return "boolean"
         return None
 
     def require_truth(self, expression: Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError for what is plainly no truth value."""
+        """Raise QuerySyntaxError if an expression is evidently not a boolean."""
         found = self.type_of(expression, scope)
-        if found not in (None, "truth"):
-            raise QuerySyntaxError(f"A truth value is needed here, not a {found}.")
+        if found not in (None, "boolean"):
+            raise QuerySyntaxError(f"Expected a boolean, not a {found}.")
 
     def require_list(self, expression: Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError for what is plainly no list."""
+        """Raise QuerySyntaxError if an expression is evidently not a list."""
         found = self.type_of(expression, scope)
         if found not in (None, "list", "walk"):
-            raise QuerySyntaxError(f"A list is needed here, not a {found}.")
+            raise QuerySyntaxError(f"Expected a list, not a {found}.")
 
-    def require_no_walk(self, expression: Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError for what plainly has no properties."""
+    def require_properties(self, expression: Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression evidently has no properties."""
         found = self.type_of(expression, scope)
         if found not in (None, "node", "relationship", "map"):
             raise QuerySyntaxError(f"A {found} has no properties.")
 
     def require_kinds(self, name: str, given: tuple[Expression, ...], scope: Scope) -> None:
-        """Raise QuerySyntaxError where a function plainly cannot take what it is given."""
+        """Raise QuerySyntaxError if a function evidently does not accept its argument."""
         wanted = _ELEMENT_FUNCTIONS.get(name)
         if not wanted or len(given) != 1:
             return
@@ -204,12 +205,12 @@ def _constant_type(value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool):
-        return "truth"
+        return "boolean"
     return "string" if isinstance(value, str) else "number"
 
 
 def names_in(node: object) -> set[str]:
-    """Return all names that stand in an expression, inner ones included."""
+    """Return all names in an expression or pattern, including local ones."""
     found: set[str] = set()
     for part in walk_parts(node):
         if isinstance(part, Variable):
@@ -220,7 +221,7 @@ def names_in(node: object) -> set[str]:
 
 
 def walk_parts(node: object) -> Iterator[object]:
-    """Yield an expression and all parts of it."""
+    """Yield a node of the syntax tree and all its descendants."""
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -232,7 +233,7 @@ def walk_parts(node: object) -> Iterator[object]:
 
 
 def aggregates_in(node: object) -> list[Call]:
-    """Return the outermost calls that count over rows, those of subqueries apart."""
+    """Return the outermost aggregate calls in an expression, without those of subqueries."""
     found: list[Call] = []
     waiting = [node]
     while waiting:
@@ -244,8 +245,3 @@ def aggregates_in(node: object) -> list[Call]:
         elif is_dataclass(part) and not isinstance(part, Subquery):
             waiting.extend(reversed([getattr(part, field.name) for field in fields(part)]))
     return found
-
-
-def is_constant(expression: Expression) -> bool:
-    """Tell whether an expression has the same value for all rows."""
-    return not names_in(expression)

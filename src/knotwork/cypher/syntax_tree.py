@@ -1,4 +1,4 @@
-"""The syntax tree of a parsed statement: immutable nodes that compare by value."""
+"""Define the syntax tree of a statement: immutable nodes that compare by value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Direction = Literal["out", "in", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal: null, a truth value, a number or a string."""
+    """A literal: null, a boolean, a number or a string; 1, 1.0 and true are different."""
 
     value: Any
 
@@ -66,7 +66,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class MapProjection:
-    """``subject {.key, .*, name: value, variable}``; an entry "*" takes all properties."""
+    """``subject {.key, .*, name: value, variable}``; the entry "*" takes all properties."""
 
     subject: Variable
     entries: tuple[tuple[str, Expression | None], ...]
@@ -89,7 +89,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Operands of AND, OR or XOR, in their order."""
+    """Operands of AND, OR or XOR, in order."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -97,7 +97,7 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``a < b <= c``: every step holds."""
+    """A chain such as ``a < b <= c``, true if every step is; a step is (operator, operand)."""
 
     first: Expression
     steps: tuple[tuple[str, Expression], ...]
@@ -105,7 +105,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class LabelIs:
-    """One name of a label or type; "%" stands for any."""
+    """The name of a label or type; "%" means any."""
 
     name: str
 
@@ -134,7 +134,7 @@ class HasLabel:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function in small letters; ``star`` for ``count(*)``."""
+    """A function call; the name is in lower case, ``star`` is for ``count(*)``."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -199,9 +199,9 @@ class Subquery:
 
 
 Expression: TypeAlias = (
-    "Constant | Parameter | Variable | PropertyAccess | IndexAccess | Slice | ListOf | MapOf | MapProjection"
-    " | Unary | Binary | Junction | Comparison | HasLabel | Call | Case | Comprehension"
-    " | Quantifier | Reduction | PatternComprehension | PatternPredicate | Subquery"
+    "Constant | Parameter | Variable | PropertyAccess | IndexAccess | Slice | ListOf | MapOf"
+    " | MapProjection | Unary | Binary | Junction | Comparison | HasLabel | Call | Case"
+    " | Comprehension | Quantifier | Reduction | PatternComprehension | PatternPredicate | Subquery"
 )
 
 
@@ -215,7 +215,10 @@ class NodePattern:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipPattern:
-    """``lengths`` is None for one relationship, else the least and most of a walk (None: any)."""
+    """``lengths`` is None for one relationship, else the minimum and maximum of a walk.
+
+    A maximum of None means unlimited.
+    """
 
     variable: str | None
     types: tuple[str, ...]
@@ -227,7 +230,7 @@ class RelationshipPattern:
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """``shortest`` is "" for any path, else "one" or "all" of the shortest."""
+    """``shortest`` is "" for all paths, else "one" or "all" of the shortest paths."""
 
     variable: str | None
     nodes: tuple[NodePattern, ...]
@@ -250,7 +253,7 @@ class Unwind:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedItem:
-    """``alias`` is the column's name; ``named`` whether the statement gave it with AS."""
+    """A column; ``named`` is True for a variable or a column named with AS."""
 
     expression: Expression
     alias: str
@@ -265,7 +268,7 @@ class SortItem:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """WITH or RETURN; ``condition`` is the WHERE of a WITH."""
+    """WITH, or RETURN if ``final``; ``condition`` is the WHERE of a WITH."""
 
     items: tuple[ProjectedItem, ...]
     star: bool
@@ -279,7 +282,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class CallSubquery:
-    """``CALL { }``; ``imports`` are the variables of ``CALL (a, b) { }``, None without brackets."""
+    """``CALL { }``; ``imports`` are those of ``CALL (a, b) { }``, None without round brackets."""
 
     query: UnionQuery
     imports: tuple[str, ...] | None = None
@@ -296,7 +299,7 @@ class SingleQuery:
 
 @dataclass(frozen=True, slots=True)
 class UnionQuery:
-    """Single queries put together; ``distinct`` for UNION without ALL."""
+    """Single queries combined by UNION; ``distinct`` unless by UNION ALL."""
 
     parts: tuple[SingleQuery, ...]
     distinct: bool = True

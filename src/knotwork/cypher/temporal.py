@@ -1,6 +1,7 @@
-"""Dates, times and durations: values, ISO 8601 text and arithmetic.
+"""Represent dates, times and durations: values, ISO 8601 text and arithmetic.
 
-Days count from 1970 in the proleptic Gregorian calendar, in any year.
+Days count from 1970-01-01 in the proleptic Gregorian calendar. The conversions between days and
+dates are those of Howard Hinnant's `days_from_civil` and `civil_from_days`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _ERA_DAYS = 146_097
 _EPOCH = 719_468
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _ZONE = regex.compile(r"[A-Za-z_]+(?:/[A-Za-z_+\-0-9]+){0,2}")
-_MOST_YEARS = 999_999_999
+_MAX_YEAR = 999_999_999
 
 
 class CalendarDate(NamedTuple):
-    """A day of the calendar."""
+    """A date of the proleptic Gregorian calendar."""
 
     year: int
     month: int
@@ -38,11 +39,11 @@ class CalendarDate(NamedTuple):
 
 
 def days_since_epoch(year: int, month: int, day: int) -> int:
-    """Return the days since 1970 of a day. Raises QuerySyntaxError for one that is not there."""
+    """Return the days from 1970-01-01 to a date. Raises QuerySyntaxError if it does not exist."""
     if not 1 <= month <= 12 or not 1 <= day <= month_length(year, month):
-        raise QuerySyntaxError(f"There is no day {year}-{month}-{day}.")
-    if abs(year) > _MOST_YEARS:
-        raise QuerySyntaxError(f"The year {year} is too far away.")
+        raise QuerySyntaxError(f"Invalid date {year}-{month}-{day}.")
+    if abs(year) > _MAX_YEAR:
+        raise QuerySyntaxError(f"The year {year} is out of range: years have at most nine digits.")
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -51,7 +52,7 @@ def days_since_epoch(year: int, month: int, day: int) -> int:
 
 
 def calendar_date(days: int) -> CalendarDate:
-    """Return the day of the calendar that lies so many days after 1970."""
+    """Return the date that is ``days`` days after 1970-01-01."""
     era, day_of_era = divmod(days + _EPOCH, _ERA_DAYS)
     year_of_era = (
         day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096
@@ -64,7 +65,7 @@ def calendar_date(days: int) -> CalendarDate:
 
 
 def month_length(year: int, month: int) -> int:
-    """Return how many days a month has."""
+    """Return the number of days of a month."""
     if month == 2:
         leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
         return 29 if leap else 28
@@ -72,12 +73,12 @@ def month_length(year: int, month: int) -> int:
 
 
 def weekday(days: int) -> int:
-    """Return the day of the week, Monday being 1."""
+    """Return the ISO day of the week, from 1 for Monday."""
     return (days + 3) % 7 + 1
 
 
 def week_of(days: int) -> tuple[int, int]:
-    """Return the year that a week belongs to, and its number."""
+    """Return the ISO week of a day: the year that the week belongs to, and its number."""
     thursday = days - weekday(days) + 4
     year = calendar_date(thursday).year
     return year, (thursday - days_since_epoch(year, 1, 1)) // 7 + 1
@@ -85,17 +86,17 @@ def week_of(days: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def find_zone(name: str) -> ZoneInfo:
-    """Return a zone of time by its name. Raises QuerySyntaxError for one that is not known."""
+    """Return a time zone by name. Raises QuerySyntaxError if it is unknown."""
     try:
         if _ZONE.fullmatch(name):
             return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
-    raise QuerySyntaxError(f"There is no zone of time `{name[:60]}`.")
+    raise QuerySyntaxError(f"Unknown time zone `{name[:60]}`; use one such as Europe/Berlin.")
 
 
 def zone_offset(name: str, days: int, nanos: int) -> int:
-    """Return how many seconds a zone is ahead at a local time there."""
+    """Return the offset of a time zone from UTC at a local time, in seconds."""
     ordinal = min(max(days + _EPOCH_ORDINAL, 366), date.max.toordinal() - 366)
     local = datetime.fromordinal(ordinal) + timedelta(microseconds=nanos // 1_000)
     offset = local.replace(tzinfo=find_zone(name)).utcoffset() or timedelta()
@@ -104,7 +105,10 @@ def zone_offset(name: str, days: int, nanos: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Moment(Temporal):
-    """A date, a time of day, or both; with an offset from UTC in seconds, and perhaps a zone."""
+    """A date, a time of day, or both, optionally with an offset from UTC and a time zone.
+
+    ``days`` count from 1970-01-01, ``nanos`` from midnight; ``offset`` is in seconds.
+    """
 
     days: int | None = None
     nanos: int | None = None
@@ -115,7 +119,7 @@ class Moment(Temporal):
 
     @property
     def kind(self) -> str:  # type: ignore[override]
-        """What a person calls it."""
+        """The type of the value as a phrase for errors."""
         if self.nanos is None:
             return "a date"
         if self.days is None:
@@ -123,13 +127,13 @@ class Moment(Temporal):
         return "a local datetime" if self.offset is None else "a datetime"
 
     def sort_key(self) -> tuple[float, ...]:
-        """Return the instant, then what tells equal instants apart."""
+        """Return the instant in nanoseconds, then the offset, which orders equal instants."""
         shift = (self.offset or 0) * SECOND
         instant = (self.days or 0) * DAY + (self.nanos or 0) - shift
         return (instant, -(self.offset or 0))
 
     def component(self, name: str) -> Value:
-        """Return a part by its name, or null."""
+        """Return a component by name, None if it is unknown or the value does not have it."""
         found = _COMPONENTS.get(name)
         if found is None:
             return None
@@ -138,13 +142,12 @@ class Moment(Temporal):
         return None if any(have[need] is None for need in needs) else read(self)
 
     def __str__(self) -> str:
-
         return write_moment(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Duration(Temporal):
-    """Months, days and nanoseconds, each of which may be less than none."""
+    """A duration in months, days and nanoseconds, each of which may be negative."""
 
     months: int = 0
     days: int = 0
@@ -154,16 +157,15 @@ class Duration(Temporal):
     kind = "a duration"
 
     def sort_key(self) -> tuple[float, ...]:
-        """Return about how long it is."""
+        """Return the approximate length in nanoseconds, with months of average length."""
         return (self.months * 2_629_746 * SECOND + self.days * DAY + self.nanos,)
 
     def component(self, name: str) -> Value:
-        """Return a part by its name, or null."""
+        """Return a component by name, None if it is unknown."""
         read = _DURATION_PARTS.get(name)
         return None if read is None else read(self)
 
     def __str__(self) -> str:
-
         return write_duration(self)
 
 
@@ -173,6 +175,7 @@ def truncated(number: int, divisor: int) -> int:
 
 
 def _quarter_day(moment: Moment) -> int:
+    """Return the day of the quarter, from 1."""
     days = moment.days or 0
     found = calendar_date(days)
     return days - days_since_epoch(found.year, (found.month - 1) // 3 * 3 + 1, 1) + 1
@@ -180,11 +183,6 @@ def _quarter_day(moment: Moment) -> int:
 
 def _epoch(moment: Moment) -> int:
     return int(moment.sort_key()[0])
-
-
-def _offset_text(moment: Moment) -> str:
-
-    return write_offset(moment.offset or 0)
 
 
 _COMPONENTS: dict[str, tuple[str, Callable[[Moment], Value]]] = {
@@ -207,8 +205,8 @@ _COMPONENTS: dict[str, tuple[str, Callable[[Moment], Value]]] = {
     "millisecond": ("t", lambda m: (m.nanos or 0) % SECOND // 1_000_000),
     "microsecond": ("t", lambda m: (m.nanos or 0) % SECOND // 1_000),
     "nanosecond": ("t", lambda m: (m.nanos or 0) % SECOND),
-    "timezone": ("o", lambda m: m.zone or _offset_text(m)),
-    "offset": ("o", _offset_text),
+    "timezone": ("o", lambda m: m.zone or write_offset(m.offset or 0)),
+    "offset": ("o", lambda m: write_offset(m.offset or 0)),
     "offsetMinutes": ("o", lambda m: (m.offset or 0) // 60),
     "offsetSeconds": ("o", lambda m: m.offset),
     "epochMillis": ("dto", lambda m: _epoch(m) // 1_000_000),
@@ -256,17 +254,17 @@ _DURATION = regex.compile(
     rf"(?:T(?:{_FIGURE}H)?(?:{_FIGURE}M)?(?:{_FIGURE}S)?)?"
 )
 _DATED = regex.compile(r"P(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
-_LONGEST = 80
+_MAX_TEXT_LENGTH = 80
 _MONTH_DAYS = Fraction(2_629_746, 86_400)
 
 
 def _wrong(what: str, text: str) -> QuerySyntaxError:
-    return QuerySyntaxError(f"`{text[:_LONGEST]}` is not {what}.")
+    return QuerySyntaxError(f"`{text[:_MAX_TEXT_LENGTH]}` is not {what}.")
 
 
 def read_date(text: str) -> int:
-    """Return the days since 1970 of a date. Raises QuerySyntaxError for what is none."""
-    found = _DATE.fullmatch(text) if len(text) <= _LONGEST else None
+    """Return an ISO 8601 date as days from 1970-01-01. Raises QuerySyntaxError if invalid."""
+    found = _DATE.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
     if found is None:
         raise _wrong("a date", text)
     part = {key: int(value) for key, value in found.groupdict().items() if value is not None}
@@ -282,24 +280,24 @@ def read_date(text: str) -> int:
 
 
 def week_day(year: int, week: int, day: int) -> int:
-    """Return a day by its week. Raises QuerySyntaxError for one that is not there."""
+    """Return the day of an ISO week as days from 1970-01-01. Raises QuerySyntaxError if invalid."""
     fourth = days_since_epoch(year, 1, 4)
     found = fourth - weekday(fourth) + 7 * (week - 1) + day
     if not 1 <= day <= 7 or not 1 <= week <= 53:
-        raise QuerySyntaxError(f"There is no day {day} of week {week}.")
+        raise QuerySyntaxError(f"Invalid day {day} of week {week}: days are 1-7, weeks 1-53.")
     return found
 
 
 def ordinal_day(year: int, day: int) -> int:
-    """Return a day by its number in the year. Raises QuerySyntaxError for one that is not there."""
+    """Return a day of the year as days from 1970-01-01. Raises QuerySyntaxError if invalid."""
     if not 1 <= day <= 365 + (month_length(year, 2) == 29):
         raise QuerySyntaxError(f"The year {year} has no day {day}.")
     return days_since_epoch(year, 1, 1) + day - 1
 
 
 def read_time(text: str) -> int:
-    """Return the nanoseconds of a time of day. Raises QuerySyntaxError for what is none."""
-    found = _TIME.fullmatch(text) if len(text) <= _LONGEST else None
+    """Return a time of day as nanoseconds. Raises QuerySyntaxError if invalid."""
+    found = _TIME.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
     if found is None:
         raise _wrong("a time", text)
     hour, minute, second = (int(found[key] or 0) for key in ("hour", "minute", "second"))
@@ -311,8 +309,8 @@ def read_time(text: str) -> int:
 
 
 def read_offset(text: str) -> int:
-    """Return the seconds of an offset from UTC. Raises QuerySyntaxError for what is none."""
-    found = _OFFSET.fullmatch(text) if len(text) <= _LONGEST else None
+    """Return an offset from UTC as seconds. Raises QuerySyntaxError if invalid or above 18 h."""
+    found = _OFFSET.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
     if found is None:
         raise _wrong("an offset of time", text)
     seconds = sum(int(found[key] or 0) * size for key, size in (("h", 3_600), ("m", 60), ("s", 1)))
@@ -322,7 +320,7 @@ def read_offset(text: str) -> int:
 
 
 def split_zone(text: str) -> tuple[str, str | None, str | None]:
-    """Return a time without its offset, the offset and the zone, where there are any."""
+    """Split a time into the time of day, its offset and its zone; None for missing parts."""
     zone: str | None = None
     if text.endswith("]") and "[" in text:
         text, _, name = text[:-1].partition("[")
@@ -335,7 +333,10 @@ def split_zone(text: str) -> tuple[str, str | None, str | None]:
 
 
 def read_moment(kind: str, text: str) -> Moment:
-    """Return a moment of a kind: date, localtime, time, localdatetime or datetime."""
+    """Parse a date, localtime, time, localdatetime or datetime, as ``kind`` says.
+
+    Raises QuerySyntaxError if the text is invalid.
+    """
     if kind == "date":
         return Moment(days=read_date(text))
     if kind == "localtime":
@@ -357,7 +358,7 @@ def read_moment(kind: str, text: str) -> Moment:
 
 
 def make_duration(months: Fraction, days: Fraction, nanos: Fraction) -> Duration:
-    """Return a duration, fractions of months and days passing on to what is smaller."""
+    """Return a duration; fractions of months and days are converted to smaller units."""
     whole_months = int(months)
     days += (months - whole_months) * _MONTH_DAYS
     whole_days = int(days)
@@ -368,8 +369,8 @@ def make_duration(months: Fraction, days: Fraction, nanos: Fraction) -> Duration
 
 
 def read_duration(text: str) -> Duration:
-    """Return a duration. Raises QuerySyntaxError for what is none."""
-    if len(text) <= _LONGEST:
+    """Parse an ISO 8601 duration. Raises QuerySyntaxError if invalid."""
+    if len(text) <= _MAX_TEXT_LENGTH:
         dated = _DATED.fullmatch(text)
         if dated is not None:
             years, months, days, hours, minutes, seconds = map(Fraction, dated.groups())
@@ -388,7 +389,7 @@ def read_duration(text: str) -> Duration:
 
 
 def write_moment(moment: Moment) -> str:
-    """Write a date, a time or both."""
+    """Format a date, a time or both as ISO 8601, with a zone in square brackets."""
     day = "" if moment.days is None else _write_day(moment.days)
     clock = "" if moment.nanos is None else _write_clock(moment.nanos)
     offset = "" if moment.offset is None else write_offset(moment.offset)
@@ -415,7 +416,7 @@ def _write_part(nanos: int) -> str:
 
 
 def write_offset(offset: int) -> str:
-    """Write an offset from UTC."""
+    """Format an offset from UTC in seconds, "Z" for 0."""
     if offset == 0:
         return "Z"
     size = abs(offset)
@@ -424,7 +425,7 @@ def write_offset(offset: int) -> str:
 
 
 def write_duration(duration: Duration) -> str:
-    """Write a duration, each part with its own sign."""
+    """Format a duration as ISO 8601, each component with its own sign."""
     year_sign = -1 if duration.months < 0 else 1
     years, months = (year_sign * n for n in divmod(abs(duration.months), 12))
     text = "".join(
@@ -457,14 +458,14 @@ def add_temporal(left: Temporal, right: Temporal) -> Temporal:
 
 
 def subtract_temporal(left: Temporal, right: Temporal) -> Temporal:
-    """Take a duration from a date or time, or from another duration."""
+    """Subtract a duration from a date or time, or from another duration."""
     if not isinstance(right, Duration):
         raise operand_error("-", left, right)
     return add_temporal(left, Duration(-right.months, -right.days, -right.nanos))
 
 
 def scale_duration(value: Temporal, factor: float) -> Temporal:
-    """Multiply a duration."""
+    """Multiply a duration by a number. Raises QuerySyntaxError for other temporal values."""
     if not isinstance(value, Duration) or not isfinite(factor):
         raise QuerySyntaxError(f"{kind_of(value)} cannot be multiplied by {factor}.".capitalize())
     by = Fraction(factor) if isinstance(factor, int) else Fraction(repr(factor))
@@ -472,23 +473,24 @@ def scale_duration(value: Temporal, factor: float) -> Temporal:
 
 
 def add_months(days: int, months: int) -> int:
-    """Return a day some months later, or the last of that month."""
+    """Return a day some months later, clipped to the last day of that month."""
     found = calendar_date(days)
     year, month = divmod(found.year * 12 + found.month - 1 + months, 12)
     return days_since_epoch(year, month + 1, min(found.day, month_length(year, month + 1)))
 
 
 def _move(moment: Moment, by: Duration) -> Moment:
+    """Return a moment later by a duration, at the offset that its zone then has."""
     days = moment.days
     if days is not None:
         days = add_months(days, by.months) + by.days
         if moment.nanos is None:
-            return Moment(_near(days + truncated(by.nanos, DAY)))
+            return Moment(check_range(days + truncated(by.nanos, DAY)))
     nanos = (moment.nanos or 0) + by.nanos
     if days is None:
         return Moment(None, nanos % DAY, moment.offset)
     later, nanos = divmod(nanos, DAY)
-    found = Moment(_near(days + later), nanos, moment.offset)
+    found = Moment(check_range(days + later), nanos, moment.offset)
     if moment.zone is None:
         return found
     if by.nanos == 0 or moment.offset is None:
@@ -496,20 +498,21 @@ def _move(moment: Moment, by: Duration) -> Moment:
     return shift_offset(found, zone_offset(moment.zone, found.days or 0, nanos), moment.zone)
 
 
-def _near(days: int) -> int:
-    if abs(days) > 366 * 999_999_999:
-        raise QuerySyntaxError("A date is too far away.")
+def check_range(days: int) -> int:
+    """Return days from 1970-01-01. Raises QuerySyntaxError if the date is out of range."""
+    if abs(days) > 366 * _MAX_YEAR:
+        raise QuerySyntaxError("The date is out of range: years have at most nine digits.")
     return days
 
 
 def in_zone(moment: Moment, zone: str) -> Moment:
-    """Return the same local time, in a zone."""
+    """Return the same local time in a zone."""
     days, nanos = moment.days or 0, moment.nanos or 0
     return Moment(days, nanos, zone_offset(zone, days, nanos), zone)
 
 
 def shift_offset(moment: Moment, offset: int, zone: str | None = None) -> Moment:
-    """Return the same instant, at another offset."""
+    """Return the same instant at another offset."""
     nanos = (moment.nanos or 0) + (offset - (moment.offset or 0)) * SECOND
     if moment.days is None:
         return Moment(None, nanos % DAY, offset)
@@ -518,9 +521,9 @@ def shift_offset(moment: Moment, offset: int, zone: str | None = None) -> Moment
 
 
 def between(first: Moment, second: Moment, unit: str = "") -> Duration:
-    """Return what lies between two moments, in ``unit`` (months, days, seconds) or all of them.
+    """Return the duration between two moments, in ``unit`` ("months", "days", "seconds") or in all.
 
-    Where one has no date, only times of day count; where one has no time, it is midnight.
+    If one has no date, only the times of day are compared. A missing time is midnight.
     """
     first, second = _beside(first, second), _beside(second, first)
     if first.days is None or second.days is None:
@@ -541,7 +544,7 @@ def between(first: Moment, second: Moment, unit: str = "") -> Duration:
 
 
 def _beside(moment: Moment, other: Moment) -> Moment:
-    """Put a moment without an offset into the zone of the other, whose clocks may be changed."""
+    """Return a moment without an offset in the zone of the other, which may change its clocks."""
     if moment.offset is not None or other.zone is None:
         return moment
     days = other.days if moment.days is None else moment.days

@@ -1,4 +1,4 @@
-"""Functions of dates, times and durations: construct, truncate and compare them."""
+"""Define the functions of dates, times and durations: construct, truncate and compare them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from knotwork.cypher.temporal import (
     Moment,
     between,
     calendar_date,
+    check_range,
     days_since_epoch,
     find_zone,
     in_zone,
@@ -42,14 +43,15 @@ def _now(runtime: Runtime, kind: str) -> Moment:
 
 
 def _as(kind: str, moment: Moment) -> Moment:
-    """Return what a moment has of a kind."""
-    return make_moment(kind, {"date": moment} if kind == "date" else _sources(kind, moment))
+    """Convert a moment to a kind, dropping the components that the kind does not have."""
+    return make_moment(kind, _sources(kind, moment))
 
 
 def _sources(kind: str, moment: Moment) -> dict[str, Value]:
-    if kind in ("localtime", "time"):
-        return {"time": moment}
-    return {"datetime": moment}
+    """Return a moment as the map from which `make_moment` takes the components of a kind."""
+    if kind == "date":
+        return {"date": moment}
+    return {"time" if kind in ("localtime", "time") else "datetime": moment}
 
 
 def _maker(kind: str) -> Function:
@@ -143,7 +145,6 @@ TIMES: dict[str, Function] = {
 }
 
 
-_FARTHEST = 366 * 999_999_999
 _CLOCK = (("hour", 24), ("minute", 60), ("second", 60))
 _PARTS = (
     ("millisecond", 1_000, 1_000_000),
@@ -180,7 +181,7 @@ def _whole(parts: Parts, key: str, default: int) -> int:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int):
-        raise QuerySyntaxError(f"`{key}` is a whole number, not {kind_of(value)}.")
+        raise QuerySyntaxError(f"`{key}` must be an integer, not {kind_of(value)}.")
     return value
 
 
@@ -190,7 +191,7 @@ def _moment(parts: Parts, *keys: str) -> Moment | None:
         if isinstance(value, Moment):
             return value
         if value is not None:
-            raise QuerySyntaxError(f"`{key}` is a date or time, not {kind_of(value)}.")
+            raise QuerySyntaxError(f"`{key}` must be a date or time, not {kind_of(value)}.")
     return None
 
 
@@ -198,13 +199,15 @@ def _of_epoch(parts: Parts) -> Moment:
     nanos = _whole(parts, "epochSeconds", 0) * SECOND
     nanos += _whole(parts, "epochMillis", 0) * 1_000_000 + _whole(parts, "nanosecond", 0)
     days, rest = divmod(nanos, DAY)
-    if abs(days) > _FARTHEST:
-        raise QuerySyntaxError("A date is too far away.")
-    return Moment(days, rest, 0)
+    return Moment(check_range(days), rest, 0)
 
 
 def make_moment(kind: str, parts: Parts) -> Moment:
-    """Return a moment of a kind of a map of its parts, or of others of which it takes its parts."""
+    """Return a moment of a kind from a map of its components.
+
+    The map may contain other moments, such as ``{date: d, hour: 12}``, whose components are used
+    unless the map has its own. Raises QuerySyntaxError for invalid components.
+    """
     if kind == "datetime" and ("epochSeconds" in parts or "epochMillis" in parts):
         return _of_epoch(parts)
     has_date = kind in ("date", "localdatetime", "datetime")
@@ -218,7 +221,7 @@ def make_moment(kind: str, parts: Parts) -> Moment:
 
 
 def _with_offset(moment: Moment, parts: Parts, source: Moment | None) -> Moment:
-    """Put a moment where ``timezone`` says, or where the time it was made of is."""
+    """Return a moment in the zone of ``timezone``, else in that of its source, else in UTC."""
     zone = parts.get("timezone")
     known = source is not None and source.offset is not None
     if zone is None:
@@ -228,7 +231,7 @@ def _with_offset(moment: Moment, parts: Parts, source: Moment | None) -> Moment:
             return in_zone(moment, source.zone)
         return Moment(moment.days, moment.nanos, source.offset)
     if not isinstance(zone, str):
-        raise QuerySyntaxError("`timezone` is a string.")
+        raise QuerySyntaxError(f"`timezone` must be a string, not {kind_of(zone)}.")
     if known and parts.get("hour") is None and source is not None:
         here = Moment(moment.days, moment.nanos, source.offset)
         if source.zone is not None and moment.days is not None:
@@ -242,19 +245,28 @@ def _is_offset(zone: str) -> bool:
 
 
 def _place_in(moment: Moment, zone: str) -> Moment:
+    """Return the same local time in a zone or at an offset."""
     if _is_offset(zone):
         return Moment(moment.days, moment.nanos, read_offset(zone))
     if moment.days is None:
-        raise QuerySyntaxError("A time without a date has an offset, and no zone by name.")
+        raise _zone_without_date(zone)
     find_zone(zone)
     return in_zone(moment, zone)
 
 
+def _zone_without_date(zone: str) -> QuerySyntaxError:
+    return QuerySyntaxError(
+        f"A time without a date cannot be in the zone `{zone[:60]}`.",
+        fix="Use an offset such as +01:00.",
+    )
+
+
 def _move_to(moment: Moment, zone: str) -> Moment:
+    """Return the same instant in a zone or at an offset."""
     if _is_offset(zone):
         return shift_offset(moment, read_offset(zone))
     if moment.days is None:
-        raise QuerySyntaxError("A time without a date has an offset, and no zone by name.")
+        raise _zone_without_date(zone)
     guess = in_zone(moment, zone)
     moved = shift_offset(moment, guess.offset or 0, zone)
     again = in_zone(moved, zone)
@@ -262,9 +274,10 @@ def _move_to(moment: Moment, zone: str) -> Moment:
 
 
 def _make_date(parts: Parts, source: Moment | None) -> int:
+    """Return the days from 1970-01-01 of the date in a map, completed from a source."""
     base = source.days if source is not None else None
     if source is not None and base is None:
-        raise QuerySyntaxError("What a date is taken from has none.")
+        raise QuerySyntaxError("A time has no date to take over.")
     if base is None and "year" not in parts:
         raise QuerySyntaxError("A date needs a year.")
     known = calendar_date(base or 0)
@@ -286,7 +299,7 @@ def _quarter_date(parts: Parts, base: int | None, year: int) -> int:
     found = Moment(days=base or 0)
     quarter = _whole(parts, "quarter", found.component("quarter"))
     if not 1 <= quarter <= 4:
-        raise QuerySyntaxError(f"There is no quarter {quarter}.")
+        raise QuerySyntaxError(f"Invalid quarter {quarter}: quarters are 1 to 4.")
     first = days_since_epoch(year, quarter * 3 - 2, 1)
     if base is None or "dayOfQuarter" in parts:
         return first + _whole(parts, "dayOfQuarter", 1) - 1
@@ -295,6 +308,7 @@ def _quarter_date(parts: Parts, base: int | None, year: int) -> int:
 
 
 def _make_clock(parts: Parts, source: Moment | None) -> int:
+    """Return the nanoseconds of the time of day in a map, completed from a source."""
     base = (source.nanos or 0) if source is not None else 0
     seconds, rest = divmod(base, SECOND)
     figures = (seconds // 3_600, seconds // 60 % 60, seconds % 60)
@@ -302,7 +316,7 @@ def _make_clock(parts: Parts, source: Moment | None) -> int:
     for (key, size), known in zip(_CLOCK, figures, strict=True):
         number = _whole(parts, key, known)
         if not 0 <= number < size:
-            raise QuerySyntaxError(f"There is no {key} {number}.")
+            raise QuerySyntaxError(f"Invalid {key} {number}: it must be below {size}.")
         total = total * 60 + number
     given = [key for key, _, _ in _PARTS if parts.get(key) is not None]
     if given:
@@ -310,7 +324,9 @@ def _make_clock(parts: Parts, source: Moment | None) -> int:
         for key, size, nanos in _PARTS:
             number = _whole(parts, key, 0)
             if not 0 <= number < min(size, limit):
-                raise QuerySyntaxError(f"There is no {key} {number}.")
+                raise QuerySyntaxError(
+                    f"Invalid {key} {number}: it must be below {min(size, limit):,}."
+                )
             if key in given:
                 limit = nanos
             rest += number * nanos
@@ -318,12 +334,14 @@ def _make_clock(parts: Parts, source: Moment | None) -> int:
 
 
 def make_duration_of(parts: Parts) -> Duration:
-    """Return a duration of a map of its parts, which may be fractions."""
+    """Return a duration from a map of its components, which may have fractions."""
     total = {"m": Fraction(0), "d": Fraction(0), "n": Fraction(0)}
     for key, value in parts.items():
         unit = _DURATION.get(key)
         if unit is None:
-            raise QuerySyntaxError(f"A duration has no `{key}`.")
+            raise QuerySyntaxError(
+                f"Unknown component `{key}` of a duration; known: {', '.join(_DURATION)}."
+            )
         if value is None:
             continue
         if not is_number(value) or value in (float("inf"), float("-inf")) or value != value:  # noqa: PLR0124
@@ -333,9 +351,9 @@ def make_duration_of(parts: Parts) -> Duration:
 
 
 def truncate(kind: str, unit: str, moment: Moment, parts: Parts) -> Moment:
-    """Cut a moment down to the beginning of a unit, then set the parts that are given."""
+    """Truncate a moment to a unit, then set the given components; return it as ``kind``."""
     if kind in ("date", "localdatetime", "datetime") and moment.days is None:
-        raise QuerySyntaxError(f"{kind}.truncate() takes something with a date.")
+        raise QuerySyntaxError(f"{kind}.truncate() needs a value with a date, not a time.")
     days, nanos = moment.days, moment.nanos or 0
     if unit in _CLOCK_UNITS and kind != "date":
         nanos -= nanos % _CLOCK_UNITS[unit]
@@ -346,18 +364,15 @@ def truncate(kind: str, unit: str, moment: Moment, parts: Parts) -> Moment:
     offset, zone = moment.offset, moment.zone
     base = Moment(days, nanos, offset, zone)
     rest = {key: value for key, value in parts.items() if key != "timezone"}
-    sources: dict[str, Value] = {"date": base} if kind == "date" else {"time": base}
-    if kind in ("localdatetime", "datetime"):
-        sources = {"datetime": base}
     rest = _keep_small(rest, nanos)
-    found = make_moment(kind, {**rest, **sources})
+    found = make_moment(kind, {**rest, **_sources(kind, base)})
     if "timezone" in parts and isinstance(parts["timezone"], str):
         return _place_in(Moment(found.days, found.nanos), parts["timezone"])
     return found
 
 
 def _keep_small(parts: dict[str, Value], nanos: int) -> dict[str, Value]:
-    """Keep the milliseconds and so on of a time whose smaller parts alone are set."""
+    """Keep larger fractions of a second, as milliseconds, if only smaller ones are set."""
     if not any(parts.get(key) is not None for key, _, _ in _PARTS):
         return parts
     rest = nanos % SECOND
@@ -389,7 +404,4 @@ def _truncate_date(unit: str, days: int) -> int:
 
 
 def _no_unit(unit: str) -> QuerySyntaxError:
-    return QuerySyntaxError(f"A date or time cannot be cut down to `{unit[:40]}`.")
-
-
-__all__ = ["make_duration_of", "make_moment", "truncate"]
+    return QuerySyntaxError(f"A date or time cannot be truncated to `{unit[:40]}`.")

@@ -1,7 +1,7 @@
-"""Compare, order, group and access values; null means unknown.
+"""Compare, sort, group and access Cypher values with three-valued logic: null means unknown.
 
-Functions that descend into lists and maps call ``step`` for every part: values may share parts,
-so that traversing them takes longer than their memory suggests.
+Functions that descend into lists and maps call ``step`` for every part, because values may share
+parts: traversing them can take much longer than their memory suggests.
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ _NUMBER = (int, float)
 
 
 class Temporal(ABC):
-    """A date, a time, both, or a duration; each kind is a class."""
+    """A date, a time, both, or a duration.
+
+    ``kind`` names the type in errors; values with a negative ``rank`` have no order.
+    """
 
     kind: str
     rank: int
 
     @abstractmethod
     def sort_key(self) -> tuple[float, ...]:
-        """Return what orders the values of one kind."""
+        """Return a key that sorts values of one kind."""
 
     @abstractmethod
     def component(self, name: str) -> Value:
-        """Return a part, such as the year, or None where it has no such part."""
+        """Return a component by name, such as "year", or None if it has no such component."""
 
     @abstractmethod
     def __str__(self) -> str: ...
 
 
 def kind_of(value: Value) -> str:
-    """Return the name of the type of a value."""
+    """Return the type of a value as a phrase for errors, such as "a list"."""
     if value is None:
         return "null"
     for kind, types in _KINDS:
@@ -50,8 +53,8 @@ def kind_of(value: Value) -> str:
 
 
 _KINDS: tuple[tuple[str, Any], ...] = (
-    ("a truth value", bool),
-    ("a whole number", int),
+    ("a boolean", bool),
+    ("an integer", int),
     ("a number", float),
     ("a string", str),
     ("a map", dict),
@@ -63,17 +66,17 @@ _KINDS: tuple[tuple[str, Any], ...] = (
 
 
 def operand_error(operator: str, left: Value, right: Value) -> QuerySyntaxError:
-    """Return the error for an operator that does not accept two values."""
+    """Return the error for an operator that does not accept the types of two values."""
     return QuerySyntaxError(f"`{operator}` does not accept {kind_of(left)} and {kind_of(right)}.")
 
 
 def is_number(value: Value) -> bool:
-    """Tell whether a value is a number, which a truth value is not."""
+    """Return True for numbers; a boolean is not one."""
     return isinstance(value, _NUMBER) and not isinstance(value, bool)
 
 
 def equal(one: Value, other: Value, step: Step) -> bool | None:
-    """Tell whether two values are equal; None where that cannot be known."""
+    """Return True if two values are equal, None if a null makes that unknown."""
     if one is None or other is None:
         return None
     kind = type(one)
@@ -111,9 +114,9 @@ def _maps_equal(one: dict[str, Value], other: dict[str, Value], step: Step) -> b
 def compare(  # noqa: PLR0911 - one return a kind
     one: Value, other: Value, step: Step
 ) -> int | None:
-    """Return -1, 0 or 1 for values that have an order; None for others, and where one is null.
+    """Return -1, 0 or 1 for two comparable values, None for others, for null and for NaN.
 
-    A number that is none (NaN) has no order; see `orders` for telling this from the unknown.
+    `holds_order` distinguishes NaN, for which every comparison is false, from unknown.
     """
     if isinstance(one, str):
         return (one > other) - (one < other) if isinstance(other, str) else None
@@ -150,7 +153,7 @@ def _compare_lists(one: list[Value], other: list[Value], step: Step) -> int | No
 
 
 def holds_order(operator: str, one: Value, other: Value, step: Step) -> bool | None:
-    """Tell whether ``one < other`` or the like holds; None where that cannot be known."""
+    """Return the result of ``<``, ``<=``, ``>`` or ``>=``; None if it is unknown."""
     order = compare(one, other, step)
     if order is None:
         both_numbers = is_number(one) and is_number(other)
@@ -163,11 +166,11 @@ def holds_order(operator: str, one: Value, other: Value, step: Step) -> bool | N
 
 
 def contains(items: Value, value: Value, step: Step) -> bool | None:
-    """Tell whether ``value IN items`` holds; None where that cannot be known."""
+    """Return the result of ``value IN items``, None if a null makes it unknown."""
     if items is None:
         return None
     if not isinstance(items, list):
-        raise QuerySyntaxError(f"IN looks in a list, not in {kind_of(items)}.")
+        raise QuerySyntaxError(f"IN takes a list, not {kind_of(items)}.")
     known: bool | None = False
     for item in items:
         step()
@@ -180,7 +183,7 @@ def contains(items: Value, value: Value, step: Step) -> bool | None:
 
 
 def group_key(value: Value, step: Step) -> Hashable:  # noqa: PLR0911 - one a kind
-    """Return what is equal for values that are one for DISTINCT and grouping."""
+    """Return a key that is equal for values that DISTINCT and grouping treat as equal."""
     kind, plain = type(value), cast(Hashable, value)
     if kind is str or value is None or isinstance(value, Element | Temporal):
         return plain
@@ -199,7 +202,10 @@ def group_key(value: Value, step: Step) -> Hashable:  # noqa: PLR0911 - one a ki
 
 
 def order_key(value: Value, step: Step) -> OrderKey:
-    """Return what sorts values of all types: maps first, then elements, lists, ..., null last."""
+    """Return a key that sorts values of all types.
+
+    The order of types is: map, node, relationship, list, path, time, string, boolean, number, null.
+    """
     if value is None:
         return (99,)
     if isinstance(value, bool):
@@ -227,14 +233,14 @@ def _composite_order(value: Value, step: Step) -> OrderKey:
 
 
 def truth(value: Value, what: str) -> bool | None:
-    """Return a truth value or null. Raises QuerySyntaxError for any other value."""
+    """Return a boolean or None. Raises QuerySyntaxError for other values of ``what``."""
     if value is None or value is True or value is False:
         return value
-    raise QuerySyntaxError(f"{what} takes truth values, not {kind_of(value)}.")
+    raise QuerySyntaxError(f"{what} takes booleans, not {kind_of(value)}.")
 
 
 def read_property(value: Value, key: str) -> Value:
-    """Return a property of an element, map or time; null has only nulls."""
+    """Return a property of an element, map or time; None for null and missing properties."""
     if value is None:
         return None
     if isinstance(value, Element):
@@ -252,26 +258,22 @@ def read_item(value: Value, index: Value) -> Value:
         return None
     if isinstance(value, list):
         if isinstance(index, bool) or not isinstance(index, int):
-            raise QuerySyntaxError(
-                f"A list is asked for its items by number, not by {kind_of(index)}."
-            )
+            raise QuerySyntaxError(f"The index of a list must be an integer, not {kind_of(index)}.")
         return value[index] if -len(value) <= index < len(value) else None
     if isinstance(value, dict | Element | Temporal):
         if not isinstance(index, str):
-            raise QuerySyntaxError(f"A property is asked for by name, not by {kind_of(index)}.")
+            raise QuerySyntaxError(f"A property name must be a string, not {kind_of(index)}.")
         return read_property(value, index)
-    raise QuerySyntaxError(f"Only lists, maps and elements have items, not {kind_of(value)}.")
+    raise QuerySyntaxError(f"Only lists, maps and elements can be indexed, not {kind_of(value)}.")
 
 
 def read_slice(value: Value, start: Value, end: Value) -> Value:
-    """Return a part of a list (or string), from ``start`` up to before ``end``."""
+    """Return the part of a list or string from ``start`` to before ``end``."""
     if value is None:
         return None
     if not isinstance(value, list | str):
-        raise QuerySyntaxError(f"Only a list has parts, not {kind_of(value)}.")
-    for place in (start, end):
-        if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
-            raise QuerySyntaxError(
-                f"A part of a list is given by numbers, not by {kind_of(place)}."
-            )
+        raise QuerySyntaxError(f"Only lists and strings can be sliced, not {kind_of(value)}.")
+    for bound in (start, end):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+            raise QuerySyntaxError(f"The bounds of a slice are integers, not {kind_of(bound)}.")
     return value[start:end]

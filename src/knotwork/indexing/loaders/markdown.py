@@ -154,7 +154,7 @@ class FrontMatter(NamedTuple):
 def read_front_matter(text: str, *, uri: str) -> FrontMatter:
     """Return a text with its front matter replaced by spaces, and the front matter's values.
 
-    The text stays unchanged if the front matter is invalid, or if there is no other text.
+    The text stays unchanged if the front matter is invalid, or if the body is blank.
     """
     match = _YAML.match(text) or _TOML.match(text)
     if match is None:

@@ -185,8 +185,8 @@ def _frame_definitions(builder: TextBuilder, lines: Sequence[PlacedLine]) -> Non
 def _end_of_indented(lines: Sequence[PlacedLine], begins: int, *, right: float) -> int:
     """Return the index after the lines from ``begins`` on that start right of ``right``.
 
-    Returns ``begins`` if there are none, or if they are only the indented first line of a
-    paragraph, or end in a colon.
+    Returns ``begins`` without such lines, if they are only the indented first line of a paragraph,
+    or if they end in a colon.
     """
     ends = begins
     while ends < len(lines) and lines[ends].line.x > right:

@@ -186,7 +186,7 @@ def _clean_cells(cell: str) -> str:
 
 
 def _find_header(filled: Sequence[tuple[int, Sequence[str]]]) -> int | None:
-    """Return the index of the header row, None if there is none."""
+    """Return the index of the header row, None without a header."""
     for place, (_, row) in enumerate(filled[:LEADING_ROWS]):
         below = filled[place + 1 : place + 1 + _SEEN_ROWS]
         if not below:
