@@ -153,7 +153,7 @@ def test_a_complaint_says_where() -> None:
         check_statement(NOTHING, "MATCH (n)\nWHERE ) RETURN n")
 
 
-def test_columns_are_told_without_running() -> None:
+def test_columns_are_known_without_running() -> None:
     assert check_statement(PEOPLE, "MATCH (n) RETURN n.name, 1 + 1 AS two") == ("n.name", "two")
     result = run_statement(PEOPLE, "MATCH (n:Boss) RETURN n . name")
     assert result.columns == ("n . name",)

@@ -64,7 +64,7 @@ def store(path: Path) -> Iterator[EmbeddedStore]:
 
 def _run(store: EmbeddedStore, statement: str, given: dict[str, object], graph: str) -> str:
     """Run a statement; return what became of it, having made sure that it did nothing else."""
-    global _opened  # noqa: PLW0603 - an audit hook has no other way to be told
+    global _opened  # noqa: PLW0603 - an audit hook takes no other argument
     before, contents = store.generation(), Path(store.url).read_bytes()
     started_s = time.process_time()  # of this process alone: others may hold the machine up
     _opened = []

@@ -93,7 +93,7 @@ class MatchCompiler(ExpressionCompiler):
     def _assemble(
         self, planned: list[PlannedStep], parts: PatternParts, before: set[str], scope: Scope
     ) -> Pipe:
-        makers = MatchSteps(self.runtime, parts)
+        steps = MatchSteps(self.runtime, parts)
         own = set(scope.names) - before
         tests = _Tests(self, parts.conditions, own, scope)
         pipes: list[Pipe] = []
@@ -102,22 +102,22 @@ class MatchCompiler(ExpressionCompiler):
             done |= _names_of(step)
             if isinstance(step, NodeScan) and not step.node.bound and step.seek in _LABELLED:
                 tests.drop(step.node)
-            pipes.append(self._step(makers, step, tests.ready(done), scope))
+            pipes.append(self._step(steps, step, tests.ready(done), scope))
             complete = [p for p in waiting if done.issuperset([*p.nodes, *p.relationships])]
             for path in complete:
                 waiting.remove(path)
                 done.add(path.name)
-                pipes.append(makers.path(path, tests.ready(done)))
+                pipes.append(steps.path(path, tests.ready(done)))
         return _chain(pipes)
 
-    def _step(self, makers: MatchSteps, step: PlannedStep, test: Test | None, scope: Scope) -> Pipe:
+    def _step(self, steps: MatchSteps, step: PlannedStep, test: Test | None, scope: Scope) -> Pipe:
         if isinstance(step, NodeScan):
             value = None if step.value is None else self.compile(step.value, scope)
-            return makers.start(step, value, test)
+            return steps.scan(step, value, test)
         if isinstance(step, BoundRelationship):
-            return makers.given(step, test)
+            return steps.bind_ends(step, test)
         each = [self.compile(part.expression, scope) for part in step.relationship.each]
-        return makers.expand(step, test, test_of(each))
+        return steps.expand(step, test, test_of(each))
 
 
 class _Tests:

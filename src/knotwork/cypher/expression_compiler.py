@@ -296,7 +296,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         function = find_function(name, len(given))
         if expression.distinct:
             raise QuerySyntaxError(f"DISTINCT is for aggregates; {name}() is not one.")
-        self.require_kinds(name, given, scope)
+        self.require_arguments(name, given, scope)
         arguments = [self.compile(argument, scope) for argument in given]
         call, runtime = function.call, self.runtime
         if function.takes_null:

@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Decimal
+from difflib import get_close_matches
 
 from knotwork.cypher.property_graph import Element, GraphNode, GraphPath, GraphRelationship, Value
 from knotwork.cypher.runtime import (
@@ -518,7 +519,11 @@ def find_function(name: str, count: int) -> Function:
     if found is None:
         if name.startswith(_VENDORS):
             raise QueryRefused(f"`{name}()` is specific to another database, and not supported.")
-        raise QueryRefused(f"Unknown or unsupported function `{name}()`.")
+        near = get_close_matches(name, _FUNCTIONS, n=1)
+        raise QueryRefused(
+            f"Unknown or unsupported function `{name}()`.",
+            fix=f"Did you mean `{near[0]}()`?" if near else "",
+        )
     if not found.least <= count <= found.most:
         wanted = f"{found.least}" if found.least == found.most else f"{found.least}-{found.most}"
         raise QuerySyntaxError(

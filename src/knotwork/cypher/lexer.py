@@ -150,7 +150,8 @@ def _read_float(text: str) -> float | None:
     return number
 
 
-_ATTEMPTS = 30
+_READS_PER_TOKEN = 30
+"""How often each token may be read on average, which limits backtracking."""
 
 
 class TokenCursor:
@@ -162,7 +163,7 @@ class TokenCursor:
         self.tokens = read_tokens(statement, limits.statement_characters)
         self.position = 0
         self._depth = 0
-        self._left = _ATTEMPTS * (len(self.tokens) + 100)
+        self._left = _READS_PER_TOKEN * (len(self.tokens) + 100)
 
     @property
     def token(self) -> Token:
@@ -235,6 +236,6 @@ class TokenCursor:
         """Leave a level of nesting."""
         self._depth -= 1
 
-    def fail(self, words: str, token: Token | None = None) -> NoReturn:
+    def fail(self, problem: str, token: Token | None = None) -> NoReturn:
         """Raise QuerySyntaxError at a token, by default the current one."""
-        raise syntax_error(self.text, (token or self.token).start, words)
+        raise syntax_error(self.text, (token or self.token).start, problem)

@@ -65,7 +65,7 @@ class MatchSteps:
         self._parts = parts
         self._bound: list[RelationshipPart] = []
 
-    def start(self, step: NodeScan, value: Evaluate | None, test: Test | None) -> Pipe:
+    def scan(self, step: NodeScan, value: Evaluate | None, test: Test | None) -> Pipe:
         """Return the pipe of a node scan."""
         node = step.node
         if node.bound:
@@ -138,7 +138,7 @@ class MatchSteps:
             found.update(dict.fromkeys(self._seek(label, key, value)))
         return found
 
-    def given(  # noqa: C901 - one loop, run for every row
+    def bind_ends(  # noqa: C901 - one loop, run for every row
         self, step: BoundRelationship, test: Test | None
     ) -> Pipe:
         """Return the pipe that binds both ends of a relationship bound before."""

@@ -234,7 +234,7 @@ def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value
 def _divide(left: Value, right: Value) -> Value:
     if isinstance(left, int) and isinstance(right, int):
         if right == 0:
-            raise QuerySyntaxError("A whole number cannot be divided by nought.")
+            raise QuerySyntaxError("An integer cannot be divided by 0.")
         quotient = abs(left) // abs(right)
         return quotient if (left < 0) == (right < 0) else -quotient
     if right == 0:
@@ -245,7 +245,7 @@ def _divide(left: Value, right: Value) -> Value:
 def _modulo(left: Value, right: Value) -> Value:
     if right == 0:
         if isinstance(left, int) and isinstance(right, int):
-            raise QuerySyntaxError("A whole number cannot be divided by nought.")
+            raise QuerySyntaxError("An integer cannot be divided by 0.")
         return math.nan
     if isinstance(left, int) and isinstance(right, int):
         return int(math.copysign(1, left)) * (abs(left) % abs(right))

@@ -125,7 +125,7 @@ class Scope:
         return [name for _, name in sorted(named)]
 
 
-_ELEMENT_FUNCTIONS = {
+_ARGUMENT_TYPES = {
     "type": ("relationship",),
     "labels": ("node",),
     "nodes": ("path",),
@@ -138,8 +138,8 @@ _ELEMENT_FUNCTIONS = {
     "properties": ("node", "relationship", "map"),
     "keys": ("node", "relationship", "map"),
     "size": ("list", "string", "walk"),
-    "exists": (),
 }
+"""The types that functions of one argument accept, as far as they are known before a run."""
 
 
 class StaticTypes:
@@ -175,30 +175,31 @@ class StaticTypes:
 
     def require_truth(self, expression: Expression, scope: Scope) -> None:
         """Raise QuerySyntaxError if an expression is evidently not a boolean."""
-        found = self.type_of(expression, scope)
-        if found not in (None, "boolean"):
-            raise QuerySyntaxError(f"Expected a boolean, not a {found}.")
+        self._require("Expected", ("boolean",), expression, scope)
 
     def require_list(self, expression: Expression, scope: Scope) -> None:
         """Raise QuerySyntaxError if an expression is evidently not a list."""
-        found = self.type_of(expression, scope)
-        if found not in (None, "list", "walk"):
-            raise QuerySyntaxError(f"Expected a list, not a {found}.")
+        self._require("Expected", ("list", "walk"), expression, scope)
 
     def require_properties(self, expression: Expression, scope: Scope) -> None:
         """Raise QuerySyntaxError if an expression evidently has no properties."""
-        found = self.type_of(expression, scope)
-        if found not in (None, "node", "relationship", "map"):
-            raise QuerySyntaxError(f"A {found} has no properties.")
+        types = ("node", "relationship", "map")
+        self._require("A property needs", types, expression, scope)
 
-    def require_kinds(self, name: str, given: tuple[Expression, ...], scope: Scope) -> None:
+    def require_arguments(self, name: str, arguments: tuple[Expression, ...], scope: Scope) -> None:
         """Raise QuerySyntaxError if a function evidently does not accept its argument."""
-        wanted = _ELEMENT_FUNCTIONS.get(name)
-        if not wanted or len(given) != 1:
-            return
-        found = self.type_of(given[0], scope)
-        if found is not None and found not in wanted:
-            raise QuerySyntaxError(f"{name}() takes a {' or '.join(wanted)}, not a {found}.")
+        types = _ARGUMENT_TYPES.get(name)
+        if types and len(arguments) == 1:
+            self._require(f"{name}() takes", types, arguments[0], scope)
+
+    def _require(
+        self, demand: str, types: tuple[str, ...], expression: Expression, scope: Scope
+    ) -> None:
+        found = self.type_of(expression, scope)
+        if found is not None and found not in types:
+            wanted = " or ".join(f"a {name}" for name in types if name != "walk")
+            actual = _WORDS.get(found, f"a {found}")
+            raise QuerySyntaxError(f"{demand} {wanted}, not {actual}.")
 
 
 def _constant_type(value: object) -> str | None:
