@@ -115,7 +115,7 @@ def test_a_statement_runs_over_the_passages_found(index, tmp_path):
 
 def test_a_statement_over_passages_that_is_wrong_is_explained(index, tmp_path):
     for given, told in (
-        ("RETURN nodes.name", "known: `node`, `score`"),
+        ("RETURN nodes.name", "Variables in scope: `node`, `score`"),
         ("MATCH (node) DELETE node", "`DELETE` changes the graph"),
         ("absent.cypher", "cannot be read as a file"),
         (str(tmp_path), "cannot be read as a file"),

@@ -130,7 +130,7 @@ def test_nothing_found_is_no_row(kb):
     ("statement", "kind", "told"),
     [
         ("MATCH (node)\nRETURN node.", QuerySyntaxError, "line 2, column 12"),
-        ("RETURN nodes.name", QuerySyntaxError, "known: `node`, `score`"),
+        ("RETURN nodes.name", QuerySyntaxError, "Variables in scope: `node`, `score`"),
         ("node", QuerySyntaxError, "A clause is expected"),
         ("MATCH (node) SET node.name = 1 RETURN node", QueryRefused, "`SET` changes the graph"),
         ("RETURN $absent", QuerySyntaxError, "$absent"),
