@@ -131,10 +131,10 @@ def test_nothing_found_is_no_row(kb):
     [
         ("MATCH (node)\nRETURN node.", QuerySyntaxError, "line 2, column 12"),
         ("RETURN nodes.name", QuerySyntaxError, "Variables in scope: `node`, `score`"),
-        ("node", QuerySyntaxError, "A clause is expected"),
+        ("node", QuerySyntaxError, "Expected a clause"),
         ("MATCH (node) SET node.name = 1 RETURN node", QueryRefused, "`SET` changes the graph"),
         ("RETURN $absent", QuerySyntaxError, "$absent"),
-        ("RETURN node UNION RETURN score", QuerySyntaxError, "`score` is not defined"),
+        ("RETURN node UNION RETURN score", QuerySyntaxError, "Unknown variable `score`"),
     ],
 )
 def test_an_error_says_which_statement_and_where(kb, statement, kind, told):
