@@ -228,3 +228,17 @@ class ChecksItself(Protocol):
 
     def check(self) -> list[str]:
         """Return what is wrong, in words; nothing when all is well. Reads everything."""
+
+
+@runtime_checkable
+class ReportsWriting(Protocol):
+    """A store that reports whether this thread has a write transaction open.
+
+    What is read then may include uncommitted changes, so nothing computed from it may be cached
+    under `Store.generation`.
+    """
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        ...

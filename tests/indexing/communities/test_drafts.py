@@ -15,11 +15,11 @@ from knotwork.records import Span, Support
 
 
 def make_brief(key, *lines, language="en"):
-    told = tuple(
+    lines = tuple(
         BriefLine(text, (Support(f"{key}{place}", Span(place, place + 1)),))
         for place, text in enumerate(lines)
     )
-    return Brief(Material(key, (), (), (3, 3)), f"key-{key}", language, (f"names: {key}",), told)
+    return Brief(Material(key, (), (), (3, 3)), f"key-{key}", language, (f"names: {key}",), lines)
 
 
 HARBOUR = make_brief(
@@ -90,18 +90,18 @@ def test_numbers_are_read_as_models_write_them(finding, cited):
     assert reading.complaints == ()
 
 
-def test_numbers_that_do_not_exist_are_lost_and_told():
+def test_numbers_that_do_not_exist_are_dropped_and_reported():
     reading = read("report | 1\nfinding | The council paid for a lighthouse [3][9]\n")
     (found,) = reading.found[0].findings
     assert found.supports == supports("harbour2")
-    assert [c.reason for c in reading.complaints] == ["it cites lines that it does not have: 9"]
+    assert [c.reason for c in reading.complaints] == ["cited lines are not in the group: 9"]
     # Without one left, the line that says the same is its support ...
     reading = read("report | 1\nfinding | The council paid for a new lighthouse [4]\n")
     assert reading.found[0].findings[0].supports == supports("harbour2")
     # ... and where none does, the finding is left out.
     reading = read("report | 1\nfinding | The harbour sells delicious pies to visitors [77]\n")
     assert reading.found == {}
-    assert "no line says it" in {c.reason for c in reading.complaints}
+    assert "no line supports the finding" in {c.reason for c in reading.complaints}
 
 
 def test_what_is_known_of_no_one_is_no_finding():
@@ -113,7 +113,7 @@ def test_a_report_in_another_language_is_none():
     kitchen = make_brief("厨房", "厨师Odette在Saffron House烤面包。", language="zh")
     reading = read("title | Odette\nfinding | Odette bakes at Saffron House. [1]", [kitchen])
     assert reading.found == {}
-    assert reading.complaints[-1].reason == "it is not in the language of its lines"
+    assert reading.complaints[-1].reason == "the report is not in the language of its lines"
     assert read("title | 面包\nfinding | Odette在Saffron House工作。[1]", [kitchen]).found
     harbour = make_brief("harbour", "Odette 船长 came to the harbour.")
     assert read("title | 港口\nfinding | Odette船长来到了港口。[1]", [harbour]).found == {}
@@ -142,7 +142,7 @@ def test_what_is_cut_off_costs_its_last_line():
     reading = read(text, finish_reason="length")
     assert reading.found[0] == whole.found[0]
     assert reading.found[1].findings == whole.found[1].findings[:1]
-    assert [c.reason for c in reading.complaints] == ["it was cut off"]
+    assert [c.reason for c in reading.complaints] == ["the line is cut off"]
 
 
 def test_a_report_does_not_grow_beyond_measure():

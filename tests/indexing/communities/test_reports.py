@@ -210,7 +210,7 @@ def test_names_in_a_title_differ():
     assert central_names(entities[:1]) == ["2020"]
 
 
-def test_prose_is_told_from_the_rest():
+def test_prose_is_separated_from_the_rest():
     assert is_prose("The harbour was closed for the whole winter.")
     assert is_prose("北京大学位于北京市海淀区中关村。")
     assert not is_prose("| 1 | 2 | a table with some words in it |")

@@ -28,7 +28,7 @@ def test_a_text_is_flattened_as_two_patterns_would(text):
 
 
 @given(TEXT, st.integers(1, 20))
-def test_prose_is_told_by_its_letters_one_by_one(text, times):
+def test_prose_is_recognized_by_its_letters_one_by_one(text, times):
     text = (text * times)[:520]
     letters = sum(character.isalpha() or character.isspace() for character in text)
     shortest = 12 if re.search("[\u3400-\u9fff]", text) else 30

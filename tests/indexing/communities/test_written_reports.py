@@ -91,8 +91,8 @@ def test_an_added_document_costs_the_reports_that_it_concerns(base):
     kept = after.keys() - renewed
     assert kept
     assert all(after[key].findings == before[key].findings for key in kept)
-    told = "".join(r.messages[-1].content for r in model.requests[calls:])
-    assert "observatory" not in told
+    prompts = "".join(r.messages[-1].content for r in model.requests[calls:])
+    assert "observatory" not in prompts
 
 
 def test_what_extends_a_community_alone_changes_its_rating_without_a_call():
@@ -159,21 +159,21 @@ def test_extractive_reports_quote_the_documents_whoever_wrote_below():
     refresh_reports(plain.store)
     tops = {community.id for community in tops_of(base)}
     below = [c.id for c in stored_communities(base.store.communities) if c.id not in tops]
-    write_reports(base.store, below, writer(ScriptedChatModel(_retold)))
+    write_reports(base.store, below, writer(ScriptedChatModel(_rewrite)))
     assert "They say that" in str(reports_of(base))
     refresh_reports(base.store)
     for key in tops:
         assert reports_of(base)[key] == reports_of(plain)[key]
 
 
-def _retold(request):
+def _rewrite(request):
     """Return reports whose findings are no sentences of the documents."""
     return re.sub(r"finding \| (\w+)", r"finding | They say that \1", brain(request))
 
 
-def test_parents_are_told_what_was_written_below():
+def test_briefs_of_parents_hold_the_reports_below():
     base = indexed()
-    model = ScriptedChatModel(_retold)
+    model = ScriptedChatModel(_rewrite)
     refresh_reports(base.store, writer=writer(model))
     assert any("They say that" in request.messages[-1].content for request in model.requests)
     top = reports_of(base)[tops_of(base)[0].id]

@@ -1,4 +1,4 @@
-"""Communities of an index, and reports of them: extractive ones, and a model's where one is set."""
+"""Detect communities of entities and write reports about them, with or without a model."""
 
 from knotwork.indexing.communities.briefs import ReportBudgets
 from knotwork.indexing.communities.detection import (

@@ -1,8 +1,8 @@
 """Build the brief from which a model writes a community report.
 
-A brief holds a part of the community's material, under a ceiling of tokens: names, descriptions and
-numbered sentences. Its key is the hash of its content, so a change of the documents that leaves the
-brief unchanged costs no call.
+A brief is a part of the community's material within a token limit: names, descriptions and numbered
+sentences. Its key is the hash of its content, so a change of the documents that leaves the brief
+unchanged costs no call.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from knotwork.text.token_counts import count_tokens
 BriefItem = TypeVar("BriefItem", ReportSentence, "BriefLine")
 
 BRIEF_VERSION = "model-1"
-"""The kind of writer, a part of every key; raised when the same brief should be written anew.
+"""Version in every key; increase it to have all reports written again.
 
-No name of a model is part of a key: what one model wrote stays when another one is set.
+Keys do not include the model's name: reports of one model stay valid when another one is set.
 """
 
 BRIEF_TOKENS = 320
 PARENT_TOKENS = 600
-"""The most that a model is told of a community, and of one with others below it. What a brief holds
-must not depend on who asks, or a report that was paid for would be lost to whoever has no model.
+"""Token limits of the brief of a lowest community, and of a parent. They are constants, because a
+brief that depended on settings would invalidate paid reports when the settings change.
 """
 
 _NAMES = 12
@@ -61,11 +61,11 @@ _PARTS = 8
 _TITLE_TOKENS = 14
 _LONGEST_NAME = 40
 _FEW_CHUNKS = 8
-"""A parent of so few may be told of by its own sentences, if all of them have room."""
+"""Most chunks of a parent whose brief may quote its own sentences, if all of them fit."""
 _HEADING_SHARE = 0.4
 """Share of a brief's tokens that names, descriptions and relations may take."""
 _LINE_TOKENS = 4
-"""What the number of a line and its break cost."""
+"""Tokens of a line's number and its line break."""
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
 _ADDRESS = re.compile(r"\bhttps?://[^\s，。、）)>\]]{12,}")
@@ -74,10 +74,10 @@ _NUMBER = re.compile(r"[\[【［](\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)[\]
 
 @dataclass(frozen=True, slots=True)
 class ReportBudgets:
-    """When a model is asked: no key depends on it.
+    """Limits of the calls to a model; no key depends on them.
 
-    A community of which the documents say less than ``least_tokens`` keeps its extractive report,
-    which then holds most of it. ``reports_a_call`` share one prompt.
+    A community with fewer than ``least_tokens`` tokens of sentences keeps its extractive report,
+    which quotes most of them. One prompt asks for ``reports_a_call`` reports.
     """
 
     least_tokens: int = 600
@@ -86,7 +86,7 @@ class ReportBudgets:
 
 @dataclass(frozen=True, slots=True)
 class BriefLine:
-    """A numbered line: a sentence, or a finding of a report below, and where it stands."""
+    """A numbered line: a sentence or a finding of a child report, with its supporting spans."""
 
     text: str
     supports: tuple[Support, ...]
@@ -94,7 +94,7 @@ class BriefLine:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What a model writes one report from. ``heading`` is what stands above the numbered lines."""
+    """The input for one report; ``heading`` precedes the numbered lines."""
 
     material: Material
     key: str
@@ -107,15 +107,15 @@ class Brief:
         return self.material.community_id
 
     def rendered(self, number: int, *, first: int) -> str:
-        """Return it as a group of a prompt, its lines numbered from ``first``."""
-        told = (f"[{place}] {line.text}" for place, line in enumerate(self.lines, start=first))
-        return "\n".join((f"# {number}", *self.heading, *told))
+        """Return the brief as group ``number`` of a prompt, with lines numbered from ``first``."""
+        lines = (f"[{place}] {line.text}" for place, line in enumerate(self.lines, start=first))
+        return "\n".join((f"# {number}", *self.heading, *lines))
 
 
-class BriefDesk:
-    """Makes the briefs of communities, from the reports of their children as they stand.
+class BriefBuilder:
+    """Builds the briefs of communities from their material and the reports of their children.
 
-    ``known`` are extractive reports to build on: see `Foundation`.
+    ``known`` are up-to-date extractive reports: see `ExtractiveReports`.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class BriefDesk:
         budgets: ReportBudgets | None = None,
         known: Iterable[CommunityReport] = (),
     ) -> None:
-        self.foundation = ExtractiveReports(store, children, known)
+        self.extractive = ExtractiveReports(store, children, known)
         self._describer = Describer(
             store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
@@ -133,8 +133,8 @@ class BriefDesk:
         self._budgets = budgets or ReportBudgets()
 
     def is_worth_a_model(self, community: Community, material: Material) -> bool:
-        """Tell whether there is more to say of a community than a few of its sentences do."""
-        if self.foundation.children(community):
+        """Return True if a model can add to the few sentences that an extractive report quotes."""
+        if self.extractive.children(community):
             return True
         tokens = 0
         for sentence in material.sentences:
@@ -144,31 +144,21 @@ class BriefDesk:
         return False
 
     def brief(self, community: Community, material: Material | None = None) -> Brief:
-        """Return the brief of a community, whose material is gathered where it is not given."""
-        material = material or self.foundation.material(community)
-        children = self.foundation.children(community)
-        if not children:
-            return self._make(community, material, BRIEF_TOKENS)
-        ceiling = PARENT_TOKENS
-        if len(community.chunk_ids) <= _FEW_CHUNKS:
+        """Return the brief of a community; without ``material``, gather it first."""
+        material = material or self.extractive.material(community)
+        children = self.extractive.children(community)
+        ceiling = PARENT_TOKENS if children else BRIEF_TOKENS
+        own: Material | None = None
+        below: Sequence[CommunityReport] = ()
+        if children and len(community.chunk_ids) <= _FEW_CHUNKS:
             own = read_material(self._store, community)
-            if sum(_cost(plain_line(s.text)) for s in own.sentences) <= ceiling:
-                return self._make(community, material, ceiling, own=own)
-        reports = community_store(self._store).reports([child.id for child in children])
-        below = sorted(reports.values(), key=lambda report: (-report.rating, report.community_id))
-        return self._make(community, material, ceiling, below=below)
-
-    def _make(
-        self,
-        community: Community,
-        material: Material,
-        ceiling: int,
-        *,
-        own: Material | None = None,
-        below: Sequence[CommunityReport] = (),
-    ) -> Brief:
-        heading = _known_of_names(self._describer, material, ceiling)
-        related = _relations(self._store, community, material)
+            if sum(_cost(plain_line(s.text)) for s in own.sentences) > ceiling:
+                own = None
+        if children and own is None:
+            reports = community_store(self._store).reports([child.id for child in children])
+            below = sorted(reports.values(), key=lambda r: (-r.rating, r.community_id))
+        heading = _entity_lines(self._describer, material, ceiling)
+        related = _strongest_relations(self._store, community, material)
         return make_brief(material, heading, related, ceiling=ceiling, own=own, below=below)
 
 
@@ -183,28 +173,28 @@ def make_brief(
 ) -> Brief:
     """Return the brief of a community, of at most ``ceiling`` tokens.
 
-    ``heading`` says what is known of its names, ``related`` how they are related, as far as no
-    sentence does. The sentences of ``own`` take the place of the material's. ``below`` are the
-    reports of its children, whoever wrote them, the best rated first: where there are any, their
-    findings are the lines. The key counts the material in their place.
+    ``heading`` lists and describes its entities. Relations of ``related`` are added if no chosen
+    sentence names both ends. The sentences of ``own`` replace those of the material. With
+    ``below``, the reports of the children by descending rating, their findings are the lines; the
+    key is still computed from the sentences, so it does not depend on who wrote these reports.
     """
     room = ceiling - sum(map(_cost, heading))
     reserved = min(sum(_cost(relation.text) for relation in related), _ROOM_FOR_RELATIONS)
     chosen = _chosen_sentences(own if own and own.sentences else material, room - reserved)
-    known = (*heading, *_unsaid(related, chosen))
-    told = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
-    key = content_id(BRIEF_VERSION, *known, "lines", *told)
-    language = material.language if material.sentences else detect_language("\n".join(known))
+    full_heading = (*heading, *_unstated(related, chosen))
+    sentences = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
+    key = content_id(BRIEF_VERSION, *full_heading, "lines", *sentences)
+    language = material.language if material.sentences else detect_language("\n".join(full_heading))
     if not below:
         lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
-        return Brief(material, key, language, known, tuple(lines))
-    parts = _parts(below)
-    room = ceiling - sum(map(_cost, (*known, *parts)))
-    return Brief(material, key, language, (*known, *parts), tuple(_within(_findings(below), room)))
+        return Brief(material, key, language, full_heading, tuple(lines))
+    full_heading += _titles_line(below)
+    room = ceiling - sum(map(_cost, full_heading))
+    return Brief(material, key, language, full_heading, tuple(_within(_findings(below), room)))
 
 
 def plain_line(text: str) -> str:
-    """Return a line without addresses of links, and without what reads as the number of a line."""
+    """Return a line without URLs, and with bracketed numbers, which cite lines, in parentheses."""
     if "](" in text:
         text = _LINK.sub(r"\1", text)
     if "://" in text:
@@ -212,8 +202,8 @@ def plain_line(text: str) -> str:
     return _NUMBER.sub("(\\1)", text)
 
 
-def _known_of_names(describer: Describer, material: Material, ceiling: int) -> tuple[str, ...]:
-    """Return the names of a community, and what is known of the first of them."""
+def _entity_lines(describer: Describer, material: Material, ceiling: int) -> tuple[str, ...]:
+    """Return a line of entity names, then a description of each of the most important ones."""
     names = {entity.id: entity.name for entity in material.entities}
     central = central_names(material.entities)
     short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
@@ -228,7 +218,7 @@ def _known_of_names(describer: Describer, material: Material, ceiling: int) -> t
 
 
 class Related(NamedTuple):
-    """Two names and what stands between them."""
+    """A relation between two names."""
 
     source: str
     relation: str
@@ -239,10 +229,10 @@ class Related(NamedTuple):
         return " | ".join(self)
 
 
-def _relations(store: Store, community: Community, material: Material) -> list[Related]:
-    """Return the strongest relations among important members that say more than that there is one.
+def _strongest_relations(store: Store, community: Community, material: Material) -> list[Related]:
+    """Return the strongest typed relations among important members, without aliases.
 
-    A store gives no descriptions of relations; the sentences below say what they would.
+    Stores do not return descriptions of relations; the sentences of the brief serve instead.
     """
     names = {entity.id: entity.name for entity in material.entities}
     members = [key for key in community.entity_ids[:_RELATED] if key in names]
@@ -258,28 +248,29 @@ def _relations(store: Store, community: Community, material: Material) -> list[R
     return list(dict.fromkeys(related))[:_RELATIONS]
 
 
-def _unsaid(related: Iterable[Related], sentences: Iterable[ReportSentence]) -> tuple[str, ...]:
-    """Return the relations whose two names no sentence holds, as many as there is room for."""
-    told = [sentence.text for sentence in sentences]
-    unsaid = [r.text for r in related if not any(r.source in t and r.target in t for t in told)]
+def _unstated(related: Iterable[Related], sentences: Iterable[ReportSentence]) -> tuple[str, ...]:
+    """Return the relations whose names no sentence contains together, as many as fit."""
+    texts = [sentence.text for sentence in sentences]
+    unstated = [r.text for r in related if not any(r.source in t and r.target in t for t in texts)]
     kept, room = [], _ROOM_FOR_RELATIONS
-    for line in unsaid:
+    for line in unstated:
         room -= _cost(line)
         if room >= 0:
             kept.append(line)
     return tuple(kept)
 
 
-def _parts(below: Sequence[CommunityReport]) -> tuple[str, ...]:
-    """Return the titles of the reports below in a line, those that are not too long."""
+def _titles_line(below: Sequence[CommunityReport]) -> tuple[str, ...]:
+    """Return a line with the short titles of the child reports, or nothing if all are long."""
     titles = [plain_line(report.title) for report in below]
     short = [title for title in titles if count_tokens(title) <= _TITLE_TOKENS][:_PARTS]
     return (f"parts: {'; '.join(short)}",) if short else ()
 
 
 def _chosen_sentences(material: Material, room: int) -> list[ReportSentence]:
-    """Return the central sentences, then those with the best coverage, as many as there is room
-    for; sentences of one chunk stand together, in their order.
+    """Return the central sentences and then those with the best coverage, as many as fit.
+
+    Sentences of one chunk are grouped, in reading order.
     """
     offered = dict.fromkeys((*material.central, *material.sentences))
     chosen = list(_within(offered, room))
@@ -298,7 +289,7 @@ def _findings(below: Iterable[CommunityReport]) -> Iterator[BriefLine]:
 
 
 def _within(items: Iterable[BriefItem], room: int) -> Iterator[BriefItem]:
-    """Yield the items that fit, in order; the first in any case."""
+    """Yield the items that fit, in order, and always the first."""
     first = True
     for item in items:
         if not first and room < _LINE_TOKENS:

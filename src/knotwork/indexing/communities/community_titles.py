@@ -3,10 +3,10 @@
     Mail Server: Installing Postfix (SMTP, Berkeley DB)
     虚拟化（Xen、KVM）
 
-People who wrote the documents have named their parts better than any list of frequent names does.
-A heading that says little by itself ("Cause", "Creating a new profile") follows the heading above
-it, and names in brackets distinguish the communities under one heading. If no heading covers enough
-of the text, names and phrases that recur in it are the title.
+The headings of the documents name a theme better than any list of frequent names. A heading that
+says little by itself ("Cause", "Creating a new profile") follows its parent heading, and names in
+brackets distinguish communities under one heading. If no heading covers enough of the text, the
+title consists of recurring names and phrases.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from knotwork.transform.rules.lexicon import common_words
 from knotwork.transform.rules.name_types import ADDRESS, looks_technical
 
 _MOSTLY = 0.65
-"""Share of the chunks from which one heading names the theme."""
+"""Least share of the chunks under a heading that alone names the theme."""
 _LEAST_ALONE = 0.4
-"""The same for a heading that any text has, where no other heading covers enough."""
+"""The same for a generic heading, used if no other heading covers enough."""
 _LEAST_EACH = 0.2
-"""Share of the chunks that each of several headings must be above."""
+"""Least share of the chunks under each of several headings."""
 _MOST_TERMS = 3
 _MOST_NAMES = 2
-"""Names before phrases, where no heading names the theme."""
+"""Names placed before phrases if no heading names the theme."""
 _LONGEST = 80
-"""Characters of a heading, and of a title to which names are added."""
+"""Most characters of a heading, and of a title with added names."""
 _ENOUGH_NAMES = 6
-"""Names from which a title takes its own, as some say no more than its heading."""
+"""Most candidate names for a title; some repeat its heading and are dropped."""
 _FEWEST_WORDS = 3
-"""Words, or nouns in Chinese, with which a heading says enough without the one above it."""
+"""Words (nouns in Chinese) with which a heading needs no parent heading as context."""
 _LONGEST_CONTEXT = 48
 
 VALUES = frozenset({"DATE", "NUMBER"})
 _NAMELESS = VALUES | {"FILE", ADDRESS}
-"""Types of entities whose names say nothing of a theme."""
+"""Types of entities whose names never describe a theme."""
 
 _FILE = re.compile(
     r"(?:~|\.{0,2})[/\\]\S*|\S+[/\\]\S+\.\w{1,5}"
@@ -62,13 +62,13 @@ _EVERYWHERE = re.compile(
     r"|前言|附录|附錄|背景|注意|备注|參數|参数|选项|選項|其他|外部链接|外部連結|相关条目|註釋|注释|参见|參見)",
     re.IGNORECASE,
 )
-"""Headings that name a part of any text."""
+"""Generic headings, found in any text."""
 _HEADS_OF_TABLES = re.compile(
     r"(?:(?:column|type|description|name|value|default|example|operator|function|event|return)s?"
     r"(?:\s+|$))+",
     re.IGNORECASE,
 )
-"""Names made of words that head the columns of any table."""
+"""Names that consist of generic column headers of tables."""
 _LATIN = re.compile(r"[A-Za-z][\w.+#-]*", re.ASCII)
 _HAN = re.compile("[\u3400-\u9fff]")
 _PROPER = ("nr", "ns", "nt", "nz", "eng")
@@ -77,7 +77,7 @@ _GERUND = re.compile(r"[A-Z]?[a-z]+ing\b")
 
 
 class ThemeHeading(NamedTuple):
-    """A heading, how many of the read chunks are under it, and the headings above it."""
+    """A heading, the number of read chunks under it, and its parent headings, outermost first."""
 
     title: str
     chunks: int
@@ -90,7 +90,7 @@ class ThemeHeading(NamedTuple):
 
 
 def headings_above(chunks: Iterable[Chunk]) -> tuple[ThemeHeading, ...]:
-    """Return the headings and titles above chunks, those above most of them first."""
+    """Return the headings and document titles of chunks, the most frequent first."""
     paths: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for chunk in chunks:
         path = tuple(t for t in dict.fromkeys((chunk.document_title, *chunk.headings)) if t)
@@ -106,10 +106,10 @@ def headings_above(chunks: Iterable[Chunk]) -> tuple[ThemeHeading, ...]:
 def name_theme(
     headings: Sequence[ThemeHeading], chunks: int, names: Sequence[str], phrases: Sequence[str]
 ) -> str:
-    """Return the title of a community, "" if nothing names it.
+    """Return the title of a community, or "" if there is no heading, name or phrase to use.
 
-    ``chunks`` is how many chunks the headings are above in all. ``names`` and ``phrases`` are
-    ordered by importance.
+    ``chunks`` is the number of chunks that the headings were collected from. ``names`` and
+    ``phrases`` are ordered by importance.
     """
     usable = [heading for heading in headings if _names_a_theme(heading.bare)]
     usable.sort(key=lambda h: (-h.chunks, -len(h.above), h.title))
@@ -126,20 +126,20 @@ def name_theme(
 
 
 def names_a_theme(title: str) -> bool:
-    """Return whether a title by itself names a theme: neither a part of any text nor a common word.
+    """Return True if a title names a theme: it is neither generic, nor a file, nor a common word.
 
-    "Summary", "Cause" and "notes.txt" do not.
+    Titles such as "Summary", "Cause" and "notes.txt" do not.
     """
     bare = split_number(title)[1]
     return _is_specific(bare) and not _is_common(bare)
 
 
 def distinctive_names(entities: Iterable[Entity], sentences: Sequence[str]) -> list[str]:
-    """Return the names of entities, in their order, that say something of a theme.
+    """Return the names of entities that describe a theme, in the order of the entities.
 
-    They are written several times in the sentences, or once if no name is written more often.
-    Values, files, addresses, common words and heads of tables are left out, and a name that has no
-    other words than one before it.
+    They occur several times in the sentences, or once if no name occurs more often. Excluded are
+    values, files, addresses, common words, column headers, and names that add no word to an earlier
+    one.
     """
     text = "\n".join(sentences)
     times: dict[str, int] = {}
@@ -159,13 +159,13 @@ def distinctive_names(entities: Iterable[Entity], sentences: Sequence[str]) -> l
 
 
 def _deepest(headings: Iterable[ThemeHeading], least: float) -> ThemeHeading | None:
-    """Return the deepest of the headings above at least so many chunks."""
+    """Return the deepest heading that has at least ``least`` chunks, or None."""
     broad = [heading for heading in headings if heading.chunks >= least]
     return min(broad, key=lambda h: (-len(h.above), -h.chunks, h.title), default=None)
 
 
 def _covering(headings: Iterable[ThemeHeading], chunks: int) -> list[ThemeHeading]:
-    """Return the first headings that together are above most chunks, none under another."""
+    """Return the first headings that together cover most chunks, none of them nested in another."""
     chosen: list[ThemeHeading] = []
     for heading in headings:
         covered = sum(other.chunks for other in chosen)
@@ -182,7 +182,7 @@ def _covering(headings: Iterable[ThemeHeading], chunks: int) -> list[ThemeHeadin
 
 
 def _in_context(heading: ThemeHeading) -> str:
-    """Return a heading, behind the nearest one above that names a theme if it says too little."""
+    """Return a heading; one that says too little follows its nearest parent that names a theme."""
     if _says_enough(heading):
         return heading.bare
     path = [ThemeHeading(t, 0, heading.above[:depth]) for depth, t in enumerate(heading.above)]
@@ -191,13 +191,13 @@ def _in_context(heading: ThemeHeading) -> str:
     ]
     if not above:
         return heading.bare
-    telling = (h for h in above if _says_enough(h, least=_FEWEST_WORDS - 1))
-    context = next(telling, above[0]).bare
+    specific = (h for h in above if _says_enough(h, least=_FEWEST_WORDS - 1))
+    context = next(specific, above[0]).bare
     return f"{context}{'：' if _HAN.search(context) else ': '}{heading.bare}"
 
 
 def _with_details(title: str, terms: Iterable[str]) -> str:
-    """Add in brackets what sets a community apart from others under the same heading."""
+    """Add, in brackets, terms that distinguish a community from others under the same heading."""
     added: list[str] = []
     for term in terms:
         room = _LONGEST - len(title) - sum(map(len, added))
@@ -227,7 +227,7 @@ def _joined(items: Sequence[str]) -> str:
 
 
 def _listed(items: Sequence[str], *, chinese: bool) -> str:
-    """Return the items with the list sign of the language, a stronger one if an item has it."""
+    """Join items with the language's comma, or with semicolons if an item contains a comma."""
     sign, stronger = ("、", "；") if chinese else (", ", "; ")
     return (stronger if any(sign.strip() in item for item in items) else sign).join(items)
 
@@ -237,17 +237,16 @@ def _names_a_theme(bare: str) -> bool:
 
 
 def _is_specific(title: str) -> bool:
-    """Return whether a title is neither a file nor that of a part of any text."""
+    """Return True if a title has content words and is neither generic nor a file name."""
     return bool(content_terms(title)) and not (
         _EVERYWHERE.fullmatch(title) or _FILE.fullmatch(title)
     )
 
 
 def _says_enough(heading: ThemeHeading, *, least: int = _FEWEST_WORDS) -> bool:
-    """Return whether a heading names a theme without the heading above it.
+    """Return True if a heading names a theme without its parent heading.
 
-    What is done says less than with what: a verb counts for no word in "Creating a new profile",
-    nor does the path of a file.
+    A leading gerund ("Creating a new profile") and file paths do not count as words.
     """
     bare = _PATH.sub(" ", heading.bare).strip()
     if any(map(_is_technical, _LATIN.findall(bare))):
@@ -266,7 +265,7 @@ def _can_tell(name: str) -> bool:
 
 
 def _is_common(name: str) -> bool:
-    """Return whether a name is a single common word."""
+    """Return True if a name is a single common word."""
     if _HAN.search(name):
         words = segment(name)
         return len(words) == 1 and not words[0].tag.startswith(_PROPER)
@@ -274,12 +273,12 @@ def _is_common(name: str) -> bool:
 
 
 def _is_technical(word: str) -> bool:
-    """Return whether a word is written like an acronym or a name in code."""
+    """Return True if a word is written like an acronym or an identifier in code."""
     return (len(word) > 1 and word.isupper()) or looks_technical(word)
 
 
 def _count(name: str, text: str) -> int:
-    """Return how often a text has a name, as it is written, not as a part of a Latin word."""
+    """Return how often a text contains a name, case-sensitive and not within a Latin word."""
     count, start = 0, text.find(name)
     while start >= 0:
         end = start + len(name)

@@ -54,28 +54,29 @@ from knotwork.stores.removal import remove_vectors
 from knotwork.stores.resolutions import StoresResolutions, read_groups, read_senses
 
 OPTIONS_META = "communities"
-"""Setting of an index that says with which options its communities were made."""
+"""Index setting: the fingerprint of the options that its communities were found with."""
 
 NAMES_META = "communities_names"
-"""Setting of an index that says which names were one when its communities were found."""
+"""Index setting: the fingerprint of merged names and homonyms when communities were found."""
 
 FOREIGN_NAMES = "foreign"
-"""Value of it where communities came from elsewhere: these stay until documents change."""
+"""Value of `NAMES_META` for imported communities, which stay until documents change."""
 
 USUAL_SIZE = 50
-"""Entities from which a community is divided, unless the index is small."""
+"""Entities above which a community is divided, unless the index is small."""
 _FEWEST_COMMUNITIES = 8
-"""A small index has communities of this part of its entities, so that it has levels too."""
+"""A small index divides communities above this fraction of its entities, to have levels too."""
 _SMALLEST_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class CommunityOptions:
-    """How communities are found.
+    """Options of community detection.
 
     ``algorithm`` is a name of `knotwork.graph.communities`. A community of more than ``max_size``
-    entities is divided; 0 is `USUAL_SIZE`, and fewer in a small index. There are at most ``levels``
-    levels, any number with 0. ``tolerance`` is the modularity given up so that communities stay.
+    entities is divided; 0 means `USUAL_SIZE`, or fewer in a small index. There are at most
+    ``levels`` levels; 0 means no limit. ``tolerance`` is the loss of modularity accepted to keep
+    communities stable in an update.
     """
 
     algorithm: str = "leiden"
@@ -87,20 +88,20 @@ class CommunityOptions:
 
     @classmethod
     def of(cls, settings: CommunitySettings) -> CommunityOptions:
-        """Return the options that settings ask for."""
+        """Return the options of the settings."""
         return cls(**asdict(settings))
 
     def division(self, entities: int) -> DivisionOptions:
-        """Return how to divide a graph of so many entities."""
+        """Return the division options for a graph of ``entities`` entities."""
         usual = min(USUAL_SIZE, max(entities // _FEWEST_COMMUNITIES, _SMALLEST_SIZE))
         return DivisionOptions(**{**asdict(self), "max_size": float(self.max_size or usual)})
 
     @property
     def fingerprint(self) -> str:
-        """Change whenever the communities of an equal graph would.
+        """Fingerprint that changes whenever the communities of an equal graph would.
 
-        What was usual before sizes and levels could be set keeps its value, so that the communities
-        of older indexes stay.
+        The defaults keep the value from before sizes and levels could be set, so that the
+        communities of older indexes stay.
         """
         size = f"at most {self.max_size}" if self.max_size else str(USUAL_SIZE)
         values = (self.algorithm, size, self.resolution, self.seed, self.tolerance)
@@ -110,7 +111,7 @@ class CommunityOptions:
 
 @dataclass(frozen=True, slots=True)
 class CommunityChanges:
-    """What a refresh did: communities in all, new, gone, and changed with their id kept."""
+    """Counts of a refresh; ``changed`` communities kept their id but not their content."""
 
     communities: int
     levels: int
@@ -121,24 +122,24 @@ class CommunityChanges:
 
 
 def community_store(store: Store) -> CommunityStore:
-    """Return the part of a store that holds communities; raise StoreError where it has none."""
+    """Return the community store of a store. Raises StoreError if it has none."""
     if isinstance(store, StoresCommunities):
         return store.communities
     raise StoreError(
         f"The store `{store.url}` cannot hold communities.",
-        fix="Use an index file, or give the store the shape of `StoresCommunities`.",
+        fix="Use an index file, or implement `StoresCommunities` in the store.",
     )
 
 
 def refresh_communities(
     store: Store, options: CommunityOptions | None = None, *, rebuild: bool = False
 ) -> CommunityChanges:
-    """Find the communities of the graph as it is, and store them in one transaction.
+    """Find the communities of the current graph and store them in one transaction.
 
-    Those that still fit stay, with their ids; ``rebuild``, other options than last time, or none
-    stored make them anew, and then they depend on the graph and on which names are one alone,
-    whatever came before. Raises StoreError when the store cannot hold communities, UnknownName for
-    an unknown algorithm.
+    Communities that still fit keep their ids. With ``rebuild``, with other options than last time
+    or without stored communities, detection starts from scratch: the result then depends only on
+    the graph and the merged names. Raises StoreError if the store cannot hold communities,
+    UnknownName for an unknown algorithm.
     """
     wanted = options or CommunityOptions()
     begun = time.monotonic()
@@ -155,52 +156,51 @@ def refresh_communities(
         )
         held.replace(found)
         store.set_meta({OPTIONS_META: wanted.fingerprint, NAMES_META: names_key(store)})
-        _remove_lost_texts(store, before, found)
-    old = {community.id: community for community in before}
-    new = {community.id: community for community in found}
+        old = {community.id: community for community in before}
+        new = {community.id: community for community in found}
+        gone = old.keys() - new.keys()
+        store.texts("report").remove(gone)
+        remove_vectors(store, "report", gone)
     return CommunityChanges(
         communities=len(new),
         levels=max((community.level for community in found), default=-1) + 1,
         added=len(new.keys() - old.keys()),
-        removed=len(old.keys() - new.keys()),
+        removed=len(gone),
         changed=sum(key in old and old[key] != community for key, community in new.items()),
         seconds=time.monotonic() - begun,
     )
 
 
 def names_key(store: Store) -> str:
-    """Return what changes with which names are one, however that is decided, and with which mean
-    several things; "" where none do.
+    """Return a fingerprint of the merged names and the homonyms, or "" without either.
+
+    It depends on the resulting groups alone, not on how they were decided.
     """
-    joined = [f"{one} {other}" for one, other in read_groups(store).items()]
-    parted = [
+    merged = [f"{one} {other}" for one, other in read_groups(store).items()]
+    split = [
         f"{entity} {chunk} {number}"
         for entity, senses in read_senses(store).items()
         for chunk, number in senses.items()
     ]
-    return content_id(*joined, *parted) if joined or parted else ""
+    return content_id(*merged, *split) if merged or split else ""
 
 
 def _relinked(store: Store, before: Sequence[Community]) -> set[str]:
-    """Return the entities whose community may not fit any more, for their names were decided upon.
+    """Return the entities whose community may no longer fit after a change of merge decisions.
 
-    These are the names of one thing that lie in different lowest communities, and those in one
-    whose being the same was undone.
+    These are merged entities in different lowest communities, and entities in the same lowest
+    community whose merge was undone.
     """
     if not isinstance(store, StoresResolutions):
         return set()
     if store.meta().get(NAMES_META, "") in {FOREIGN_NAMES, names_key(store)}:
         return set()
-    lowest = _lowest_communities(before)
-    joined = [p for p in read_groups(store).items() if lowest.get(p[0]) != lowest.get(p[1])]
+    downwards = sorted(before, key=lambda community: community.level)
+    lowest = {member.entity_id: c.id for c in downwards for member in c.members}
+    merged = [p for p in read_groups(store).items() if lowest.get(p[0]) != lowest.get(p[1])]
     undone = (d.pair for d in store.resolutions.decisions() if d.undone)
-    parted = [p for p in undone if lowest.get(p[0]) == lowest.get(p[1])]
-    return {entity for pair in (*joined, *parted) for entity in pair}
-
-
-def _lowest_communities(communities: Sequence[Community]) -> Mapping[str, str]:
-    ordered = sorted(communities, key=lambda community: community.level)
-    return {member.entity_id: c.id for c in ordered for member in c.members}
+    split = [p for p in undone if lowest.get(p[0]) == lowest.get(p[1])]
+    return {entity for pair in (*merged, *split) for entity in pair}
 
 
 def stored_communities(held: CommunityStore) -> list[Community]:
@@ -209,18 +209,10 @@ def stored_communities(held: CommunityStore) -> list[Community]:
     return list(held.communities(ids).values())
 
 
-def _remove_lost_texts(
-    store: Store, before: Sequence[Community], found: Sequence[Community]
-) -> None:
-    gone = {community.id for community in before} - {community.id for community in found}
-    store.texts("report").remove(gone)
-    remove_vectors(store, "report", gone)
-
-
 _DAMPING = 0.85
 _ROUNDS = 100
 _DIGITS = 6
-"""Importances are rounded so that a sum in another order does not make another community."""
+"""Importances are rounded so that the order of a sum cannot change a community."""
 
 
 def detect_communities(
@@ -233,13 +225,13 @@ def detect_communities(
 ) -> list[Community]:
     """Return the communities of a network, parents before children.
 
-    They continue the ``earlier`` ones as far as these still fit: the graph around members of the
-    ``stale`` ones, of the ``relinked`` entities and around new nodes is looked at again, and the
-    others keep their id. Without earlier ones the result depends on the network alone.
+    They continue the ``earlier`` ones as far as these still fit: only the neighbourhoods of members
+    of ``stale`` communities, of ``relinked`` entities and of new nodes are examined again, and
+    other communities keep their id. Without ``earlier``, the result depends on the network alone.
     """
-    before = _labels_before(network, earlier, stale, relinked) if earlier else None
+    before = _previous_division(network, earlier, stale, relinked) if earlier else None
     groups = divide_communities(network.adjacency, network.sizes, options, earlier=before)
-    ids = _name_groups(network, groups, earlier)
+    ids = _group_ids(network, groups, earlier)
     importance = _importances(network, groups)
     entities = len(network.entity_ids)
     found: list[Community] = []
@@ -247,7 +239,7 @@ def detect_communities(
         members = group.nodes[group.nodes < entities]
         if not len(members):
             continue
-        shares: defaultdict[str, float] = defaultdict(float)  # senses of a name may be in one
+        shares: defaultdict[str, float] = defaultdict(float)  # one may hold several meanings
         for node, rank in zip(members.tolist(), ranks[: len(members)], strict=True):
             shares[network.entity_ids[node]] += rank
         ranked = [Member(*share) for share in shares.items()]
@@ -259,15 +251,15 @@ def detect_communities(
     return found
 
 
-def _labels_before(
+def _previous_division(
     network: Network,
     earlier: Sequence[Community],
     stale: Collection[str],
     relinked: Collection[str],
 ) -> PreviousDivision:
-    """Return which earlier community each node was in, and which nodes to look at again."""
+    """Return the earlier community of each node, and which nodes to examine again."""
     nodes = len(network.node_ids)
-    # Which of its communities a sense of a name was in is not known: it is looked at again.
+    # Communities do not record which meaning of a homonym they hold: examine all of them again.
     homonyms = network.homonyms
     place = {
         node: position for position, node in enumerate(network.entity_ids) if node not in homonyms
@@ -291,10 +283,10 @@ def _labels_before(
     return PreviousDivision(tuple(labels), touched)
 
 
-def _name_groups(
+def _group_ids(
     network: Network, groups: Sequence[DividedCommunity], earlier: Sequence[Community]
 ) -> list[str]:
-    """Return the id of each group: that of the community it continues, or a new one."""
+    """Return the id of each group: the id of the community that it continues, or a new one."""
     names = network.node_ids
     nodes = [[names[node] for node in group.nodes.tolist()] for group in groups]
     at_level: defaultdict[int, list[int]] = defaultdict(list)
@@ -319,8 +311,8 @@ def _name_groups(
 def _importances(network: Network, groups: Sequence[DividedCommunity]) -> list[list[float]]:
     """Return the importance of the entities of each group, in the order of its nodes.
 
-    PageRank of each community by itself, on all those of a level at once: edges between them are
-    left out, so that none depends on the others.
+    This is the PageRank within each community. Those of a level are computed in one run without the
+    edges between them, so that none depends on the others.
     """
     entities = len(network.entity_ids)
     depth = max((group.level for group in groups), default=-1) + 1
@@ -342,43 +334,43 @@ def _ranks(adjacency: sparse.csr_array, groups: Sequence[DividedCommunity], leve
     inside = (labels[edges.row] == labels[edges.col]) & (labels[edges.row] >= 0)
     linked = np.zeros(len(labels), dtype=np.bool_)
     linked[edges.row[inside]] = True
-    alone = np.flatnonzero(~linked)  # a loop keeps a walker there, and so out of the others
+    alone = np.flatnonzero(~linked)  # a loop keeps the walker there, out of other communities
     rows = np.concatenate([edges.row[inside], alone])
     columns = np.concatenate([edges.col[inside], alone])
     weights = np.concatenate([edges.data[inside], np.ones(len(alone))])
     within = sparse.coo_array((weights, (rows, columns)), shape=adjacency.shape).tocsr()
-    # A fixed number of rounds: when to stop must not depend on the other communities either.
+    # The number of rounds is fixed, since a stop criterion would depend on other communities.
     return personalized_pagerank(
         within, np.ones(len(labels)), damping=_DAMPING, tolerance=0.0, max_iterations=_ROUNDS
     )
 
 
 MENTION_WEIGHT = 2.0
-"""Weight of a mention, where a relation found once weighs 1."""
+"""Weight of a mention; a relation stated once weighs 1."""
 NAME_WEIGHT = 4 * MENTION_WEIGHT
-"""Weight of the edge between an entity and the one that stands for its group."""
+"""Weight of the edge between a merged entity and its canonical entity."""
 DAMPING_OF_HUBS = 0.25
-"""Power of the number of an entity's chunks by which its edges are divided."""
+"""Exponent: edges are divided by this power of the number of chunks of their entity."""
 
 
 class Meaning(NamedTuple):
-    """An entity in the sense of this number; most have but one, 0."""
+    """An entity in one of its meanings; all but homonyms have only meaning 0."""
 
     entity_id: str
     sense: int = 0
 
 
 Senses = Mapping[str, Mapping[str, int]]
-"""The number of the sense that each chunk means, by entity; see `read_senses`."""
+"""The number of the meaning in each chunk, by homonym; see `read_senses`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Entities, then chunks, each by ascending id, and the edges among them.
+    """A graph of entities, then chunks, each by ascending id.
 
-    An entity of several senses stands there once for each. ``plain`` holds the weights as they were
-    found, ``adjacency`` those with hubs held back, and the edges between names of one thing. What
-    is computed from ``plain`` inside a community depends on that community alone.
+    A homonym has one node for each meaning. ``plain`` holds the original edge weights;
+    ``adjacency`` damps those of hubs and links merged entities. A value computed from ``plain``
+    within a community depends on that community alone.
     """
 
     entity_ids: tuple[str, ...]
@@ -388,30 +380,30 @@ class Network:
 
     @property
     def homonyms(self) -> frozenset[str]:
-        """The entities that stand here more than once."""
+        """The entities with more than one node."""
         counts = Counter(self.entity_ids)
         return frozenset(entity for entity, count in counts.items() if count > 1)
 
     @property
     def node_ids(self) -> tuple[str, ...]:
-        """The ids of what the nodes are, in order."""
+        """The ids of the entities and chunks, in the order of the nodes."""
         return self.entity_ids + self.chunk_ids
 
     @property
     def sizes(self) -> Weights:
-        """What each node adds to a community's size: entities 1, chunks 0."""
+        """The share of each node in a community's size: 1 for entities, 0 for chunks."""
         return np.repeat([1.0, 0.0], [len(self.entity_ids), len(self.chunk_ids)])
 
 
 def read_network(store: Store) -> Network:
-    """Read the graph of an index: each mention and each relation, with its weight, and names."""
+    """Return the network of an index: its mentions, weighted relations and merged names."""
     senses = read_senses(store)
     mentions = [(e.target, e.source) for e in store.graph.edges(types=[EdgeType.MENTIONS])]
     relations: list[tuple[Meaning, Meaning, float]] = []
     for edge in store.graph.edges(types=ENTITY_EDGES):
         ends = edge.source, edge.target
-        relations += _relations(*ends, edge.weight, edge.chunks, senses)
-    return _make_network(_mentions(mentions, senses), relations, read_groups(store))
+        relations += _relations_of_meanings(*ends, edge.weight, edge.chunks, senses)
+    return _build_network(_mentions(mentions, senses), relations, read_groups(store))
 
 
 def make_network(
@@ -421,25 +413,25 @@ def make_network(
 ) -> Network:
     """Return the network of (entity, chunk) mentions and weighted (entity, entity) relations.
 
-    ``groups`` lead from the names of a thing to the canonical one. An edge with an end that no
-    chunk mentions, which a store should not hold, is left out.
+    ``groups`` map merged entities to their canonical entity. Relations of an entity without a
+    mention, which a store should not hold, are left out.
     """
     meant = [(Meaning(one), Meaning(other), weight) for one, other, weight in relations]
-    return _make_network(_mentions(mentions, {}), meant, groups or {})
+    return _build_network(_mentions(mentions, {}), meant, groups or {})
 
 
 def _mentions(mentions: Iterable[tuple[str, str]], senses: Senses) -> list[tuple[Meaning, str]]:
-    """Return which meanings chunks mention."""
+    """Return the meaning of each mention with its chunk."""
     return [
         (Meaning(entity, senses[entity].get(chunk, 0) if entity in senses else 0), chunk)
         for entity, chunk in mentions
     ]
 
 
-def _relations(
+def _relations_of_meanings(
     source: str, target: str, weight: float, chunks: Sequence[str], senses: Senses
 ) -> Iterator[tuple[Meaning, Meaning, float]]:
-    """Yield a relation between meanings: the weight is shared by the chunks that state it."""
+    """Yield a relation once for each pair of meanings, with weights by the number of chunks."""
     if source not in senses and target not in senses:
         yield Meaning(source), Meaning(target), weight
         return
@@ -451,7 +443,7 @@ def _relations(
         yield one, other, weight * times / len(chunks)
 
 
-def _make_network(
+def _build_network(
     mentions: Sequence[tuple[Meaning, str]],
     relations: Sequence[tuple[Meaning, Meaning, float]],
     groups: Mapping[str, str],
@@ -466,20 +458,20 @@ def _make_network(
     holding: Labels = np.array([chunk_place[chunk] for _, chunk in mentions], dtype=np.int64)
     sources: Labels = np.array([place[source] for source, _, _ in relations], dtype=np.int64)
     targets: Labels = np.array([place[target] for _, target, _ in relations], dtype=np.int64)
-    found: Weights = np.array([weight for _, _, weight in relations], dtype=np.float64)
+    stated: Weights = np.array([weight for _, _, weight in relations], dtype=np.float64)
     counts = np.bincount(named, minlength=nodes).astype(np.float64)
-    held_back = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
+    damping = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
     ends = np.concatenate([named, sources]), np.concatenate([holding, targets])
-    weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), found])
-    damped = weights * held_back[ends[0]] * held_back[ends[1]]
-    names = [
-        (place[Meaning(entity)], place[Meaning(standing)])
-        for entity, standing in sorted(groups.items())
-        if entity != standing and Meaning(entity) in place and Meaning(standing) in place
+    weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), stated])
+    damped = weights * damping[ends[0]] * damping[ends[1]]
+    pairs = [
+        (place[Meaning(entity)], place[Meaning(canonical)])
+        for entity, canonical in sorted(groups.items())
+        if entity != canonical and Meaning(entity) in place and Meaning(canonical) in place
     ]
-    joined: Labels = np.array(names, dtype=np.int64).reshape(-1, 2)
-    linked = np.concatenate([ends[0], joined[:, 0]]), np.concatenate([ends[1], joined[:, 1]])
-    damped = np.concatenate([damped, np.full(len(joined), NAME_WEIGHT)])
+    merged: Labels = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    linked = np.concatenate([ends[0], merged[:, 0]]), np.concatenate([ends[1], merged[:, 1]])
+    damped = np.concatenate([damped, np.full(len(merged), NAME_WEIGHT)])
     return Network(
         tuple(meaning.entity_id for meaning in entities),
         tuple(chunks),

@@ -1,7 +1,7 @@
 """Write community reports without a model, from the sentences of the documents.
 
-The material of a report is names, headings and cited sentences; a report is a function of it. A
-parent is reported from the extractive findings of its children, whoever wrote about them since.
+A report is a function of its material: names, headings and cited sentences. The material of a
+parent is the extractive findings of its children, even if a model has written their reports.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _SUMMARY_NAMES = 8
 _TITLE_NAMES = 3
 _FILE_NAME = re.compile(r"\w_\w|\.(?:txt|md|pdf|docx?|html?|csv|json)$")
 _SCALE = 2.5
-"""Points of the rating for every tenfold number of names and chunks."""
+"""Rating points per factor of ten in the number of members and chunks."""
 
 
 def write_extractive_report(material: Material, *, content_key: str = "") -> CommunityReport:
-    """Put a report together from sentences of the documents; equal material, equal report.
+    """Return a report that quotes the documents; equal material gives an equal report.
 
-    ``content_key`` takes the place of the material's.
+    ``content_key`` replaces that of the material.
     """
     outline = outline_report(material)
     texts = [sentence.text for sentence in material.sentences]
@@ -65,18 +65,18 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
         language = detect_language(" ".join(entity.name for entity in material.entities))
     names = central_names(material.entities)
     phrases = key_phrases(texts, language=language, names=names)
-    told = [finding.text for finding in outline.findings[:_SUMMARY_SENTENCES]]
+    sentences = [finding.text for finding in outline.findings[:_SUMMARY_SENTENCES]]
     return replace(
         outline,
         title=_title(material, names, phrases, language),
-        summary=_summary(told, names[:_SUMMARY_NAMES], phrases, language),
+        summary=_summary(sentences, names[:_SUMMARY_NAMES], phrases, language),
         language=language,
         content_key=content_key or material.content_key,
     )
 
 
 def outline_report(material: Material) -> CommunityReport:
-    """Return of an extractive report what a parent is made from: no title, no summary."""
+    """Return an extractive report without title and summary, for the material of a parent."""
     return CommunityReport(
         material.community_id,
         "",
@@ -90,7 +90,7 @@ def outline_report(material: Material) -> CommunityReport:
 
 
 def report_title(material: Material, language: str) -> str:
-    """Return the title that names the theme of a community: see `name_theme`."""
+    """Return the title of a community; see `name_theme`."""
     names = central_names(material.entities)
     texts = [sentence.text for sentence in material.sentences]
     phrases = key_phrases(texts, language=language, names=names)
@@ -98,9 +98,9 @@ def report_title(material: Material, language: str) -> str:
 
 
 def central_names(entities: Sequence[Entity]) -> list[str]:
-    """Return the names of entities by importance; one that is part of another is left out.
+    """Return the names of entities by importance, without names contained in another one.
 
-    Dates, numbers and names of files only stand in where there is nothing else.
+    Dates, numbers and file names are used only if there are no other names.
     """
     named = [
         entity
@@ -116,8 +116,8 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
 
 
 def _title(material: Material, names: Sequence[str], phrases: Sequence[str], language: str) -> str:
-    telling = distinctive_names(material.entities, [s.text for s in material.sentences])
-    title = name_theme(material.headings, material.read, telling, phrases)
+    distinctive = distinctive_names(material.entities, [s.text for s in material.sentences])
+    title = name_theme(material.headings, material.read, distinctive, phrases)
     return title or _listed(names[:_TITLE_NAMES], language)
 
 
@@ -139,20 +139,23 @@ def _listed(items: Sequence[str], language: str) -> str:
 
 
 def rate(material: Material) -> float:
-    """Rate by extent alone: what one community is worth must not depend on the others."""
+    """Return the rating, 0 to 10, of a community by the logarithm of its members and chunks.
+
+    It must not depend on other communities.
+    """
     members, chunks = material.extent
     return round(min(10.0, _SCALE * math.log10(1 + members + chunks)), 2)
 
 
 Children = Callable[[Community], Sequence[Community]]
-"""Returns the children of a community, the largest first."""
+"""A function that returns the children of a community, the largest first."""
 
 
 class ExtractiveReports:
-    """Gathers materials, and extractive reports of the communities below, each once.
+    """Gathers the material of communities from extractive reports of their children, each once.
 
-    ``known`` are extractive reports that are right; those of communities below that are neither
-    there nor `settle`d are put together from the documents, as far as a parent needs them.
+    ``known`` are up-to-date extractive reports. The outline of a child that is neither known nor
+    added is computed from the documents.
     """
 
     def __init__(
@@ -165,30 +168,29 @@ class ExtractiveReports:
         }
 
     def material(self, community: Community) -> Material:
-        """Return what the report of a community is written from."""
-        below = [self.extractive(child) for child in self.children(community)]
+        """Return the material of a community's report."""
+        below = [self._report(child) for child in self.children(community)]
         below.sort(key=lambda report: (-report.rating, report.content_key))
         return read_material(self._store, community, below)
 
-    def extractive(self, community: Community) -> CommunityReport:
-        """Return the extractive report of a community, or its outline."""
-        if community.id not in self._reports:
-            self.settle(outline_report(self.material(community)))
-        return self._reports[community.id]
-
-    def settle(self, report: CommunityReport) -> None:
-        """Take an extractive report for right."""
+    def add(self, report: CommunityReport) -> None:
+        """Add an up-to-date extractive report or outline."""
         self._reports[report.community_id] = report
+
+    def _report(self, community: Community) -> CommunityReport:
+        if community.id not in self._reports:
+            self.add(outline_report(self.material(community)))
+        return self._reports[community.id]
 
 
 def children_among(communities: Iterable[Community]) -> Children:
-    """Return a function to the children of a community, where all communities are at hand."""
+    """Return a function that finds children among the given communities."""
     children: Mapping[str, Sequence[Community]] = group_by_parent(communities)
     return lambda community: children.get(community.id, ())
 
 
 def children_in(held: CommunityStore) -> Children:
-    """Return a function to the children of a community that reads no more than its branch."""
+    """Return a function that reads children from the store, one branch at a time."""
     found: dict[str, Sequence[Community]] = {}
 
     def children(community: Community) -> Sequence[Community]:
@@ -203,7 +205,7 @@ def children_in(held: CommunityStore) -> Children:
 
 
 EXTRACTIVE_VERSION = "extractive-4"
-"""Changes whenever the same material would make another report."""
+"""Version of extractive reports; increase it if equal material would give another report."""
 
 MOST_NAMES = 40
 _MOST_CHUNKS = 40
@@ -211,16 +213,16 @@ _CHUNKS_OF_MEMBER = 4
 _MOST_SENTENCES = 150
 _MOST_HEADINGS = 40
 MOST_CENTRAL = 12
-"""Sentences that are chosen of a material for what is written from it."""
+"""Most central sentences of a material."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """Everything a report is written from; equal material makes an equal report.
+    """The input of a report: equal material gives an equal report.
 
-    ``entities`` come by importance. ``extent`` is the number of members and of chunks. ``headings``
-    are those above the ``read`` chunks that the sentences come from. What follows from it is worked
-    out once, for the report and the brief that are written from it.
+    ``entities`` are sorted by importance. ``extent`` is the number of members and of chunks.
+    ``headings`` are those of the ``read`` chunks that the sentences come from. Derived values are
+    cached, as the report and the brief share them.
     """
 
     community_id: str
@@ -232,42 +234,44 @@ class Material:
 
     @cached_property
     def content_key(self) -> str:
-        """Change whenever anything that is written from changes; no id of a community counts."""
+        """Hash of the material without the id of the community."""
         names = (f"{e.id} {e.type} {e.name}" for e in self.entities)
-        told = (
+        sentences = (
             f"{s.support.chunk_id} {s.support.span} {s.coverage:.6f} {s.text}"
             for s in self.sentences
         )
-        above = (f"{heading.title} {heading.chunks} {heading.above}" for heading in self.headings)
+        headings = (
+            f"{heading.title} {heading.chunks} {heading.above}" for heading in self.headings
+        )
         return content_id(
             EXTRACTIVE_VERSION,
             *self.extent,
             self.read,
             *names,
             "sentences",
-            *told,
+            *sentences,
             "headings",
-            *above,
+            *headings,
         )
 
     @cached_property
     def central(self) -> tuple[ReportSentence, ...]:
-        """The central sentences, the best first: as many as any text takes."""
+        """The `MOST_CENTRAL` central sentences, the best first."""
         return tuple(choose_sentences(self.sentences, count=MOST_CENTRAL))
 
     @cached_property
     def language(self) -> str:
-        """The language of the sentences, "" without sentences."""
+        """The language of the sentences, or "" without sentences."""
         return detect_language("\n".join(sentence.text for sentence in self.sentences))
 
 
 def read_material(
     store: Store, community: Community, below: Sequence[CommunityReport] = ()
 ) -> Material:
-    """Gather what the report of a community is written from.
+    """Return the material of a community's report.
 
-    Sentences come from the chunks that name the most important members: prose, or all of them if
-    none is prose. Those of a parent are the findings of the reports ``below`` it.
+    Its sentences are the prose (or everything, without prose) of the chunks that mention the most
+    important members. With ``below``, the reports of its children, they are their findings.
     """
     names = store.graph.entities(community.entity_ids[:MOST_NAMES])
     entities = tuple(names[key] for key in community.entity_ids if key in names)
@@ -297,7 +301,7 @@ def read_material(
 def _central_chunks(
     store: Store, community: Community, importance: Mapping[str, float]
 ) -> Mapping[str, Chunk]:
-    """Return the chunks of a community that name most of what is important, in this order."""
+    """Return the chunks of a community by the importance of the members that they mention."""
     held = community.chunk_ids or _chunks_about(store, community)
     mentions = store.graph.mentions(held)
     weights = {
@@ -320,7 +324,7 @@ def _sentences_of_chunks(
 
 
 def _chunks_about(store: Store, community: Community) -> tuple[str, ...]:
-    """Return chunks that name the members of a community that relations alone hold together."""
+    """Return chunks about the members, for a community without chunks of its own."""
     ranked = store.graph.about(community.entity_ids, fan=_CHUNKS_OF_MEMBER, minimum=-1.0)
     return tuple(sorted({scored.id for chunks in ranked.values() for scored in chunks}))
 
@@ -363,7 +367,7 @@ _REFERRING = frozenset(
     {"see", "section", "chapter", "figure", "table", "appendix", "page", "et", "al", "etc"}
     | {"example", "examples", "following", "above", "below", "org", "com", "http", "https", "www"}
 )
-"""Words that point to another place rather than name something."""
+"""Words of references such as "see section", which name no theme."""
 _VOCABULARY_SIZE = 1 << 16
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
@@ -372,10 +376,10 @@ _NOUNS = frozenset({"n", "vn", "an", "nz", "j", "l", "nr", "ns", "nt"})
 def key_phrases(
     texts: Sequence[str], *, language: str, names: Iterable[str] = (), count: int = 6
 ) -> list[str]:
-    """Return the phrases that stand in most sentences, the best first, longer ones preferred.
+    """Return the ``count`` most frequent phrases of the sentences, preferring longer ones.
 
-    English: two or three words without function words; Chinese: nouns and pairs of nouns. Phrases
-    that say no more than one of ``names``, or stand in one sentence only, are left out.
+    English phrases are two or three words without function words; Chinese ones are nouns and pairs
+    of nouns. Phrases that overlap one of ``names`` or occur in one sentence only are left out.
     """
     if language == "zh":
         sentences = Counter(chain.from_iterable(set(_chinese_phrases(text)) for text in texts))
@@ -398,7 +402,7 @@ def key_phrases(
 
 
 def _as_written(phrases: Sequence[str], text: str) -> list[str]:
-    """Return phrases as the text writes them most often, in lower case if it does so as often."""
+    """Return phrases in their most frequent spelling in the text, or in lower case in a tie."""
     folded = text.casefold()
     if len(folded) != len(text):
         return list(phrases)
@@ -414,7 +418,7 @@ def _overlap(phrase: str, other: str) -> bool:
 
 
 def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:
-    """Return how many sentences hold each two words, and each three whose pairs come back."""
+    """Return in how many sentences each pair of words occurs, and each triple of repeated pairs."""
     rows = [[_content(word) for word in _WORD_OR_BREAK.findall(text.casefold())] for text in texts]
     found: Counter[Phrase] = Counter()
     for row in rows:
@@ -428,7 +432,7 @@ def _count_phrases(texts: Iterable[str]) -> Counter[Phrase]:
 
 @lru_cache(maxsize=_VOCABULARY_SIZE)
 def _content(word: str) -> str:
-    """Return a word that may stand in a phrase, and "" for any other, and for a break."""
+    """Return a word that may be part of a phrase, or "" for other words and for a break."""
     bare = _QUOTE.sub("", word)
     if len(word) == 1 or bare in STOP_WORDS or bare in _REFERRING or _DIGIT.search(word):
         return ""

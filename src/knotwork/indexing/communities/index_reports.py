@@ -1,8 +1,7 @@
-"""Keep communities and their reports up to date, publish reports to search, and list them as
-topics.
+"""Update communities and their reports, make reports searchable, and list them as topics.
 
-`update_in_steps` refreshes all of an index; `report_in_steps` and `write_reports` refresh reports
-alone, bottom-up and only where their material changed; `find_topics` lists them.
+`update_in_steps` updates all of an index; `report_in_steps` and `write_reports` update reports
+only, bottom-up, and only those whose material changed; `find_topics` lists them.
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from knotwork.errors import ConfigError
-from knotwork.indexing.communities.briefs import Brief, BriefDesk
+from knotwork.indexing.communities.briefs import Brief, BriefBuilder
 from knotwork.indexing.communities.detection import (
     FOREIGN_NAMES,
     NAMES_META,
@@ -30,7 +30,6 @@ from knotwork.indexing.communities.detection import (
 )
 from knotwork.indexing.communities.extractive_reports import (
     EXTRACTIVE_VERSION,
-    Children,
     Material,
     children_among,
     children_in,
@@ -44,24 +43,25 @@ from knotwork.indexing.steps import Steps, finish_steps
 from knotwork.inference.concurrency import Patience
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
 from knotwork.stores.base import Scored, Store
-from knotwork.stores.extensions import CommunityStore, read_parents
+from knotwork.stores.extensions import CommunityStore, ReportsWriting, read_parents
 from knotwork.stores.removal import remove_vectors
 from knotwork.transform.model.reply_records import Complaint
 
 CONTENT_META = "communities_of"
-"""Setting of an index that says of which documents its communities and reports are."""
+"""Index setting: the fingerprint of the ledger that its communities and reports are based on."""
 
 FORM_META = "reports_form"
-"""Setting of an index that says in which form its extractive reports are."""
+"""Index setting: the version of its extractive reports."""
 
 WRITTEN_META = "reports_of"
-"""Setting of an index that says for which documents a model has written all its reports."""
+"""Index setting: the fingerprint of ledger and names for which a model wrote all its reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A community and its report; ``score`` is its rank score in a search (see
-    `knotwork.retrieval.community_search.search_communities`), else 0.
+    """A community and its report.
+
+    ``score`` is its score in `knotwork.retrieval.community_search.search_communities`, else 0.
     """
 
     community: Community
@@ -72,45 +72,48 @@ class Topic:
 def is_current(
     store: Store, *, options: CommunityOptions | None = None, written: bool = False
 ) -> bool:
-    """Return whether communities and reports are those of the documents, and of the names that are
-    one, as they are.
+    """Return True if communities and reports match the documents and the merged names.
 
-    With ``options`` they must have been found with these, unless they came from another system.
-    ``written`` asks whether a model has written all reports that it is to write, too.
+    With ``options``, communities must have been found with these, unless they were imported. With
+    ``written``, return True if the model has also written every report that it should write. The
+    ledger is read once per generation of the store, so that frequent calls are cheap.
     """
     meta = store.meta()
     if written:
-        return meta.get(WRITTEN_META) == _written_mark(store)
-    if meta.get(CONTENT_META) != _ledger_digest(store):
+        return WRITTEN_META in meta and meta[WRITTEN_META] == _fingerprints(store).written
+    if CONTENT_META not in meta:
         return False
-    if meta.get(NAMES_META) == FOREIGN_NAMES:
-        return True
-    if options is not None and meta.get(OPTIONS_META) != options.fingerprint:
+    is_imported = meta.get(NAMES_META) == FOREIGN_NAMES
+    if not is_imported and (
+        meta.get(FORM_META) != EXTRACTIVE_VERSION
+        or (options is not None and meta.get(OPTIONS_META) != options.fingerprint)
+    ):
         return False
-    return meta.get(FORM_META) == EXTRACTIVE_VERSION and meta.get(NAMES_META, "") == names_key(
-        store
+    index = _fingerprints(store)
+    return meta[CONTENT_META] == index.ledger and (
+        is_imported or meta.get(NAMES_META, "") == index.names
     )
 
 
 def mark_current(store: Store) -> None:
-    """Note that communities and reports, from elsewhere, are those of the documents as they are."""
-    store.set_meta({CONTENT_META: _ledger_digest(store), NAMES_META: FOREIGN_NAMES})
+    """Record that the imported communities and reports match the current documents."""
+    store.set_meta({CONTENT_META: _fingerprints(store).ledger, NAMES_META: FOREIGN_NAMES})
 
 
 @contextmanager
 def staying_current(store: Store) -> Iterator[None]:
-    """Keep communities and reports current over a change to the ledger that they do not depend on.
+    """Keep communities and reports current across a ledger change that does not affect them.
 
-    For use in a transaction.
+    Use it inside a transaction.
     """
     meta = store.meta()
-    found = meta.get(CONTENT_META, "") == _ledger_digest(store)
-    written = meta.get(WRITTEN_META, "") == _written_mark(store)
+    before = _fingerprints(store)
     yield
-    if found:
-        store.set_meta({CONTENT_META: _ledger_digest(store)})
-    if written:
-        store.set_meta({WRITTEN_META: _written_mark(store)})
+    after = _fingerprints(store)
+    if meta.get(CONTENT_META) == before.ledger:
+        store.set_meta({CONTENT_META: after.ledger})
+    if meta.get(WRITTEN_META) == before.written:
+        store.set_meta({WRITTEN_META: after.written})
 
 
 def bring_up_to_date(
@@ -121,10 +124,7 @@ def bring_up_to_date(
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> ReportChanges:
-    """Find the communities anew and write their reports; return what happened to these.
-
-    See `update_in_steps`, which this does at once.
-    """
+    """Run all steps of `update_in_steps` and return the changes to reports."""
     steps = update_in_steps(
         store, options=options, rebuild=rebuild, writer=writer, embedding=embedding
     )
@@ -139,23 +139,24 @@ def update_in_steps(
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> Steps[ReportChanges]:
-    """Find the communities anew, and yield how many of their reports a model has written.
+    """Update communities and reports; yield how many reports the model has written, of how many.
 
-    Communities that still fit keep their ids, unless ``rebuild``. They and the extractive reports
-    come in one transaction; with ``writer`` a model then writes what is worth it, and what it has
-    finished is kept whatever happens: see `refresh_reports`. Raises StoreError when the store
-    cannot hold communities, StoreBusy while another process writes, StoreReadOnly; ModelError and
-    BudgetExceeded when the model cannot be asked any more.
+    Communities that still fit keep their ids, unless ``rebuild``. Communities and extractive
+    reports are written in one transaction. With ``writer`` a model then writes the reports that
+    benefit from it; each call's reports are stored at once (see `report_in_steps`). Raises
+    StoreError if the store cannot hold communities, StoreBusy while another process writes,
+    StoreReadOnly for a read-only store, ModelError and BudgetExceeded if no more calls are
+    possible.
     """
     refresh = ReportRefresh(store, writer=writer, embedding=embedding)
     with store.transaction():
-        content, mark = _ledger_digest(store), _written_mark(store)
+        index = _fingerprints(store)
         refresh_communities(store, options, rebuild=rebuild)
         refresh.put_extractive()
-        store.set_meta({CONTENT_META: content, FORM_META: EXTRACTIVE_VERSION})
+        store.set_meta({CONTENT_META: index.ledger, FORM_META: EXTRACTIVE_VERSION})
     changes = yield from refresh.write()
     if writer is not None and not changes.unanswered:
-        store.set_meta({WRITTEN_META: mark})
+        store.set_meta({WRITTEN_META: index.written})
     return changes
 
 
@@ -166,10 +167,9 @@ def find_topics(
     level: int | None = None,
     limit: int = 20,
 ) -> list[Topic]:
-    """Return communities with their reports: the ``ranked`` ones, or those of a level, best rated
-    first.
+    """Return the ``ranked`` communities, or those of a level by descending rating, as topics.
 
-    ``level`` 0 is the topmost, and the default. Raises ConfigError for a level that does not exist.
+    ``level`` 0 is the topmost and the default. Raises ConfigError for an unknown level.
     """
     held = community_store(store)
     if ranked is not None:
@@ -180,26 +180,26 @@ def find_topics(
 def ids_of_level(store: Store, level: int) -> frozenset[str]:
     """Return the ids of the communities of a level; 0 is the topmost.
 
-    Raises ConfigError, which names the levels there are, for one that does not exist.
+    Raises ConfigError for an unknown level, with the valid ones.
     """
     levels = community_store(store).levels()
     if not 0 <= level < max(len(levels), 1):
         raise ConfigError(
-            f"There is no level {level} of communities.",
-            fix=f"The levels are 0 (the topmost) to {max(len(levels) - 1, 0)}.",
+            f"Unknown community level {level}.",
+            fix=f"Choose a level from 0 (the topmost) to {max(len(levels) - 1, 0)}.",
         )
     return frozenset(levels[level] if levels else ())
 
 
 def topics_within(store: Store, community_id: str) -> list[Topic]:
-    """Return the communities within another one, with their reports, the best rated first."""
+    """Return the children of a community with their reports, by descending rating."""
     held = community_store(store)
     parents = read_parents(held)
     return _read_topics(held, {key: 0.0 for key, over in parents.items() if over == community_id})
 
 
 def _read_topics(held: CommunityStore, scores: Mapping[str, float]) -> list[Topic]:
-    """Return those with a report, by score, then by how much of the index they cover."""
+    """Return the communities with a report, by score, then rating, then size, all descending."""
     communities, reports = held.communities(list(scores)), held.reports(list(scores))
     topics = [
         Topic(communities[i], reports[i], score)
@@ -211,13 +211,41 @@ def _read_topics(held: CommunityStore, scores: Mapping[str, float]) -> list[Topi
     )
 
 
-def _written_mark(store: Store) -> str:
-    return f"{_ledger_digest(store)} {names_key(store)}".rstrip()
+@dataclass(frozen=True, slots=True)
+class _Fingerprints:
+    """Fingerprints of what communities and reports depend on, as of a generation of a store."""
+
+    generation: int
+    ledger: str
+    names: str
+
+    @property
+    def written(self) -> str:
+        """The value of `WRITTEN_META` once a model has written its reports."""
+        return f"{self.ledger} {self.names}".rstrip()
 
 
-def _ledger_digest(store: Store) -> str:
+_FINGERPRINTS: WeakKeyDictionary[Store, _Fingerprints] = WeakKeyDictionary()
+"""The last fingerprints of each open store."""
+
+
+def _fingerprints(store: Store) -> _Fingerprints:
+    """Return the fingerprints of a store, computed again only if its generation has changed.
+
+    A transaction computes its own: its changes do not count in the generation yet. The generation
+    is read first, so a write that another process commits meanwhile makes the next call compute.
+    """
+    may_cache = isinstance(store, ReportsWriting) and not store.writing
+    generation = store.generation()
+    known = _FINGERPRINTS.get(store) if may_cache else None
+    if known is not None and known.generation == generation:
+        return known
     entries = store.ledger.entries()
-    return content_id(*(f"{e.uri} {e.document_id} {e.revision} {e.settings}" for e in entries))
+    ledger = content_id(*(f"{e.uri} {e.document_id} {e.revision} {e.settings}" for e in entries))
+    found = _Fingerprints(generation, ledger, names_key(store))
+    if may_cache:
+        _FINGERPRINTS[store] = found
+    return found
 
 
 Item = TypeVar("Item")
@@ -225,11 +253,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class ReportChanges:
-    """What a refresh did: the communities whose reports it wrote, of how ``many`` that it saw.
+    """Result of a refresh: the ids of ``changed`` communities, of ``many`` that were checked.
 
-    Of the reports written, ``by_model`` are a model's; for ``stand_ins`` its replies could not be
-    used. ``complaints`` say what of its replies is not used. For ``unanswered`` no server answered:
-    they have what they had, and the next refresh asks about them again.
+    Of the written reports, ``by_model`` are a model's and ``stand_ins`` are extractive because the
+    reply was unusable. ``complaints`` list the unused parts of replies. ``unanswered`` communities
+    got no reply: they keep their reports, and the next refresh asks again.
     """
 
     changed: frozenset[str] = field(repr=False)
@@ -247,11 +275,11 @@ class ReportChanges:
 
     @property
     def kept(self) -> int:
-        """The number of reports that were still right."""
+        """The number of reports that were still up to date."""
         return self.many - len(self.changed)
 
-    def joined(self, later: ReportChanges) -> ReportChanges:
-        """Return what this refresh and a later one of the same communities did."""
+    def merged_with(self, later: ReportChanges) -> ReportChanges:
+        """Return the result of this refresh and a later one of the same communities."""
         return ReportChanges(
             self.changed | later.changed,
             later.many,
@@ -270,10 +298,7 @@ def refresh_reports(
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> ReportChanges:
-    """Write the reports that are missing or outdated.
-
-    See `report_in_steps`, which this does at once.
-    """
+    """Run all steps of `report_in_steps` and return the changes."""
     return finish_steps(
         report_in_steps(store, community_ids=community_ids, writer=writer, embedding=embedding)
     )
@@ -286,18 +311,17 @@ def report_in_steps(
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> Steps[ReportChanges]:
-    """Write the reports that are missing or outdated, and yield how many a model has written.
+    """Write missing and outdated reports; yield how many the model has written, of how many.
 
-    All of them, or those of ``community_ids`` and of the communities below these, which they are
-    made from. The extractive ones come first, in one transaction; then ``writer`` has a model write
-    those that are worth it, level by level from below, and each call's reports are stored when it
-    comes. A report is kept while what it was written from is the same: an extractive one by its
-    material, a model's by its brief, with a writer or without. Reports are searched by
-    ``texts("report")`` under the ids of their communities and, with ``embedding``, by
-    ``vectors("report")``. Where no server answers, a report stays as it is for now. Raises
-    StoreError when the store cannot hold communities; ModelError and BudgetExceeded when no more
-    calls can be made, ModelUnavailable when many in a row had no answer: what is finished is
-    stored.
+    With ``community_ids`` only their reports and those of their descendants are checked. Extractive
+    reports are written first, in one transaction. With ``writer`` a model then writes the reports
+    that benefit from it, level by level from the lowest; each call's reports are stored as soon as
+    it returns. A report stays valid while its input is unchanged: the material of an extractive
+    report, the brief of a model's. ``texts("report")`` indexes reports under the ids of their
+    communities; with ``embedding``, so does ``vectors("report")``. If no server answers, a report
+    is left unchanged. Raises StoreError if the store cannot hold communities, ModelError and
+    BudgetExceeded if no more calls are possible, ModelUnavailable if many calls in a row got no
+    reply. Finished reports are stored in any case.
     """
     refresh = ReportRefresh(store, writer=writer, embedding=embedding)
     with store.transaction():
@@ -306,9 +330,9 @@ def report_in_steps(
 
 
 class ReportRefresh:
-    """Writes reports in two parts: what needs no model, in a transaction, then what does.
+    """Writes reports in two parts: extractive ones in a transaction, then those of a model.
 
-    What was read of a community for the first part is there for the second.
+    The second part reuses the material that the first one read.
     """
 
     def __init__(
@@ -325,36 +349,36 @@ class ReportRefresh:
         self._communities: dict[str, Community] = {}
         self._written: list[CommunityReport] = []
         self._pending: list[_Pending] = []
-        self._desk: BriefDesk | None = None
+        self._builder: BriefBuilder | None = None
 
     def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
         """Store the extractive reports that are missing or outdated, in one transaction."""
         with self._store.transaction():
             communities = stored_communities(community_store(self._store))
             budgets = self._writer.budgets if self._writer is not None else None
-            self._desk = BriefDesk(self._store, children_among(communities), budgets)
+            self._builder = BriefBuilder(self._store, children_among(communities), budgets)
             if community_ids is not None:
                 communities = _with_descendants(communities, set(community_ids))
             self._communities = {community.id: community for community in communities}
             self._pending, self._written = _refresh_extractive(
-                self._store, self._desk, communities, self._writer
+                self._store, self._builder, communities, self._writer
             )
 
     def write(self) -> Steps[ReportChanges]:
-        """Have the model write what is worth it, and yield how many of its reports are there."""
+        """Have the model write the pending reports; yield how many are written, of how many."""
         model = WrittenReports()
-        if self._writer is not None and self._desk is not None:
+        if self._writer is not None and self._builder is not None:
             total = len(self._pending)
             patience = Patience(self._writer.patience)
             yield 0, total
             for level in _by_level(self._pending, lambda item: item.community):
-                briefs = [self._desk.brief(item.community, item.material) for item in level]
+                briefs = [self._builder.brief(item.community, item.material) for item in level]
                 calls = _write(
                     self._store, briefs, self._communities, self._writer, self._embedding
                 )
                 with closing(calls):
                     for call in calls:
-                        model = model.joined(call)
+                        model = model.merged_with(call)
                         yield len(model.reports), total
                         patience.note("" if call.reports else call.absence)
         if self._embedding is not None:
@@ -371,7 +395,7 @@ class ReportRefresh:
 
 
 class _Pending(NamedTuple):
-    """A community that a model is to write about, and what there is to write from."""
+    """A community whose report a model should write, with its material."""
 
     community: Community
     material: Material
@@ -384,32 +408,32 @@ def write_reports(
     *,
     embedding: Embedding | None = None,
 ) -> dict[str, CommunityReport]:
-    """Have a model write the reports of these communities alone, and return the reports of all.
+    """Have a model write the reports of these communities only, and return all their reports.
 
-    One is written where it is missing, outdated or extractive, and worth it. Those of other
-    communities stay as they are: a parent is written from the reports of its children as they
-    stand. The lowest come first. Raises as `refresh_reports`; what is finished is stored.
+    A report is written if it is missing, outdated or extractive, and a model can improve it. The
+    lowest level comes first. Other reports are not updated: a parent is written from the stored
+    reports of its children. Raises as `report_in_steps` does; finished reports are stored.
     """
     held = community_store(store)
     found = held.communities(list(dict.fromkeys(community_ids)))
     children = children_in(held)
-    around = _reports_around(store, found.values(), children)
-    desk = BriefDesk(store, children, writer.budgets, around)
+    nearby = {key.id for top in found.values() for key in (top, *children(top))}
+    builder = BriefBuilder(store, children, writer.budgets, held.reports(nearby).values())
     patience = Patience(writer.patience)
     for level in _by_level(found.values(), lambda community: community):
         known = held.reports([community.id for community in level])
         extractive: list[CommunityReport] = []
         briefs: list[Brief] = []
         for community in level:
-            material, report = desk.foundation.material(community), known.get(community.id)
-            if desk.is_worth_a_model(community, material):
-                brief = desk.brief(community, material)
+            material, report = builder.extractive.material(community), known.get(community.id)
+            if builder.is_worth_a_model(community, material):
+                brief = builder.brief(community, material)
                 if report is None or not _is_written(report, brief, material, writer):
                     briefs.append(brief)
-            elif report is None or not _is_right(report, community, material, desk):
+            elif report is None or not _is_up_to_date(report, community, material, builder):
                 extractive.append(write_extractive_report(material))
         if extractive or briefs:
-            with store.transaction():  # raises before a model is paid where nothing can be kept
+            with store.transaction():  # raises before the first paid call if the store is read-only
                 publish_reports(store, extractive, of=found)
         with closing(_write(store, briefs, found, writer, embedding)) as calls:
             for call in calls:
@@ -422,7 +446,7 @@ def write_reports(
 def _is_written(
     known: CommunityReport, brief: Brief, material: Material, writer: ReportWriter
 ) -> bool:
-    """Tell whether a report is not for the rules to write: a model did, or could not before."""
+    """Return True if a model wrote the report of this brief, or failed to and may not retry."""
     written, tried = _keys(brief)
     if known.source == EXTRACTIVE_SOURCE:
         return known.content_key == tried and not writer.retry
@@ -430,48 +454,52 @@ def _is_written(
 
 
 def _refresh_extractive(
-    store: Store, desk: BriefDesk, communities: Sequence[Community], writer: ReportWriter | None
+    store: Store,
+    builder: BriefBuilder,
+    communities: Sequence[Community],
+    writer: ReportWriter | None,
 ) -> tuple[list[_Pending], list[CommunityReport]]:
-    """Store the extractive reports that are missing or outdated, and return them, behind the
-    communities that a model is to write about.
+    """Store the missing and outdated extractive reports.
 
-    A model's report whose brief is the same stays, and is rated by what the extent is now.
+    Returns the communities whose reports a model should write, and the reports written. A model's
+    report whose brief is unchanged stays; its rating follows the current extent.
     """
     reports = community_store(store).reports([community.id for community in communities])
     pending: list[_Pending] = []
     written: list[CommunityReport] = []
     rated: list[CommunityReport] = []
-    for community in sorted(communities, key=_from_below):
-        material = desk.foundation.material(community)
+    for community in sorted(communities, key=_lowest_first):
+        material = builder.extractive.material(community)
         known = reports.get(community.id)
-        if known is None or not _is_right(known, community, material, desk):
+        if known is None or not _is_up_to_date(known, community, material, builder):
             known = write_extractive_report(material)
             written.append(known)
         elif known.content_key != material.content_key and known.rating != rate(material):
             rated.append(replace(known, rating=rate(material)))
         if known.source == EXTRACTIVE_SOURCE:
-            desk.foundation.settle(known)
+            builder.extractive.add(known)
             asked_before = known.content_key != material.content_key
             again = writer is not None and (writer.retry or not asked_before)
-            if again and desk.is_worth_a_model(community, material):
+            if again and builder.is_worth_a_model(community, material):
                 pending.append(_Pending(community, material))
         elif community.parent_id is not None:
-            desk.foundation.settle(outline_report(material))
+            builder.extractive.add(outline_report(material))
     community_store(store).put_reports(rated)
     publish_reports(store, written)
     return pending, written
 
 
-def _is_right(
-    known: CommunityReport, community: Community, material: Material, desk: BriefDesk
+def _is_up_to_date(
+    known: CommunityReport, community: Community, material: Material, builder: BriefBuilder
 ) -> bool:
-    """Tell whether a report is what would be written: from this material, or from this brief."""
+    """Return True if a report was written from the current material or its brief."""
     return known.content_key == material.content_key or known.content_key in _keys(
-        desk.brief(community, material)
+        builder.brief(community, material)
     )
 
 
 def _keys(brief: Brief) -> tuple[str, str]:
+    """Return the keys of a model's report and of its extractive stand-in."""
     return brief.key, stand_in_key(brief)
 
 
@@ -482,7 +510,7 @@ def _write(
     writer: ReportWriter,
     embedding: Embedding | None,
 ) -> Generator[WrittenReports, None, None]:
-    """Have a model write reports; store, and yield, those of each call when it comes."""
+    """Have a model write reports; store and yield those of each call as soon as it returns."""
     with closing(writer.write(briefs)) as calls:
         for call in calls:
             publish_reports(store, call.reports, embedding=embedding, of=communities)
@@ -492,26 +520,18 @@ def _write(
 def _by_level(
     items: Iterable[Item], community: Callable[[Item], Community]
 ) -> Iterator[list[Item]]:
-    """Yield what is of the communities of each level, the lowest first."""
-    ordered = sorted(items, key=lambda item: _from_below(community(item)))
+    """Yield the items of the communities of each level, the lowest level first."""
+    ordered = sorted(items, key=lambda item: _lowest_first(community(item)))
     for _, level in groupby(ordered, key=lambda item: community(item).level):
         yield list(level)
 
 
-def _from_below(community: Community) -> tuple[int, str]:
+def _lowest_first(community: Community) -> tuple[int, str]:
     return -community.level, community.id
 
 
-def _reports_around(
-    store: Store, communities: Iterable[Community], children: Children
-) -> list[CommunityReport]:
-    """Return the reports of communities and of their children."""
-    ids = {key.id for community in communities for key in (community, *children(community))}
-    return list(community_store(store).reports(ids).values())
-
-
 def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Community]:
-    """Return those wanted and all below them; ``communities`` come parents first."""
+    """Return the wanted communities and all their descendants; parents precede children."""
     found: list[Community] = []
     for community in communities:
         if community.id in wanted or community.parent_id in wanted:
@@ -521,9 +541,9 @@ def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Co
 
 
 REPORTS = "report"
-"""The text index, and the vector index, of reports, by the ids of their communities."""
+"""The name of the text index and the vector index of reports, keyed by community id."""
 
-_AT_ONCE = 256
+_BATCH_REPORTS = 256
 
 
 def publish_reports(
@@ -533,11 +553,11 @@ def publish_reports(
     embedding: Embedding | None = None,
     of: Mapping[str, Community] | None = None,
 ) -> None:
-    """Store reports, with the texts and vectors that find them, in one transaction.
+    """Store reports with their searchable texts and vectors in one transaction.
 
-    Those of communities that are no longer as they were read (``of``) are left out: another process
-    changed the documents meanwhile. Without ``embedding`` the vectors of earlier reports go. The
-    embedder works before the transaction begins.
+    With ``of``, the communities as they were read, a report is skipped if another process has
+    changed its community since. Without ``embedding`` the vectors of earlier reports are removed.
+    Texts are embedded before the transaction begins.
     """
     if not reports:
         return
@@ -551,12 +571,12 @@ def publish_reports(
         store.texts("report").add((report.community_id, report.text) for report in reports)
         ids = [report.community_id for report in reports]
         remove_vectors(store, REPORTS, ids)
-        if embedding is not None and _fits(store, embedding):
+        if embedding is not None and _is_in_use(store, embedding):
             store.vectors(REPORTS).put((key, *vectors[key]) for key in ids if key in vectors)
 
 
 def put_missing_vectors(store: Store, community_ids: Collection[str], embedding: Embedding) -> None:
-    """Embed the reports that have no vector and are in a language that the embedder reads."""
+    """Embed the reports without a vector that are in a language of the embedder."""
     for _ in put_vectors_in_steps(store, community_ids, embedding):
         pass
 
@@ -564,30 +584,30 @@ def put_missing_vectors(store: Store, community_ids: Collection[str], embedding:
 def put_vectors_in_steps(
     store: Store, community_ids: Collection[str], embedding: Embedding, *, name: str = REPORTS
 ) -> Iterator[int]:
-    """Do what `put_missing_vectors` does, and yield how many reports were looked at.
+    """Embed as `put_missing_vectors` does, and yield how many reports were checked so far.
 
-    ``name`` is the vector index to write to: that in use, or the staged one.
+    ``name`` is the vector index to write to: the one in use or the staged one.
     """
     ids = sorted(community_ids)
-    for start in range(0, len(ids), _AT_ONCE):
-        group = ids[start : start + _AT_ONCE]
+    for start in range(0, len(ids), _BATCH_REPORTS):
+        group = ids[start : start + _BATCH_REPORTS]
         known = store.vectors(name).get(group)
-        lacking = community_store(store).reports([key for key in group if key not in known])
-        vectors = _vectors(store, list(lacking.values()), embedding, name=name)
+        missing = community_store(store).reports([key for key in group if key not in known])
+        vectors = _vectors(store, list(missing.values()), embedding, name=name)
         if vectors:
             with store.transaction():
                 now = community_store(store).reports(vectors.keys())
-                if name != REPORTS or _fits(store, embedding):
+                if name != REPORTS or _is_in_use(store, embedding):
                     store.vectors(name).put(
                         (key, *vectors[key])
                         for key, report in now.items()
-                        if report == lacking[key]
+                        if report == missing[key]
                     )
         yield start + len(group)
 
 
-def _fits(store: Store, embedding: Embedding) -> bool:
-    """Return False if the index was switched to another embedder while this one worked."""
+def _is_in_use(store: Store, embedding: Embedding) -> bool:
+    """Return False if the index has been switched to another embedder meanwhile."""
     return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
 
 
@@ -598,7 +618,7 @@ def _vectors(
     *,
     name: str = REPORTS,
 ) -> dict[str, tuple[str, FloatMatrix]]:
-    """Return the content key and the vector of each report that the embedder reads."""
+    """Return the content key and the vector of each report in a language of the embedder."""
     texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
     keys = {
         key: content_id("report", embedding.name, text)
@@ -607,12 +627,8 @@ def _vectors(
     }
     found = store.vectors(name).by_key(keys.values())
     new = [key for key in keys if keys[key] not in found]
-    for group in _slices(new):
+    for start in range(0, len(new), _BATCH_REPORTS):
+        group = new[start : start + _BATCH_REPORTS]
         rows = embedding.embed_names([texts[key] for key in group])
         found.update((keys[key], row[np.newaxis]) for key, row in zip(group, rows, strict=True))
     return {key: (keys[key], found[keys[key]]) for key in keys}
-
-
-def _slices(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(items), _AT_ONCE):
-        yield items[start : start + _AT_ONCE]

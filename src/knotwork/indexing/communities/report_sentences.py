@@ -1,4 +1,4 @@
-"""Select sentences for reports: prose on one line, central to its group, without repetition."""
+"""Select the sentences that best represent a community, without repetition."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _DAMPING = 0.85
 _TOLERANCE = 1e-9
 _ROUNDS = 100
 _REPETITION = 0.7
-"""What likeness to a sentence that was chosen costs."""
+"""Penalty per unit of similarity to a chosen sentence."""
 _SAME_ORIGIN = 0.15
-"""What each sentence that was chosen from the same place costs."""
+"""Penalty per sentence chosen from the same origin."""
 _UNFINISHED = 0.6
-"""What a sentence without a stop at its end, a heading or a cell, is worth."""
+"""Factor of the score of a sentence without final punctuation, such as a heading or a cell."""
 _STOPS = (".", "!", "?", "。", "！", "？", "”", '"', "」", "…")
 
 Floats = NDArray[np.float64]
@@ -34,15 +34,15 @@ Floats = NDArray[np.float64]
 def choose_sentences(sentences: Sequence[ReportSentence], *, count: int) -> list[ReportSentence]:
     """Return the ``count`` central sentences, the best first.
 
-    A sentence is central when it names important members, and when it is like many others, which
-    are themselves central (LexRank, Erkan and Radev, 2004). Each choice counts what it adds to
-    those before it (maximal marginal relevance, Carbonell and Goldstein, 1998).
+    A sentence is central if it names important members and resembles many other central sentences
+    (LexRank, Erkan and Radev, 2004). Similarity to chosen sentences lowers its score (maximal
+    marginal relevance, Carbonell and Goldstein, 1998).
     """
     if not sentences:
         return []
-    likeness = _likeness(sentences)
+    similarity = _similarities(sentences)
     coverage = np.array([sentence.coverage for sentence in sentences])
-    rank = _lexrank(likeness)
+    rank = _lexrank(similarity)
     finished = [1.0 if s.text.endswith(_STOPS) else _UNFINISHED for s in sentences]
     scores = (_scaled(coverage) + _scaled(rank)) / 2 * np.array(finished)
     places: dict[str, int] = {}
@@ -58,14 +58,14 @@ def choose_sentences(sentences: Sequence[ReportSentence], *, count: int) -> list
             break
         chosen.append(best)
         taken[origins[best]] += 1
-        repeated = np.maximum(repeated, likeness[best])
+        repeated = np.maximum(repeated, similarity[best])
     return [sentences[index] for index in chosen]
 
 
-def _likeness(sentences: Sequence[ReportSentence]) -> Floats:
-    """Return the cosine similarity of the terms of each two sentences, of shape (n, n).
+def _similarities(sentences: Sequence[ReportSentence]) -> Floats:
+    """Return the cosine similarity of the terms of each pair of sentences, of shape (n, n).
 
-    A term of one sentence alone adds to its length, and to nothing else: it gets no column.
+    A term of a single sentence counts towards its norm only and has no column.
     """
     counts = [Counter(content_terms(sentence.text)) for sentence in sentences]
     frequency = Counter(chain.from_iterable(counts))
@@ -81,17 +81,18 @@ def _likeness(sentences: Sequence[ReportSentence]) -> Floats:
     products = table @ table.T
     np.fill_diagonal(products, squares)
     lengths = np.sqrt(np.maximum(squares, 1e-12))
-    likeness: Floats = products / np.outer(lengths, lengths)
-    return likeness
+    similarity: Floats = products / np.outer(lengths, lengths)
+    return similarity
 
 
-def _lexrank(likeness: Floats) -> Floats:
-    """Return where a walk from like to like ends up: PageRank, of so few that a table is quicker
-    than a sparse array.
+def _lexrank(similarity: Floats) -> Floats:
+    """Return the PageRank of sentences in the graph of their similarities.
+
+    With so few sentences a dense matrix is faster than a sparse array.
     """
-    others = likeness.copy()
+    others = similarity.copy()
     np.fill_diagonal(others, 0.0)
-    others[others.sum(axis=1) == 0] = 1.0  # a walker on one like no other goes anywhere
+    others[others.sum(axis=1) == 0] = 1.0  # a sentence like no other links to all
     walk = _DAMPING * (others / others.sum(axis=1)[:, np.newaxis]).T
     rank = np.full(len(others), 1 / len(others))
     restart = (1.0 - _DAMPING) * rank
@@ -120,9 +121,9 @@ _NO_LETTERS = bytes(b for b in range(128) if not (chr(b).isalpha() or chr(b).iss
 
 
 class ReportSentence(NamedTuple):
-    """A sentence that may stand in a report; ``coverage`` is the importance of who it names.
+    """A candidate sentence of a report; ``coverage`` is the importance of the members it names.
 
-    Of one ``origin`` (a chunk, or a community below) a report takes few.
+    A report quotes few sentences of one ``origin``: a chunk, or a child community.
     """
 
     support: Support
@@ -132,7 +133,7 @@ class ReportSentence(NamedTuple):
 
 
 class MemberMentions:
-    """Where a text names the members of a community, and how important these are."""
+    """The mentions of a community's members in a chunk, with the importance of the members."""
 
     def __init__(self, mentions: Iterable[Mention], importance: Mapping[str, float]) -> None:
         self._importance = importance
@@ -144,7 +145,7 @@ class MemberMentions:
         )
 
     def coverage(self, sentence: Span) -> float:
-        """Return the importance of all members that are named inside a span."""
+        """Return the total importance of the members mentioned within a span."""
         named: set[str] = set()
         for place in range(bisect_left(self._spans, (sentence.start,)), len(self._spans)):
             start, end, entity = self._spans[place]
@@ -156,7 +157,7 @@ class MemberMentions:
 
 
 def sentences_of(chunk: Chunk, named: MemberMentions) -> Iterator[ReportSentence]:
-    """Yield the sentences of a chunk that hold any text."""
+    """Yield the non-empty sentences of a chunk."""
     for index, span in enumerate(chunk.sentences):
         text = flat_text(strip_links(chunk.sentence_text(index)))
         if text:
@@ -164,17 +165,17 @@ def sentences_of(chunk: Chunk, named: MemberMentions) -> Iterator[ReportSentence
 
 
 def prose_among(sentences: Sequence[ReportSentence]) -> Sequence[ReportSentence]:
-    """Return the sentences that are prose, or all of them where none is."""
+    """Return the sentences that are prose, or all sentences if there is no prose."""
     return [sentence for sentence in sentences if is_prose(sentence.text)] or sentences
 
 
 def flat_text(text: str) -> str:
-    """Return text on one line; Chinese without the space that a line break leaves."""
+    """Return text on one line; line breaks within Chinese text leave no space."""
     return " ".join((text if text.isascii() else _WIDE_BREAK.sub("", text)).split())
 
 
 def is_prose(text: str) -> bool:
-    """Tell whether a sentence is neither short, overlong, a row of numbers nor markup."""
+    """Return False if a sentence is too short or too long, mostly numbers, or markup."""
     length = len(text)
     if not _SHORTEST_WIDE <= length <= _LONGEST:
         return False
@@ -184,7 +185,7 @@ def is_prose(text: str) -> bool:
 
 
 def _count_letters(text: str) -> int:
-    """Return how many characters of a text are letters or space."""
+    """Return the number of letters and white space characters."""
     count = len(text.encode("ascii", "ignore").translate(None, _NO_LETTERS))
     if not text.isascii():
         rest = _ASCII.sub("", text)

@@ -5,9 +5,9 @@
     summary | SUMMARY
     finding | STATEMENT [1][3]
 
-A garbled line costs only itself. A finding is supported by the lines whose numbers it cites; one
-without a valid number by the line that says the same, or it is dropped. The extractive report
-replaces one that fails.
+An invalid line is skipped. A finding is supported by the lines whose numbers it cites; without a
+valid number, by a line with the same content, or else it is dropped. If a report fails, the
+extractive report replaces it.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from knotwork.transform.model.reply_records import Complaint, bare_line, clean_f
 
 STAGE = "report"
 TASK = "report-community"
-MISSING = "It has no report with a finding on a group."
+MISSING = "The reply has no report with a finding for one of the groups."
 
 _OUTPUT_TOKENS = 360
-"""The most that one report may take: about twice what is asked for."""
+"""Output limit of one report, about twice the length that the prompt asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenReports:
-    """The reports of calls, those by which the documents' own sentences stand in among them.
+    """The reports of one or more calls, including extractive stand-ins for unusable replies.
 
-    ``stood_in`` are the communities of these; ``complaints`` say what of the replies is not used.
-    ``unanswered`` are communities for which no server answered, ``absence`` is why: they keep the
-    report they have, and are asked about again.
+    ``stood_in`` are the communities of stand-ins; ``complaints`` list the unused parts of replies.
+    ``unanswered`` communities got no reply, for the reason ``absence``: they keep their reports,
+    and the next run asks again.
     """
 
     reports: tuple[CommunityReport, ...] = ()
@@ -62,8 +62,8 @@ class WrittenReports:
     unanswered: frozenset[str] = frozenset()
     absence: str = ""
 
-    def joined(self, other: WrittenReports) -> WrittenReports:
-        """Return the reports of both."""
+    def merged_with(self, other: WrittenReports) -> WrittenReports:
+        """Return the reports of both results."""
         return WrittenReports(
             (*self.reports, *other.reports),
             self.stood_in | other.stood_in,
@@ -75,10 +75,10 @@ class WrittenReports:
 
 @dataclass(frozen=True, slots=True)
 class ReportWriter:
-    """Writes reports by a model; ``concurrency`` calls run at a time.
+    """Writes reports with a model in up to ``concurrency`` parallel calls.
 
-    ``retry`` asks again about communities of which no reply could be used before. After
-    ``patience`` calls in a row that no server answered the run is given up.
+    ``retry`` asks again about communities whose earlier reply was unusable. A run fails after
+    ``patience`` calls in a row without a reply.
     """
 
     model: ChatModel
@@ -89,9 +89,9 @@ class ReportWriter:
     patience: int = PATIENCE
 
     def write(self, briefs: Sequence[Brief]) -> Generator[WrittenReports, None, None]:
-        """Yield the reports of each call, in order, the Chinese ones last.
+        """Yield the reports of each call, in the order of the briefs, the Chinese ones last.
 
-        Raises ModelError where no more calls can be made; what came before has been yielded.
+        Raises ModelError if no more calls are possible, after yielding the earlier results.
         """
         batches = batches_by_language(
             briefs,
@@ -120,32 +120,30 @@ class ReportWriter:
 
         outcome = ask_in_batch(self.model, briefs, BatchTask(request, read_reports, MISSING))
         made = [_report(brief, draft, self.model.name) for brief, draft in outcome.made]
-        stood_in = [stand_in(brief) for brief, _ in outcome.failed]
-        told = [Complaint(brief.community_id, reason) for brief, reason in outcome.failed]
+        stood_in = [
+            write_extractive_report(brief.material, content_key=stand_in_key(brief))
+            for brief, _ in outcome.failed
+        ]
+        failures = [Complaint(brief.community_id, reason) for brief, reason in outcome.failed]
         return WrittenReports(
             (*made, *stood_in),
             frozenset(report.community_id for report in stood_in),
-            (*outcome.complaints, *told),
+            (*outcome.complaints, *failures),
             frozenset(brief.community_id for brief in outcome.unanswered),
             outcome.absence,
         )
 
 
 def stand_in_key(brief: Brief) -> str:
-    """Return the key of an extractive report that stands where a model's could not be had."""
+    """Return the key of the extractive report that replaces an unusable reply to a brief."""
     return content_id("stand-in", brief.key, brief.material.content_key)
 
 
-def stand_in(brief: Brief) -> CommunityReport:
-    """Return the extractive report that stands where a model's could not be had."""
-    return write_extractive_report(brief.material, content_key=stand_in_key(brief))
-
-
 def _report(brief: Brief, draft: ReportDraft, model: str) -> CommunityReport:
-    """Return a report; a title that names no theme, and what is missing, come from the material.
+    """Return the report of a draft; a title that names no theme is replaced by an extractive one.
 
-    It is rated by extent, as the extractive ones are: a model that sees a few communities at a time
-    has no measure for all of them, and ratings of two kinds could not be compared.
+    The rating is by extent, as for extractive reports: a model that sees a few communities at a
+    time cannot rate them on one scale, and two kinds of ratings would not be comparable.
     """
     material = brief.material
     return CommunityReport(
@@ -162,9 +160,9 @@ def _report(brief: Brief, draft: ReportDraft, model: str) -> CommunityReport:
 
 MOST_FINDINGS = 6
 _LONGEST = {"title": 120, "summary": 900, "finding": 600}
-"""Characters; what is longer is not what was asked for."""
+"""Most characters of each field; a longer one is rejected."""
 _SAME = 0.5
-"""Share of a finding's terms that a line holds when it says the same."""
+"""Least share of a finding's terms in a line that supports it without being cited."""
 _KINDS = {
     "report": "report", "group": "report", "报告": "report", "组": "report",
     "title": "title", "标题": "title", "summary": "summary", "摘要": "summary", "总结": "summary",
@@ -187,7 +185,7 @@ _STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", "
 
 @dataclass(frozen=True, slots=True)
 class ReportDraft:
-    """A report as a model gave it: title and summary may be missing, findings are traced."""
+    """A parsed report: title and summary may be empty, findings have their supports."""
 
     title: str
     summary: str
@@ -196,7 +194,7 @@ class ReportDraft:
 
 @dataclass(slots=True)
 class _Block:
-    """The lines of one report; ``number`` is 0 where the reply does not say whose it is."""
+    """The fields of one report; ``number`` is 0 if the reply does not name its group."""
 
     number: int = 0
     title: str = ""
@@ -205,7 +203,7 @@ class _Block:
 
 
 class _Numbering:
-    """Which numbers of a prompt are lines of which brief."""
+    """Maps the line numbers of a prompt to the lines of its briefs."""
 
     def __init__(self, briefs: Sequence[Brief]) -> None:
         self.briefs = briefs
@@ -213,15 +211,17 @@ class _Numbering:
         self.firsts = first_numbers(briefs)
 
     def owner(self, number: int) -> int | None:
+        """Return the position of the brief with this line, or None if there is no such line."""
         return self.owners[number - 1] if 1 <= number <= len(self.owners) else None
 
     def supports(self, number: int) -> tuple[Support, ...]:
+        """Return the supports of a line."""
         place = self.owners[number - 1]
         return self.briefs[place].lines[number - self.firsts[place]].supports
 
 
 def first_numbers(briefs: Sequence[Brief]) -> list[int]:
-    """Return the number of the first line of each brief of a prompt: no number stands twice."""
+    """Return the number of the first line of each brief; numbers are unique within a prompt."""
     firsts, after = [], 1
     for brief in briefs:
         firsts.append(after)
@@ -230,27 +230,31 @@ def first_numbers(briefs: Sequence[Brief]) -> list[int]:
 
 
 def read_reports(reply: ChatReply, briefs: Sequence[Brief]) -> BatchReply[ReportDraft]:
-    """Return the reports of a reply that have a finding, by the place of their brief; never fails.
+    """Return the reports with a finding, by the position of their brief. Never raises.
 
-    A report is of the group that it names, else of the one whose lines it cites, else of the next
-    one. Of two reports on a group the first counts.
+    A report belongs to the group that it names, else to the one whose lines it cites most, else to
+    the only one left. The first report of a group wins.
     """
     numbering = _Numbering(briefs)
     blocks, complaints = _read_blocks(reply)
     found: dict[int, ReportDraft] = {}
     for block in blocks:
-        place = _place(block, numbering, taken=found)
+        place = _brief_position(block, numbering, taken=found)
         if place is None:
-            complaints.append(Complaint(block.title, "it is a report of no group"))
+            complaints.append(Complaint(block.title, "the report matches no group"))
             continue
         if place in found:
-            complaints.append(Complaint(block.title, "the group has a report already"))
+            complaints.append(Complaint(block.title, "the group already has a report"))
             continue
         draft = _draft(block, place, numbering, complaints)
         if not draft.findings:
-            complaints.append(Complaint(draft.title, "no finding of it rests on a line"))
+            complaints.append(
+                Complaint(draft.title, "the report has no finding supported by a line")
+            )
         elif _is_foreign(draft, briefs[place].language):
-            complaints.append(Complaint(draft.title, "it is not in the language of its lines"))
+            complaints.append(
+                Complaint(draft.title, "the report is not in the language of its lines")
+            )
         else:
             found[place] = draft
     return BatchReply(found, tuple(complaints))
@@ -269,9 +273,9 @@ def _read_blocks(reply: ChatReply) -> tuple[list[_Block], list[Complaint]]:
 
 
 def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
-    """Add a line to the report that it is of; return why it is not used, or ""."""
+    """Add a line to its report; return why it was rejected, or ""."""
     if len(line) > LONGEST_LINE:
-        return "it is too long"
+        return "the line is too long"
     bare = bare_line(line).strip("| ")
     match = _KIND.fullmatch(bare) or _KIND.fullmatch(line.strip("| "))
     kind = _KINDS[match[1].casefold()] if match else ""
@@ -283,41 +287,43 @@ def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
     if not kind and _MARK.search(text) and (blocks[-1].title or blocks[-1].findings):
         kind = "finding"  # a list below a heading
     if kind not in _LONGEST:
-        return "" if is_idle(line) else "it is no line of a report"
+        return "" if is_idle(line) else "the line is not part of a report"
     if kind == "finding" and not text:
         return ""  # the heading of such a list
-    said, numbers = _cited(text) if kind == "finding" else (_MARK.sub("", text), ())
-    said = clean_field(said.strip().strip("|"))
+    value, numbers = _split_citations(text) if kind == "finding" else (_MARK.sub("", text), ())
+    value = clean_field(value.strip().strip("|"))
     if cut and not text.rstrip("| ").endswith(_STOPS):
-        return "it was cut off"
-    return _fault(kind, said) or _add(kind, said, numbers, blocks)
+        return "the line is cut off"
+    return _field_fault(kind, value) or _add_field(kind, value, numbers, blocks)
 
 
-def _fault(kind: str, said: str) -> str:
-    """Return why a field cannot be of its kind, or "" if it can."""
-    if not any(character.isalnum() for character in said):
-        return "it says nothing"
-    return "it is too long" if len(said) > _LONGEST[kind] else ""
-
-
-def _add(kind: str, said: str, numbers: tuple[int, ...], blocks: list[_Block]) -> str:
-    """Add a field to the report that is open; a second title opens another."""
-    block = blocks[-1]
-    if kind == "finding":
-        block.findings.append((said, numbers))
-    elif kind == "title" and (block.title or block.findings):
-        blocks.append(_Block(title=said))
-    elif kind == "title":
-        block.title = said
-    elif block.summary:
-        return "the report has a summary already"
-    else:
-        block.summary = said
+def _field_fault(kind: str, value: str) -> str:
+    """Return why the value of a field is invalid, or ""."""
+    if not any(character.isalnum() for character in value):
+        return f"the {kind} is empty"
+    if len(value) > _LONGEST[kind]:
+        return f"the {kind} is longer than {_LONGEST[kind]} characters"
     return ""
 
 
-def _cited(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return a finding without its marks, and the numbers in them."""
+def _add_field(kind: str, value: str, numbers: tuple[int, ...], blocks: list[_Block]) -> str:
+    """Add a field to the last report; a second title opens another. Return why not, or ""."""
+    block = blocks[-1]
+    if kind == "finding":
+        block.findings.append((value, numbers))
+    elif kind == "title" and (block.title or block.findings):
+        blocks.append(_Block(title=value))
+    elif kind == "title":
+        block.title = value
+    elif block.summary:
+        return "the report already has a summary"
+    else:
+        block.summary = value
+    return ""
+
+
+def _split_citations(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a finding without its citations, and the cited line numbers."""
     numbers: list[int] = []
     at_end = _NUMBERS_FIELD.search(text)
     if at_end:
@@ -331,7 +337,10 @@ def _cited(text: str) -> tuple[str, tuple[int, ...]]:
     return _MARK.sub("", text).rstrip(" |,，、;；"), tuple(dict.fromkeys(numbers))
 
 
-def _place(block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]) -> int | None:
+def _brief_position(
+    block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]
+) -> int | None:
+    """Return the position of the brief that a report belongs to, or None if it is unclear."""
     if 1 <= block.number <= len(numbering.briefs):
         return block.number - 1
     owners = [numbering.owner(number) for _, numbers in block.findings for number in numbers]
@@ -352,38 +361,38 @@ def _draft(
     findings: dict[str, Finding] = {}
     for text, numbers in block.findings:
         own = frozenset(content_terms(text))
-        right = [number for number in numbers if numbering.owner(number) == place]
-        if len(right) < len(numbers):
-            wrong = ", ".join(str(number) for number in numbers if number not in right)
-            complaints.append(Complaint(text, f"it cites lines that it does not have: {wrong}"))
+        valid = [number for number in numbers if numbering.owner(number) == place]
+        if len(valid) < len(numbers):
+            invalid = ", ".join(str(number) for number in numbers if number not in valid)
+            complaints.append(Complaint(text, f"cited lines are not in the group: {invalid}"))
         if not own & known:
-            complaints.append(Complaint(text, "it says nothing of what is known"))
+            complaints.append(Complaint(text, "the finding shares no term with the group"))
             continue
-        if not right:
-            right = [first + index for index in _saying_the_same(own, terms)]
-        if not right:
-            complaints.append(Complaint(text, "no line says it"))
+        if not valid:
+            valid = [first + index for index in _matching_line(own, terms)]
+        if not valid:
+            complaints.append(Complaint(text, "no line supports the finding"))
         elif len(findings) < MOST_FINDINGS:
-            supports = (s for number in right for s in numbering.supports(number))
+            supports = (s for number in valid for s in numbering.supports(number))
             findings.setdefault(text, Finding(text, tuple(dict.fromkeys(supports))))
         else:
-            complaints.append(Complaint(text, f"it is beyond {MOST_FINDINGS} findings"))
+            complaints.append(Complaint(text, f"the report already has {MOST_FINDINGS} findings"))
     return ReportDraft(block.title, block.summary, tuple(findings.values()))
 
 
 def _is_foreign(draft: ReportDraft, language: str) -> bool:
-    """Tell whether a report on Chinese lines holds no Chinese at all, or one on English lines
-    little else: names alone decide nothing.
+    """Return True if a report on Chinese lines has no Chinese, or one on English lines is mostly
+    Chinese; a few names in the other language are fine.
     """
-    told = "".join((draft.summary, *(finding.text for finding in draft.findings)))
-    han = len(_HAN.findall(told))
+    text = "".join((draft.summary, *(finding.text for finding in draft.findings)))
+    han = len(_HAN.findall(text))
     if language == "zh":
         return han == 0
-    return language == "en" and han > sum(map(str.isalpha, told)) / 2
+    return language == "en" and han > sum(map(str.isalpha, text)) / 2
 
 
-def _saying_the_same(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
-    """Return the line that holds most of a finding's terms, if it holds enough of them."""
+def _matching_line(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
+    """Return the index of the line with most of a finding's terms, if it has enough of them."""
     shared = [len(own & line) for line in lines]
     best = max(range(len(lines)), key=lambda index: shared[index], default=-1)
     return [best] if best >= 0 and shared[best] >= _SAME * len(own) else []

@@ -138,6 +138,11 @@ class EmbeddedStore:
         """Open the one write transaction; nested use joins it."""
         return self._database.transaction()
 
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return self._database.writing
+
     def remove_documents(self, document_ids: Collection[str]) -> None:
         """Remove documents with all that only they supported, from every part of the store."""
         remove_documents(self, document_ids)
