@@ -1,4 +1,4 @@
-"""Which entities are one thing under several names: rules, and a judge for what they leave open."""
+"""Resolve entities: rules merge names of the same entity, and a model may judge unclear pairs."""
 
 from knotwork.indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork.indexing.resolution.resolver import (

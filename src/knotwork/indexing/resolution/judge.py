@@ -1,4 +1,7 @@
-"""Ask a model about the pairs that rules leave open: many per call, within a token ceiling."""
+"""Ask a model to judge the pairs that rules leave open: many per call, within a token limit.
+
+Public entries: `read_margin` selects the open pairs, `ask_judge` asks about them.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ from knotwork.text.sentences import split_sentences
 from knotwork.text.token_counts import count_tokens, token_starts
 
 FULL_SHARE = 0.15
-"""Tokens a corpus token that resolution may cost where a model reads the documents."""
+"""Resolution tokens allowed per corpus token if a model also reads the documents."""
 LEAN_SHARE = 0.1
-"""Tokens a corpus token where a model does nothing else at index time."""
+"""Resolution tokens allowed per corpus token if a model does nothing else at index time."""
 
 _VERDICT = re.compile(
     r"\W*(?:\d{1,4}[.)]\s+)?(\d{1,4})[\s*.)、:：\]\"']*[|｜\t:：,， ]\W{0,4}"
@@ -36,15 +39,15 @@ _SAME = frozenset({"same", "相同", "同一"})
 _TOKENS_A_NUMBER = 3
 _TOKENS_A_VERDICT = 6
 _TOKENS_A_CALL = 12
-"""What a conversation costs beyond its text: roles, marks and their line breaks."""
+"""Overhead of a call in tokens: roles, separators and line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A model that says whether two names mean one thing.
+    """A model that decides whether two names mean the same entity.
 
-    It may spend about ``ceiling_tokens`` a run, in and out; without a ceiling it is asked about
-    every open pair.
+    A run may use about ``ceiling_tokens`` input and output tokens; without a ceiling the model
+    judges every open pair.
     """
 
     model: ChatModel
@@ -55,14 +58,14 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of one call: verdicts by pair; pairs without one are ``missing``."""
+    """The result of a call: verdicts by pair, and the questions whose verdict is ``missing``."""
 
     verdicts: Mapping[tuple[str, str], Verdict]
     missing: tuple[PairQuestion, ...]
 
 
 def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[PairQuestion]:
-    """Return the questions that fit under the judge's ceiling, most worth first."""
+    """Return the questions that fit under the judge's ceiling, in descending order of worth."""
     ranked = sorted(questions, key=lambda question: (-question.worth, question.pair))
     if judge.ceiling_tokens is None:
         return ranked
@@ -81,10 +84,10 @@ def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[Pa
 
 
 def ask_judge(judge: Judge, questions: Sequence[PairQuestion]) -> Generator[Judged, None, None]:
-    """Yield what each call brings; what a reply leaves out is asked once more, in calls of its own.
+    """Yield the result of each call; ask about missing pairs once more in additional calls.
 
-    A pair that is still missing then stays undecided. Raises as `ChatModel.complete` does; what was
-    yielded before counts.
+    A pair that is still missing stays undecided. Raises as `ChatModel.complete` does; results
+    yielded before remain valid.
     """
     missing: list[PairQuestion] = []
     for judged in _ask_all(judge, questions):
@@ -94,7 +97,7 @@ def ask_judge(judge: Judge, questions: Sequence[PairQuestion]) -> Generator[Judg
 
 
 def _ask_all(judge: Judge, questions: Sequence[PairQuestion]) -> Iterator[Judged]:
-    """Ask in calls of one language each, of as many pairs as a call takes."""
+    """Ask in calls of one language each, with up to ``pairs_a_call`` pairs."""
     of_language: dict[str, list[PairQuestion]] = {"en": [], "zh": []}
     for question in questions:
         of_language[_language([question])].append(question)
@@ -122,7 +125,7 @@ def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> Judged:
 
 
 def judge_request(questions: Sequence[PairQuestion]) -> ChatRequest:
-    """Return the request that asks about pairs, in the language of most of them."""
+    """Return the request for a list of pairs, in their predominant language."""
     lines = "\n".join(f"{number}. {q.text}" for number, q in enumerate(questions, start=1))
     return ChatRequest(
         (
@@ -135,9 +138,9 @@ def judge_request(questions: Sequence[PairQuestion]) -> ChatRequest:
 
 
 def read_verdicts(reply: ChatReply, count: int) -> dict[int, Verdict]:
-    """Return the verdicts of a reply by number, those of lines that can be read.
+    """Return the valid verdicts of a reply by number.
 
-    A number with two verdicts has none. Raises Unparsable where not one can be read.
+    Contradictory verdicts on one number are dropped. Raises Unparsable if no verdict is left.
     """
     found: dict[int, Verdict] = {}
     twice: set[int] = set()
@@ -151,7 +154,7 @@ def read_verdicts(reply: ChatReply, count: int) -> dict[int, Verdict]:
             twice.add(number)
     verdicts = {number: verdict for number, verdict in found.items() if number not in twice}
     if not verdicts and count:
-        raise Unparsable("The reply holds no verdict on any pair.")
+        raise Unparsable("The reply has no verdict on any pair.")
     return verdicts
 
 
@@ -167,13 +170,15 @@ def _instructions(language: str) -> str:
 
 
 _FEWEST_TOKENS = 20
-"""What a pair costs a judge at least: more pairs than this allows need not be described."""
+"""Least cost of a pair; it limits how many pairs are described before the exact selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """``kept`` pairs have a verdict on just what a judge would be shown today, ``asked`` are the
-    questions to ask now, and ``left`` is how many more have no verdict.
+    """The open pairs of a survey.
+
+    ``kept`` pairs have a verdict on an unchanged question, ``asked`` are the questions to ask now,
+    and ``left`` is the number of further pairs without a verdict.
     """
 
     kept: frozenset[EntityPair]
@@ -184,20 +189,20 @@ class Margin:
 def read_margin(
     store: Store, survey: PairSurvey, held: Mapping[EntityPair, SameAs], judge: Judge | None
 ) -> Margin:
-    """Return the open pairs of a survey, ``held`` being the decisions there are."""
+    """Return the open pairs of a survey; ``held`` are the stored decisions."""
     opened = {
         pair: ruling
         for pair, ruling in survey.rulings.items()
         if ruling.verdict is None and not (pair in held and held[pair].by_person)
     }
     known = [pair for pair in opened if pair in held and held[pair].source != RULES_SOURCE]
-    fresh = [pair for pair in opened if pair not in held or held[pair].source == RULES_SOURCE]
+    new = [pair for pair in opened if pair not in held or held[pair].source == RULES_SOURCE]
     if judge is None:
-        fresh = []
+        new = []
     elif judge.ceiling_tokens is not None:
-        fresh.sort(key=lambda pair: (-_worth(pair, opened[pair], survey.profiles), pair))
-        fresh = fresh[: judge.ceiling_tokens // _FEWEST_TOKENS]
-    questions = _ask_of(store, [*known, *fresh], opened, survey.profiles)
+        new.sort(key=lambda pair: (-_worth(pair, opened[pair], survey.profiles), pair))
+        new = new[: judge.ceiling_tokens // _FEWEST_TOKENS]
+    questions = _questions_on(store, [*known, *new], opened, survey.profiles)
     kept = frozenset(
         pair for pair in known if held[pair].content_key == questions[pair].content_key
     )
@@ -207,7 +212,7 @@ def read_margin(
     return Margin(kept, tuple(asked), len(opened) - len(kept) - len(asked))
 
 
-def _ask_of(
+def _questions_on(
     store: Store,
     pairs: Sequence[EntityPair],
     opened: Mapping[EntityPair, Ruling],
@@ -228,14 +233,12 @@ def _ask_of(
 
 
 def _worth(pair: EntityPair, ruling: Ruling, profiles: Mapping[str, EntityProfile]) -> float:
-    """Return how many chunks a verdict would bring to the other name, were it as likely as the
-    ruling says.
-    """
+    """Return the expected number of chunks that merging the pair adds to the more frequent name."""
     return ruling.score * min(profiles[entity].entity.chunk_count for entity in pair)
 
 
 QUESTION_VERSION = "pairs-1"
-"""Changes whenever a judge would be asked something else about the same entities."""
+"""Version of questions; increase it if the same entities would give another question."""
 
 DESCRIPTION_TOKENS = 14
 _BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
@@ -246,9 +249,9 @@ _COLON = re.compile(r"\s*[:：]\s*")
 
 @dataclass(frozen=True, slots=True)
 class PairQuestion:
-    """A pair that a judge is asked about: two descriptions, and what they are worth.
+    """A question to a judge: two described entities, and the worth of a verdict in chunks.
 
-    ``content_key`` is of all that is shown, and of no model.
+    ``content_key`` hashes what the judge is shown; it does not depend on the model.
     """
 
     pair: tuple[str, str]
@@ -263,48 +266,50 @@ class PairQuestion:
 
     @property
     def text(self) -> str:
-        """The pair in one line."""
+        """The question as one line of a prompt."""
         return f"{self.first} || {self.second}"
 
 
 def describe_entities(store: Store, profiles: Collection[EntityProfile]) -> dict[str, str]:
-    """Return a line for each entity: "NAME: TYPE, words", `DESCRIPTION_TOKENS` of words at most.
+    """Return a line for each entity: "NAME: TYPE, words", with up to `DESCRIPTION_TOKENS` of words.
 
-    The words are a model's description where the store has one, else the sentence that names the
-    entity in the chunk that is most about it. Equal graphs give equal lines.
+    The words are a model's description if the store has one, else a sentence that names the entity
+    in the chunk that is most about it. Equal graphs give equal lines.
     """
-    told = _told_by_model(store, [profile.id for profile in profiles])
-    rest = [profile for profile in profiles if profile.id not in told]
-    chunks = _telling_chunks(store, [profile.id for profile in rest])
+    described = _model_descriptions(store, [profile.id for profile in profiles])
+    rest = [profile for profile in profiles if profile.id not in described]
+    chunks = _best_chunks(store, [profile.id for profile in rest])
     lines: dict[str, str] = {}
     for profile in profiles:
         entity = profile.entity
-        words = told.get(profile.id, "")
+        words = described.get(profile.id, "")
         if not words and profile.id in chunks:
-            words = _telling_words(chunks[profile.id].text, entity.name)
+            words = _best_words(chunks[profile.id].text, entity.name)
         shown = ", ".join(part for part in (entity.type, _cut(_EDGE.sub("", _flat(words)))) if part)
         name = _COLON.sub(" ", _flat(entity.name))
         lines[profile.id] = f"{name}: {shown}" if shown else name
     return lines
 
 
-def _told_by_model(store: Store, entity_ids: list[str]) -> dict[str, str]:
+def _model_descriptions(store: Store, entity_ids: list[str]) -> dict[str, str]:
     if not isinstance(store, StoresReadings):
         return {}
-    # Not the summaries: they are written later, and would make each pair another question.
+    # Summaries are written later than this, and would change the question of every pair.
     described = store.readings.descriptions(entity_ids)
     return {entity: notes[0].text for entity, notes in described.items() if notes}
 
 
-def _telling_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
+def _best_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
+    """Return, for each entity, the chunk that is most about it."""
     best = {e: found[0].id for e, found in store.graph.about(entity_ids, fan=1).items() if found}
     chunks = store.documents.chunks(sorted(set(best.values())))
     return {entity: chunks[chunk] for entity, chunk in best.items() if chunk in chunks}
 
 
-def _telling_words(text: str, name: str) -> str:
-    """Return the part of a text that first says something of a name: its sentence from the name on,
-    or from a little before it where little comes behind.
+def _best_words(text: str, name: str) -> str:
+    """Return the words after a name in its first sentence, or that sentence if few follow.
+
+    Without the name, return the first sentence.
     """
     sentences = [text[span.start : span.end] for span in split_sentences(text)]
     folded = name.lower()
@@ -320,6 +325,7 @@ def _telling_words(text: str, name: str) -> str:
 
 
 def _cut(text: str) -> str:
+    """Cut a text after `DESCRIPTION_TOKENS` tokens, at the end of a word."""
     starts = token_starts(text)
     if len(starts) <= DESCRIPTION_TOKENS:
         return text
@@ -330,5 +336,5 @@ def _cut(text: str) -> str:
 
 
 def _flat(text: str) -> str:
-    """Return a text on one line, without what parts fields or marks sections of a prompt."""
+    """Return a text on one line, without field separators and section marks of a prompt."""
     return " ".join(_MARKS.sub(r"‹\1›", _BREAKS.sub(" ", text)).split())

@@ -1,7 +1,7 @@
 """Read the evidence on entities from an index: parsed names, chunks, documents, stated aliases.
 
-All that decides on a pair of entities is read here and depends only on the chunks that mention one
-of the two. So a pair is compared again only if one of the two was touched, and the decision is that
+All evidence on a pair of entities is read here and depends only on the chunks that mention one of
+them. So a pair is compared again only if one of the two was touched, and the decision equals that
 of a fresh index.
 """
 
@@ -24,10 +24,10 @@ from knotwork.records import ALIAS_RELATION, EdgeType, Entity, Label
 from knotwork.stores.base import Store
 
 UNRESOLVED_TYPES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
-"""Types of entities whose normal form says all: 1998 is 1998, and nothing else is."""
+"""Types of entities that have no aliases: only 1998 means 1998."""
 
 _CHUNKS_OF_ALIAS = 16
-"""As many as `GraphStore.neighbours` shows, so that a part of the graph is read as the whole is."""
+"""The limit of `GraphStore.neighbours`, so that partial and full reads of a graph agree."""
 _BATCH = 2_000
 _NOWHERE = 1 << 62
 
@@ -37,7 +37,7 @@ EntityPair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class EntityProfile:
-    """An entity, its name taken apart."""
+    """An entity with its parsed name."""
 
     entity: Entity
     shape: NameShape
@@ -50,12 +50,13 @@ class EntityProfile:
 
 @dataclass(slots=True)
 class NameEvidence:
-    """Where entities stand. All but the last five are by entity id.
+    """Where entities are mentioned, and what is stated about their names.
 
-    ``firsts`` holds the offset at which each document first names an entity, ``partners`` the
-    entities that it has an edge of an alias with. ``aliases`` holds the chunks that state one,
-    ``owners`` the document of each chunk, ``texts`` what the chunks say that state an alias,
-    ``kinds`` the type that a chunk gives an entity, and ``around`` all that a chunk mentions.
+    By entity id: its ``chunks`` and ``documents``; ``firsts``, the offset of its first mention in
+    each document; ``partners``, the entities that an alias relation links it to. By other keys:
+    ``aliases``, the chunks that state an alias of a pair; ``owners``, the document of a chunk;
+    ``texts`` of the chunks that state an alias; ``kinds``, the type of an entity in a chunk;
+    ``around``, the entities that a chunk mentions.
     """
 
     chunks: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -69,22 +70,22 @@ class NameEvidence:
     around: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def is_introduced(self, short: str, full: str) -> bool:
-        """Tell whether every document that names both names the full one first."""
+        """Return True if every document that names both entities names the full one first."""
         shorts, fulls = self.firsts.get(short, {}), self.firsts.get(full, {})
         shared = self.shared_documents(short, full)
         return all(fulls.get(key, _NOWHERE) < shorts.get(key, _NOWHERE) for key in shared)
 
     def shared_documents(self, first: str, second: str) -> frozenset[str]:
-        """Return the documents that name both."""
+        """Return the documents that name both entities."""
         return self.documents[first] & self.documents[second]
 
     def is_within(self, entity_id: str, other_id: str) -> bool:
-        """Tell whether every document that names the one names the other too."""
+        """Return True if every document that names the first entity also names the other."""
         return self.documents[entity_id] <= self.documents[other_id]
 
 
 def read_profiles(store: Store) -> dict[str, EntityProfile]:
-    """Return every entity that may have other names, by id, ascending."""
+    """Return every entity that may have aliases, by ascending id."""
     count = store.graph.entity_count()
     nodes = store.graph.find(label=Label.ENTITY, limit=count) if count else []
     entities = (
@@ -109,7 +110,7 @@ def _is_legal_form(form: str) -> bool:
 
 
 def make_profile(entity: Entity) -> EntityProfile:
-    """Take the name of an entity apart."""
+    """Return an entity with its parsed name."""
     shape = read_name(entity.name)
     return EntityProfile(entity, shape, read_person(shape, entity.type))
 
@@ -117,8 +118,9 @@ def make_profile(entity: Entity) -> EntityProfile:
 def read_aliases(
     store: Store, of: Collection[str] | None = None
 ) -> dict[EntityPair, tuple[str, ...]]:
-    """Return the chunks that state an alias, for each pair of entities; those with one of ``of``
-    alone when it is given.
+    """Return the ids of the chunks that state an alias, for each pair of entities.
+
+    With ``of``, return only pairs with one of these entities.
     """
     relates = [EdgeType.RELATES]
     if of is None:
@@ -137,7 +139,7 @@ def read_aliases(
 def read_evidence(
     store: Store, entity_ids: Iterable[str], aliases: Mapping[EntityPair, tuple[str, ...]]
 ) -> NameEvidence:
-    """Return what is known of entities; ``aliases`` must hold all of theirs."""
+    """Return the evidence on entities; ``aliases`` must include all of theirs."""
     evidence = NameEvidence(aliases=aliases)
     wanted = sorted(set(entity_ids))
     partners: defaultdict[str, set[str]] = defaultdict(set)
@@ -162,7 +164,7 @@ def read_evidence(
 
 
 def read_mentions(store: Store, evidence: NameEvidence, entity_ids: Collection[str]) -> None:
-    """Add how chunks mention these of the entities that ``evidence`` holds, and what else."""
+    """Read the mentions of entities into ``kinds``, ``firsts`` and ``around`` of ``evidence``."""
     wanted = set(entity_ids)
     chunks = {chunk for entity in wanted for chunk in evidence.chunks[entity]}
     for batch in _batches(sorted(chunks)):

@@ -1,4 +1,4 @@
-"""Parse names and compare their spellings: cores, marks, legal forms, persons, acronyms."""
+"""Parse names into words, marks and legal forms, and compare their spellings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knotwork.transform.rules.lexicon import HONORIFICS, JOINERS, PARTICLES, giv
 
 
 def _canonical(listed: str) -> dict[str, str]:
-    """Return the first word of each line for every word of it."""
+    """Map every word of a line to the first word of the line."""
     lines = (line.split() for line in listed.strip().splitlines())
     return {word: words[0] for words in lines for word in words}
 
@@ -30,21 +30,21 @@ LEGAL_FORMS = _canonical(
     pty
     """
 )
-"""Legal forms at the end of a company's name, and the one spelling of each."""
+"""Legal forms at the end of a company's name, with the canonical spelling of each."""
 
 HAN_LEGAL_FORMS = {"股份有限公司": 2, "有限责任公司": 2, "有限公司": 2, "股份公司": 2, "公司": 4}
-"""Legal forms at the end of a Chinese company's name, the longest first, and how many characters
-stand before one at least: 外国公司 is not called 外国.
+"""Legal forms at the end of a Chinese company's name, the longest first, with the least number of
+characters before each: 外国公司 is not called 外国.
 """
 
 LOOSE_LEGAL_FORMS = frozenset({"公司"})
-"""Those behind which many a thing is called by a common noun: 基金管理公司."""
+"""Legal forms that also follow common nouns: 基金管理公司."""
 
 HAN_PLACE_FORMS = {"市": 2, "省": 2}
-"""Ends that the name of a Chinese place has or lacks, likewise."""
+"""Optional endings of Chinese place names, with the least number of characters before each."""
 
 AMBIGUOUS_PLACES = frozenset({"吉林", "大都", "大城", "长崎", "五岛", "朝阳"})
-"""Places of two kinds, or no places: 吉林市 lies in 吉林省, and 大城市 is any large city."""
+"""Names of two places, or of none: 吉林市 is a city in 吉林省, and 大城市 is any large city."""
 
 PROVINCES = frozenset(
     """
@@ -52,18 +52,18 @@ PROVINCES = frozenset(
     河南 湖北 湖南 广东 四川 贵州 云南 陕西 甘肃 青海
     """.split()  # noqa: SIM905
 )
-"""Provinces that share their name with nothing else."""
+"""Provinces with an unambiguous name."""
 
 HAN_LANDSCAPE = frozenset("山河江湖海")
-"""Ends of names that a mountain or a river shares with a city: 井冈山 and 井冈山市."""
+"""Endings of mountains and rivers that cities are named after: 井冈山 and 井冈山市."""
 
 HAN_GENERIC = frozenset("各该本全某每")
-"""Characters that open no name: 各乡镇."""
+"""Characters that no name begins with: 各乡镇."""
 
 DEGREES = frozenset(
     ["phd", "md", "esq", "mba", "msc", "bsc", "dphil", "cbe", "obe", "mbe", "kbe", "qc", "frs"]
 )
-"""Letters behind a person's name."""
+"""Degrees and honours after a person's name."""
 
 GENERATIONS = {"jr": "jr", "junior": "jr", "sr": "sr", "senior": "sr"}
 
@@ -82,10 +82,10 @@ OPPOSED = frozenset(
     july august september october november december
     """.split()  # noqa: SIM905 - a list of words is read more easily
 )
-"""Words that names of different things differ by: where one has it, the other must too."""
+"""Words that distinguish names: if one name has such a word, an alias must have it too."""
 
 HAN_OPPOSED = frozenset("东西南北上下左右前后男女父母兄弟姐妹新旧大小内外正副甲乙丙丁")
-"""Characters likewise."""
+"""Characters that distinguish Chinese names."""
 
 ORDINALS = {
     word: str(number)
@@ -141,14 +141,14 @@ HAN_DIGITS = {character: str(number) for number, character in enumerate("〇一�
 HAN_DIGITS |= {"零": "0", "两": "2", "十": "10", "百": "100", "千": "1000"}
 
 DEMONYM_ENDS = ("n", "an", "ian", "ish", "ese", "i", "ic")
-"""What makes the name of a people of the name of a country."""
+"""Endings that form a demonym from the name of a country."""
 
 HAN_LANGUAGES = frozenset(
     """
     中文 英文 日文 法文 德文 俄文 外文 英语 汉语 日语 法语 德语 俄语
     """.split()  # noqa: SIM905
 )
-"""Languages in front of a name: in 英文简称CNTV no language is called CNTV."""
+"""Languages that introduce a name and are not named by it: 英文简称CNTV."""
 
 
 _HAN = re.compile(f"[{HAN_AND_KANA}]")
@@ -167,11 +167,11 @@ _NEVER_IN_PERSONS = JOINERS - PARTICLES
 class NameShape:
     """The parts of a name.
 
-    ``words`` are folded, without legal forms, titles, degrees and generation, which stand in
-    ``legal``, ``titled`` and ``generation``. ``marks`` are what must be equal in two names of one
-    thing: numbers, ordinals, single letters, and words such as "north". ``acronym`` holds the
-    letters of a name in capitals, in lower case; ``joined`` says that capitals or digits inside a
-    word show where another writer would set a blank.
+    ``words`` are folded and exclude legal form, titles, degrees and generation, which ``legal``,
+    ``titled`` and ``generation`` hold. ``marks`` must be equal in two names of one entity: numbers,
+    ordinals, single letters, and words such as "north". ``acronym`` is an all-capitals name in
+    lower case. ``joined`` is True if capitals or digits within a word show a word boundary.
+    ``inverted`` is True for "Surname, Given".
     """
 
     words: tuple[str, ...]
@@ -186,7 +186,7 @@ class NameShape:
 
     @property
     def core(self) -> str:
-        """The name without what only stands beside it."""
+        """The words joined by blanks."""
         return " ".join(self.words)
 
     @property
@@ -196,14 +196,14 @@ class NameShape:
 
     @property
     def initials(self) -> tuple[str, ...]:
-        """The initials of all words, and those without joining words."""
+        """The initials of all words, and those of all words but joiners such as "of"."""
         letters = "".join(word[0] for word in self.words)
         content = "".join(word[0] for word in self.words if word not in JOINERS)
         return tuple(dict.fromkeys((letters, content)))
 
 
 def read_name(name: str) -> NameShape:
-    """Return the parts of a name as it is written."""
+    """Parse a name as it is written."""
     bare = without_suffix(name)
     form = normal_form(bare)
     if _HAN.search(form):
@@ -245,14 +245,13 @@ def _split_legal(words: list[str]) -> tuple[str, list[str]]:
     while len(words) > 1 and words[-1] in LEGAL_FORMS:
         found.insert(0, LEGAL_FORMS[words[-1]])
         words = words[:-1]
-    if words[-1:] == [
-        "and"
-    ]:  # Wells Fargo & Co. is a name of its own, and Dennis Allen and Co. none
+    if words[-1:] == ["and"]:  # "& Co." is part of the name, as in Wells Fargo & Co.
         return "", words + found
     return " ".join(found), words
 
 
 def _marks(words: list[str]) -> frozenset[str]:
+    """Return what two names of one entity must share; see `NameShape.marks`."""
     marks: set[str] = set()
     for place, word in enumerate(words):
         ordinal = _ORDINAL.fullmatch(word)
@@ -292,22 +291,22 @@ def _read_han(form: str) -> NameShape:
 
 @dataclass(frozen=True, slots=True)
 class PersonName:
-    """A person's given names, each whole or an initial, and the surname; folded."""
+    """A person's given names, in full or as initials, and the surname; all folded."""
 
     given: tuple[str, ...]
     surname: str
 
     @property
     def key(self) -> str:
-        """What all ways to write the person's name share: surname and first initial."""
+        """Surname and first initial, which all spellings of the name share."""
         return f"{self.surname} {self.given[0][0]}"
 
 
 def read_person(shape: NameShape, kind: str) -> PersonName | None:
-    """Return a name as a person's; None where nothing shows that it is one, or for one word.
+    """Parse a person's name; return None if it is a single word or may not be a person's name.
 
-    ``kind`` is the type of the entity, "" where it is not known: then a known given name or an
-    initial in front has to show it.
+    ``kind`` is the type of the entity. If it is "", the name must begin with a known given name or
+    an initial.
     """
     words = shape.words
     if shape.han or kind not in {"", "PERSON"} or not 2 <= len(words) <= 5:
@@ -326,7 +325,7 @@ def read_person(shape: NameShape, kind: str) -> PersonName | None:
 
 
 def given_agree(first: PersonName, second: PersonName) -> bool:
-    """Tell whether the given names can be those of one person, who writes some short or not."""
+    """Return True if the given names may belong to one person, who abbreviates or omits some."""
     if not _agree(first.given[0], second.given[0]):
         return False
     fewer, more = sorted((first.given[1:], second.given[1:]), key=len)
@@ -340,7 +339,7 @@ def _agree(one: str, other: str) -> bool:
 
 
 ALIKE = 0.6
-"""The least likeness of two names that may be spellings of one."""
+"""Least likeness of two spellings of one name."""
 
 _FEWEST_LIKE_LETTERS = 3
 _FEWEST_LETTERS_ALONE = 7
@@ -351,22 +350,23 @@ _HAN_GRAM = 2
 
 
 def grams_of(shape: NameShape) -> frozenset[str]:
-    """Return the character n-grams of a name's core, its ends marked: 3 letters, 2 of Han."""
+    """Return the character n-grams of a name with marked ends: trigrams, or bigrams for Chinese."""
     text = f"^{shape.core}$"
     size = _HAN_GRAM if shape.han else _PLAIN_GRAM
     return frozenset(text[place : place + size] for place in range(max(1, len(text) - size + 1)))
 
 
 def likeness(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the share of n-grams that two names have in common, from 0 to 1 (Dice)."""
+    """Return the Dice coefficient of the n-grams of two names, from 0 to 1."""
     total = len(first) + len(second)
     return 2 * len(first & second) / total if total else 0.0
 
 
 def are_spellings(first: NameShape, second: NameShape) -> bool:
-    """Tell whether two names may be one, written in another way: word for word the same or alike,
-    whatever the order and the blanks. A name with a further word is another name, and so is a word
-    of few letters with another letter.
+    """Return True if two names may be spellings of one: their words are equal or variants.
+
+    Order and blanks do not count. An additional word, or a changed letter in a short word, makes
+    another name.
     """
     if first.han or second.han:
         return first.han and second.han and _are_han_spellings(first.core, second.core)
@@ -397,7 +397,7 @@ def _are_han_spellings(one: str, other: str) -> bool:
 
 
 def is_plural(one: str, other: str) -> bool:
-    """Tell whether one of two names or words is the plural of the other."""
+    """Return True if one of two names or words is the plural of the other."""
     short, full = sorted((one, other), key=len)
     if len(short) < _FEWEST_LIKE_LETTERS:
         return False
@@ -405,7 +405,7 @@ def is_plural(one: str, other: str) -> bool:
 
 
 def _is_demonym(one: str, other: str) -> bool:
-    """Tell whether one is the people or the adjective of the other: Korean, Israeli, Italian."""
+    """Return True if one is the demonym or adjective of the other: Korean, Israeli, Italian."""
     short, full = sorted((one, other), key=len)
     stem = short.rstrip("aey")
     return full in {short + end for end in DEMONYM_ENDS} or full in {
@@ -414,12 +414,12 @@ def _is_demonym(one: str, other: str) -> bool:
 
 
 def _are_variants(one: str, other: str, *, alone: bool) -> bool:
-    """Tell whether two words may be one, misspelt, in the plural or transliterated."""
+    """Return True if two words may be one: a misspelling, a plural or a transliteration."""
     short, full = sorted((one, other), key=len)
     if is_plural(short, full):
         return True
     if short[:1] != full[:1] and (alone or len(short) != len(full)):
-        return False  # what stands in front changes the meaning: synchronous, asynchronous
+        return False  # a prefix changes the meaning: synchronous, asynchronous
     if alone and len(short) < _FEWEST_LETTERS_ALONE:
         return False
     most = (
@@ -429,8 +429,9 @@ def _are_variants(one: str, other: str, *, alone: bool) -> bool:
 
 
 def edit_distance(one: str, other: str, *, most: int) -> int:
-    """Return how many letters must be added, dropped, replaced or swapped with the next to turn one
-    word into the other (optimal string alignment); ``most`` + 1 as soon as it is more than that.
+    """Return the optimal string alignment distance of two words, or ``most`` + 1 if it is larger.
+
+    Insertions, deletions, substitutions and swaps of adjacent letters each cost 1.
     """
     if abs(len(one) - len(other)) > most:
         return most + 1

@@ -6,8 +6,8 @@ locality-sensitive hashing of their character n-grams (MinHash in bands: Broder 
 Rajaraman, Ullman, *Mining of Massive Datasets*, 3.4). The hashes are fixed, so whether two names
 are paired depends on the two alone, and an index that grew pairs the same names as a fresh one.
 Only a bucket with more than `CROWD` names, most of which share just a common word, is divided by
-further hashes. The alternative, a sparse product of TF-IDF vectors, has weights that change with
-every document, and its cost grows with the square of the number of names.
+further hashes. In the alternative, a sparse product of TF-IDF vectors, weights change with every
+document, and the cost grows with the square of the number of names.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ from knotwork.stores.base import Store
 
 @dataclass(frozen=True, slots=True)
 class PairCandidates:
-    """Pairs of entities, each with how alike the names are spelt, 0 where that did not bring them
-    here; and how many more pairs names and types hold apart at a glance.
+    """Candidate pairs with their likeness of spelling, 0 for those found otherwise.
+
+    ``apart`` is the number of further pairs that `rule_apart` excluded.
     """
 
     likeness: Mapping[EntityPair, float]
@@ -53,22 +54,23 @@ def find_pair_candidates(
     wanted: Collection[str],
     near: Mapping[EntityPair, float] | None = None,
 ) -> PairCandidates:
-    """Return the pairs of which one is ``wanted``: by keys, by spelling, stated as ``aliases``, or
-    ``near`` by their vectors.
+    """Return the candidate pairs with at least one ``wanted`` entity.
+
+    They share a key, are spelled alike, are stated as ``aliases``, or have ``near`` vectors.
     """
     ids = list(profiles)
     places = {entity: place for place, entity in enumerate(ids)}
     names = [NamedShape(profile.shape, profile.person) for profile in profiles.values()]
-    asked = [places[entity] for entity in wanted if entity in places]
+    chosen = [places[entity] for entity in wanted if entity in places]
     found: dict[EntityPair, float] = {}
-    for (one, other), alike in pair_by_spelling(names, asked).items():
+    for (one, other), alike in pair_by_spelling(names, chosen).items():
         if are_spellings(names[one].shape, names[other].shape):
             found[ids[one], ids[other]] = alike
-    for one, other in pair_by_keys(names, asked):
+    for one, other in pair_by_keys(names, chosen):
         found.setdefault((ids[one], ids[other]), 0.0)
-    chosen = set(wanted)
+    chosen_ids = set(wanted)
     for pair in (*aliases, *(near or {})):
-        if pair[0] in places and pair[1] in places and not chosen.isdisjoint(pair):
+        if pair[0] in places and pair[1] in places and not chosen_ids.isdisjoint(pair):
             found.setdefault(pair, 0.0)
     kept = {
         pair: found[pair]
@@ -79,7 +81,7 @@ def find_pair_candidates(
 
 
 def find_rivals(profiles: Iterable[EntityProfile]) -> dict[str, tuple[str, ...]]:
-    """Return the persons of each surname and first initial, by `PersonName.key`."""
+    """Return the persons that share surname and first initial, by `PersonName.key`."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for profile in profiles:
         if profile.person is not None:
@@ -89,7 +91,7 @@ def find_rivals(profiles: Iterable[EntityProfile]) -> dict[str, tuple[str, ...]]
 
 BANDS = 20
 ROWS = 3
-"""Two names with a Dice likeness of 0.7 meet with probability 0.96, of 0.8 with 0.999."""
+"""Names with a Dice coefficient of 0.7 are paired with probability 0.96, with 0.8 of 0.999."""
 
 CROWD = 60
 _CROWD_ROWS = 6
@@ -97,18 +99,18 @@ _FEWEST_LETTERS = 4
 _PRIME = (1 << 31) - 1
 
 Pair = tuple[int, int]
-"""The places of two names, ascending."""
+"""The positions of two names, ascending."""
 
 
 class NamedShape(NamedTuple):
-    """A name as blocking sees it."""
+    """A parsed name, as used for blocking."""
 
     shape: NameShape
     person: PersonName | None
 
 
 def pair_by_keys(names: Sequence[NamedShape], wanted: Collection[int]) -> set[Pair]:
-    """Return the pairs that share a key, with at least one of ``wanted`` places in each."""
+    """Return the pairs that share a key and include one of the ``wanted`` positions."""
     buckets: defaultdict[str, list[int]] = defaultdict(list)
     short: defaultdict[str, list[int]] = defaultdict(list)
     full: defaultdict[str, list[int]] = defaultdict(list)
@@ -140,7 +142,7 @@ def _keys(name: NamedShape) -> Iterator[str]:
 
 
 def pair_by_spelling(names: Sequence[NamedShape], wanted: Collection[int]) -> dict[Pair, float]:
-    """Return the pairs that are spelt alike, with their likeness, one of ``wanted`` in each."""
+    """Return the likeness of the pairs that are spelled alike and include a ``wanted`` position."""
     places = [p for p, name in enumerate(names) if len(name.shape.squeezed) >= _FEWEST_LETTERS]
     grams = {place: grams_of(names[place].shape) for place in places}
     signatures = _sign([grams[place] for place in places])
@@ -172,7 +174,7 @@ def _pairs_within(buckets: Iterable[Sequence[int]], wanted: set[int]) -> Iterato
 
 
 def _sign(sets: Sequence[frozenset[str]]) -> NDArray[np.int64]:
-    """Return the MinHash signatures of sets of n-grams, a row a set."""
+    """Return the MinHash signatures of sets of n-grams, one row per set."""
     hashes = BANDS * ROWS + _CROWD_ROWS
     signatures = np.zeros((len(sets), hashes), dtype=np.int64)
     if not sets:
@@ -183,7 +185,7 @@ def _sign(sets: Sequence[frozenset[str]]) -> NDArray[np.int64]:
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     for column in range(hashes):
         factor, term = _hash(f"factor {column}") or 1, _hash(f"term {column}")
-        # Both factors are below 2^31, so that the product fits 63 bits.
+        # Both factors are below 2^31, so the product fits into 63 bits.
         signatures[:, column] = np.minimum.reduceat((flat * factor + term) % _PRIME, starts)
     return signatures
 
@@ -195,7 +197,7 @@ def _hash(text: str) -> int:
 def _buckets(
     signatures: NDArray[np.int64], mask: NDArray[np.bool_], band: int
 ) -> Iterator[list[int]]:
-    """Yield the rows that agree in a band, two or more at a time, one in the mask at least."""
+    """Yield groups of two or more rows that agree in a band and include a row of the mask."""
     columns = signatures[:, band * ROWS : (band + 1) * ROWS]
     crowded = np.roll(signatures[:, BANDS * ROWS :], band, axis=1)[:, :ROWS]
     for rows in _equal_rows(columns, np.arange(len(columns)), mask):
@@ -203,7 +205,7 @@ def _buckets(
             yield rows.tolist()
             continue
         for part in _equal_rows(crowded, rows, mask):
-            # What is still crowded shares nearly all n-grams: neighbours in order stand for all.
+            # Rows that are still together share nearly all n-grams: slices of them suffice.
             for start in range(0, len(part), CROWD):
                 yield part[start : start + CROWD].tolist()
 
@@ -211,7 +213,7 @@ def _buckets(
 def _equal_rows(
     columns: NDArray[np.int64], rows: NDArray[np.intp], mask: NDArray[np.bool_]
 ) -> Iterator[NDArray[np.intp]]:
-    """Yield those of ``rows``, ascending, that have equal columns, where the mask holds for one."""
+    """Yield groups of ``rows``, ascending, with equal columns and at least one row of the mask."""
     if len(rows) < 2:
         return
     chosen = columns[rows]
@@ -226,10 +228,10 @@ def _equal_rows(
 
 
 NEAR = 0.85
-"""The smallest similarity of the names of two entities that may be one."""
+"""Least similarity of the name vectors of a candidate pair."""
 
 MOST_ASKED = 4_000
-"""Entities whose neighbours are sought, those in most chunks: the cost is linear in all others."""
+"""Most entities to search neighbours for, by chunk count; each is compared with all others."""
 
 _ROWS = 512
 _VECTOR_BATCH = 4_000
@@ -238,9 +240,9 @@ _VECTOR_BATCH = 4_000
 def find_near(
     store: Store, profiles: Mapping[str, EntityProfile], wanted: Collection[str]
 ) -> dict[EntityPair, float]:
-    """Return the pairs of entities with similar vectors, one of each ``wanted``, and how similar.
+    """Return the similarity of the pairs with similar vectors that include a ``wanted`` entity.
 
-    Empty where entities have no vectors.
+    The result is empty if entities have no vectors.
     """
     index = store.vectors("entity")
     if not index.count():

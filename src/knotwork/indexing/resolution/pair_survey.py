@@ -1,9 +1,9 @@
-"""Apply the rules to an index, or to what changed, and find homonyms.
+"""Apply the rules to all pairs of an index, or to those that changed, and find homonyms.
 
-A homonym is a name that means several things; it is never merged with anything. An entity is one
-normal form, so two things of one name are one entity. Two signs show that it is two: texts give it
-types that exclude each other, among entities that have nothing in common; or documents that have
-nothing else in common use it as short for different full names.
+A homonym is a name with several meanings; it is never merged. Entities are identified by the normal
+form of their name, so all meanings of a name are one entity. It is a homonym if texts give it types
+that exclude each other and few neighbouring entities in common, or if unrelated documents use it as
+a short form of different full names.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from knotwork.stores.base import Store
 
 @dataclass(frozen=True, slots=True)
 class PairSurvey:
-    """Entities by id, what the rules say of pairs, and the names that mean several things.
+    """Entities, the rulings on pairs, and the homonyms, by id.
 
-    ``pairs`` were candidates; ``apart`` of them differ at a glance. ``rulings`` holds no pair with
-    an end that is a homonym.
+    Of ``pairs`` candidates, ``apart`` differ by rule. ``rulings`` excludes pairs with a homonym.
     """
 
     profiles: Mapping[str, EntityProfile]
@@ -46,23 +45,23 @@ class PairSurvey:
     pairs: int = 0
     apart: int = 0
     looked_at: frozenset[str] | None = None
-    """The entities of which every pair was looked at; None for all."""
+    """The entities whose pairs were all examined, or None for all entities."""
     read: frozenset[str] = frozenset()
-    """The entities of which it is known whether their names mean several things."""
+    """The entities that were checked for several meanings."""
 
     def covers(self, pair: EntityPair) -> bool:
-        """Tell whether the survey looked at a pair."""
+        """Return True if the survey examined a pair."""
         return self.looked_at is None or not self.looked_at.isdisjoint(pair)
 
 
 def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSurvey:
-    """Return what the rules say of all pairs, or of those with an end among ``changed``."""
+    """Return the rulings on all candidate pairs, or on those with a ``changed`` entity."""
     profiles = read_profiles(store)
     wanted = profiles.keys() if changed is None else set(changed) & profiles.keys()
     if not wanted:
         return PairSurvey(profiles, {}, looked_at=frozenset(changed or ()))
     aliases = read_aliases(store, None if changed is None else sorted(wanted))
-    # What an acronym or a surname means depends on where its full names stand.
+    # The meaning of an acronym or a surname depends on the chunks of its full names.
     wanted = wanted | {entity for pair in aliases for entity in pair} & profiles.keys()
     near = find_near(store, profiles, wanted)
     candidates = find_pair_candidates(profiles, aliases, wanted, near)
@@ -75,7 +74,7 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     seen |= {entity for pair in aliases for entity in pair} & profiles.keys()
     seen |= {entity for entity in wanted if _may_have_types(profiles[entity])}
     evidence = read_evidence(store, seen, aliases)
-    read_mentions(store, evidence, _closely(profiles, candidates.likeness, seen))
+    read_mentions(store, evidence, _ambiguous(profiles, candidates.likeness, seen))
     homonyms = find_homonyms(sorted(seen), profiles, evidence)
     rulings: dict[EntityPair, Ruling] = {}
     for pair, likeness in candidates.likeness.items():
@@ -102,11 +101,12 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     )
 
 
-def _closely(
+def _ambiguous(
     profiles: Mapping[str, EntityProfile], pairs: Collection[EntityPair], seen: Collection[str]
 ) -> set[str]:
-    """Return the entities whose mentions matter: persons under two names, and names of which one
-    chunk may mean another thing than the next. Where an entity has no type, no mention has one.
+    """Return the entities whose single mentions matter: paired persons, and possible homonyms.
+
+    An entity without a type has no mention with a type.
     """
     persons = {
         entity
@@ -118,7 +118,7 @@ def _closely(
 
 
 def _may_have_types(profile: EntityProfile) -> bool:
-    """Tell whether chunks may give an entity types that exclude each other."""
+    """Return True if chunks may give an entity types that exclude each other."""
     entity = profile.entity
     return entity.chunk_count > 1 and any(entity.type in pair for pair in CONFLICTS)
 
@@ -126,7 +126,7 @@ def _may_have_types(profile: EntityProfile) -> bool:
 def _rivals_of(
     pair: EntityPair, profiles: Mapping[str, EntityProfile], rivals: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the other persons that may bear one of two names of the same surname."""
+    """Return the other persons who may be meant by one of two names with the same surname."""
     persons = [profiles[entity].person for entity in pair]
     first, second = persons
     if first is None or second is None or first.surname != second.surname:
@@ -136,13 +136,13 @@ def _rivals_of(
 
 
 MOST_SHARED = 0.1
-"""The share of the smaller surroundings that two senses of a name have in common at most."""
+"""Largest share of neighbouring entities that two meanings of a name have in common."""
 
 
 def find_homonyms(
     entity_ids: Iterable[str], profiles: Mapping[str, EntityProfile], evidence: NameEvidence
 ) -> dict[str, Homonym]:
-    """Return those of the entities that ``evidence`` shows to be several, by id."""
+    """Return the homonyms among entities, by id."""
     found: dict[str, Homonym] = {}
     for entity in entity_ids:
         if entity not in profiles:
@@ -158,7 +158,7 @@ def find_homonyms(
 def _by_full_names(
     profile: EntityProfile, profiles: Mapping[str, EntityProfile], evidence: NameEvidence
 ) -> Homonym | None:
-    """Tell the senses of a surname or an acronym by the full names that texts give it."""
+    """Return the meanings of a surname or an acronym by its full names, or None for one meaning."""
     owners = [
         profiles[partner]
         for partner in sorted(evidence.partners.get(profile.id, ()))
@@ -198,7 +198,7 @@ def _may_be_one(one: EntityProfile, other: EntityProfile, evidence: NameEvidence
 
 
 def _by_types(entity: str, evidence: NameEvidence) -> Homonym | None:
-    """Tell the senses of a name by the types that its documents give it."""
+    """Return the meanings of a name by its types in documents, or None for one meaning."""
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     around: defaultdict[str, set[str]] = defaultdict(set)
     for chunk in evidence.chunks[entity]:
@@ -235,9 +235,7 @@ def _side(
     around: Mapping[str, set[str]],
     surroundings: Mapping[str, set[str]],
 ) -> set[str]:
-    """Return the documents of one sense: those of its type, and those without a type that share
-    most with them.
-    """
+    """Return the documents of a meaning: those with its type, and similar ones without a type."""
     typed = set().union(*of_type.values())
     side = set(of_type[kind])
     for document in around.keys() - typed:

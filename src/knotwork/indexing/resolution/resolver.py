@@ -1,12 +1,12 @@
 """Resolve entities: decide which are the same, record, undo and list decisions.
 
-No entity is changed. A decision that two are the same is a record with its reason, and the groups
-that decisions form are read where names must count as one. Rules decide what is sure; a model
-judges the rest if there is one, else they stay apart.
+Entities are never changed. A decision to merge two is a record with its reason, and readers use the
+groups that decisions form. Rules decide the certain pairs; a model may judge the rest, which
+otherwise stay separate.
 
 A decision on a pair depends on the chunks that mention one of the two, or a name that one of them
-abbreviates. So an update compares only the pairs that it touched, and decides as a fresh index
-would, except for the ceiling of a judge, which each run has for itself.
+abbreviates. So an update compares only the pairs that it touched and decides as a fresh index
+would, except that the judge's token ceiling applies to each run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
 
-from knotwork.indexing.resolution.judge import Judge, Margin, PairQuestion, ask_judge, read_margin
+from knotwork.indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
 from knotwork.indexing.resolution.name_evidence import EntityPair, EntityProfile
 from knotwork.indexing.resolution.pair_survey import PairSurvey, survey_pairs
 from knotwork.indexing.resolution.rules import rule_apart
@@ -47,13 +47,13 @@ JUDGE_META = "resolution.judge"
 
 @dataclass(frozen=True, slots=True)
 class ResolutionChanges:
-    """What a run did.
+    """Counts of a run.
 
-    Of ``pairs`` candidates, rules made ``same`` one and held ``apart``; ``margin`` were open. Of
-    these, ``judged`` were decided by the judge now, ``judged_same`` of them as one; ``kept`` had
-    been judged before, ``undecided`` got no answer, and ``left`` were not asked. In the whole
-    index, ``refused`` decisions would join what another holds apart, and ``groups`` things have
-    several names. ``homonyms`` are the names, of those looked at, that mean several things.
+    Of ``pairs`` candidates, rules merged ``same``, kept ``apart`` others, and left ``margin`` open.
+    Of the open ones, the judge decided ``judged`` now and merged ``judged_same`` of them; ``kept``
+    had been judged before, ``undecided`` got no verdict, and ``left`` were not asked. In the whole
+    index, ``refused`` merges contradict another decision, and ``groups`` entities have several
+    names. ``homonyms`` are the examined names with several meanings.
     """
 
     pairs: int = 0
@@ -75,23 +75,20 @@ class ResolutionChanges:
 def resolve_entities(
     store: Store, *, judge: Judge | None = None, changed: Collection[str] | None = None
 ) -> ResolutionChanges:
-    """Decide which entities of an index are the same, and return what was done.
-
-    See `resolve_in_steps`, which this does at once.
-    """
+    """Run all steps of `resolve_in_steps` and return the counts."""
     return finish_steps(resolve_in_steps(store, judge=judge, changed=changed))
 
 
 def resolve_in_steps(
     store: Store, *, judge: Judge | None = None, changed: Collection[str] | None = None
 ) -> Steps[ResolutionChanges]:
-    """Decide which entities are the same, and yield how many pairs a judge has been asked about.
+    """Decide which entities are the same; yield how many pairs were judged, of how many.
 
-    Pairs are looked at of which one entity is among ``changed`` or was touched since the last run
-    (`ResolutionStore.touch`); all pairs on the first run, when the rules are new, and when there is
-    a judge and the last run had none. Decisions by hand stay. A judged pair is asked again only
-    when what a judge is shown of it has changed. Does nothing on a store that holds no resolutions.
-    Raises as `ChatModel.complete` does; what was judged before is kept, and the next run goes on.
+    Pairs are compared if one entity is among ``changed`` or was touched since the last run
+    (`ResolutionStore.touch`). All pairs are compared in the first run, after a change of the rules,
+    and if a judge is new. Manual decisions are kept. A judged pair is asked again only if its
+    question has changed. A store that cannot hold resolutions is left unchanged. Raises as
+    `ChatModel.complete` does; earlier verdicts are stored, and the next run continues.
     """
     started = time.perf_counter()
     if not isinstance(store, StoresResolutions):
@@ -132,7 +129,7 @@ def resolve_in_steps(
 
 
 def must_see_all(store: Store, *, with_judge: bool) -> bool:
-    """Tell whether all pairs are to be looked at, not only those of what changed."""
+    """Return True if the next run must compare all pairs, not only those that changed."""
     meta = store.meta()
     return meta.get(RULES_META) != RULES_VERSION or (with_judge and not meta.get(JUDGE_META))
 
@@ -140,7 +137,7 @@ def must_see_all(store: Store, *, with_judge: bool) -> bool:
 def _ask(
     resolutions: ResolutionStore, margin: Margin, judge: Judge | None
 ) -> Steps[tuple[int, list[Verdict]]]:
-    """Put the verdicts of each call as it comes; return how many calls, and the verdicts."""
+    """Store the verdicts of each call as soon as it returns; return call count and verdicts."""
     if judge is None or not margin.asked:
         return 0, []
     asked = {question.pair: question for question in margin.asked}
@@ -152,7 +149,14 @@ def _ask(
             calls += 1
             verdicts += reply.verdicts.values()
             resolutions.put(
-                judged(asked[pair], verdict, judge.model.name)
+                SameAs(
+                    *pair,
+                    verdict,
+                    judge.model.name,
+                    asked[pair].reason,
+                    _JUDGED_SCORE,
+                    asked[pair].content_key,
+                )
                 for pair, verdict in reply.verdicts.items()
             )
             yield len(verdicts), len(asked)
@@ -167,7 +171,7 @@ def _count_refused(store: Store, resolutions: ResolutionStore) -> int:
 
 
 def decide(store: StoresResolutions, first: str, second: str, verdict: Verdict) -> SameAs:
-    """Decide by hand whether two entities (ids) are the same; no run changes that."""
+    """Record a manual decision on two entities (ids), which no run overrides."""
     one, other = sorted((first, second))
     decision = SameAs(one, other, verdict, PERSON_SOURCE, "decided by hand")
     store.resolutions.put([decision])
@@ -175,10 +179,10 @@ def decide(store: StoresResolutions, first: str, second: str, verdict: Verdict) 
 
 
 def undo(store: StoresResolutions, first: str, second: str) -> SameAs:
-    """Hold two entities (ids) apart from now on, and return the decision that is undone.
+    """Keep two entities (ids) separate, and return the undone decision.
 
-    Where others join the two, the least sure of these links no longer counts. Outlasts later runs,
-    and the entities' going and coming back; `decide` takes it back.
+    If other decisions connect the two, the least confident of these links no longer counts. The
+    decision outlasts later runs and the removal of the entities; `decide` reverts it.
     """
     one, other = sorted((first, second))
     known = {d.pair: d for d in store.resolutions.of_entities([one]).get(one, [])}
@@ -200,8 +204,9 @@ def undo(store: StoresResolutions, first: str, second: str) -> SameAs:
 
 
 def merged_names(store: Store, entity_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the thing that each of these entities is, the canonical one first, then
-    those of most chunks. An entity with no other name has its own; one that is not there is absent.
+    """Return all names of each entity, the canonical one first, then by descending chunk count.
+
+    An entity that is not merged has its own name only; an unknown one is absent.
     """
     groups = read_groups(store)
     members: defaultdict[str, list[str]] = defaultdict(list)
@@ -222,10 +227,10 @@ def merged_names(store: Store, entity_ids: Collection[str]) -> dict[str, tuple[s
 
 
 RULES_VERSION = "rules-2"
-"""Changes whenever the rules would decide otherwise: the next run then looks at every pair."""
+"""Version of the rules; after a change the next run compares every pair."""
 
 _JUDGED_SCORE = 0.85
-"""How sure a model's verdict is, below every rule's: of two that contradict, the rule counts."""
+"""Confidence of a model's verdict, below every rule's, so that rules win a contradiction."""
 
 _LARGEST_GROUP = 200
 
@@ -236,9 +241,9 @@ def record_rulings(
     held: Mapping[EntityPair, SameAs],
     kept: Collection[EntityPair],
 ) -> None:
-    """Put what the rules made one, and remove what neither they nor a judge would decide today.
+    """Store the merges of the rules, and remove decisions that neither rules nor judge still make.
 
-    Decisions by hand stay, and those of pairs that the survey did not look at.
+    Manual decisions and those on pairs outside the survey are kept.
     """
     fresh = {
         pair: SameAs(
@@ -266,28 +271,21 @@ def record_rulings(
 
 
 def record_homonyms(store: Store, survey: PairSurvey, touched: Collection[str]) -> None:
-    """Put which names mean several things, of all entities that the survey read or that changed."""
+    """Replace the stored homonyms among the entities that the survey read or that changed."""
     if isinstance(store, StoresHomonyms):
         among = None if survey.looked_at is None else survey.read.union(touched)
         store.homonyms.replace(survey.homonyms.values(), among=among)
 
 
-def judged(question: PairQuestion, verdict: Verdict, source: str) -> SameAs:
-    """Return a judge's verdict as a decision."""
-    return SameAs(
-        *question.pair, verdict, source, question.reason, _JUDGED_SCORE, question.content_key
-    )
-
-
 def record_conflicts(resolutions: ResolutionStore, profiles: Mapping[str, EntityProfile]) -> None:
-    """Put which entities that decisions join, perhaps by way of others, the rules hold apart.
+    """Store which entities rules keep apart although decisions connect them, directly or not.
 
-    So a chain from 吉林省 over 吉林 to 吉林市 does not become one thing: `form_groups` refuses its
-    least sure link. What rules hold apart elsewhere needs no record.
+    So the chain 吉林省, 吉林, 吉林市 is not merged into one entity: `form_groups` refuses its least
+    confident link. Other pairs that rules keep apart need no record.
     """
     decisions = {decision.pair: decision for decision in resolutions.decisions()}
     fresh: dict[EntityPair, SameAs] = {}
-    for entities in _chains(decision for decision in decisions.values() if decision.joins):
+    for entities in _connected(decision for decision in decisions.values() if decision.joins):
         known = [entity for entity in entities if entity in profiles][:_LARGEST_GROUP]
         for pair in combinations(known, 2):
             reason = _why_apart(profiles[pair[0]], profiles[pair[1]])
@@ -301,6 +299,7 @@ def record_conflicts(resolutions: ResolutionStore, profiles: Mapping[str, Entity
 
 
 def _why_apart(one: EntityProfile, other: EntityProfile) -> str:
+    """Return why names or types exclude a merge, or ""."""
     ruling = rule_apart(one, other)
     if ruling is not None:
         return ruling.reason
@@ -318,25 +317,25 @@ def _is_conflict(decision: SameAs) -> bool:
     )
 
 
-def _chains(joins: Iterable[SameAs]) -> list[list[str]]:
-    """Return the entities that joins connect, directly or not, each group ascending."""
+def _connected(joins: Iterable[SameAs]) -> list[list[str]]:
+    """Return the connected components of merge decisions, each in ascending order."""
     beside: defaultdict[str, list[str]] = defaultdict(list)
     for decision in joins:
         beside[decision.first].append(decision.second)
         beside[decision.second].append(decision.first)
     seen: set[str] = set()
-    chains: list[list[str]] = []
+    components: list[list[str]] = []
     for start in sorted(beside):
         if start in seen:
             continue
         seen.add(start)
-        chain = [start]
-        for entity in chain:  # grows while it is walked
-            fresh = [other for other in beside[entity] if other not in seen]
-            seen.update(fresh)
-            chain.extend(dict.fromkeys(fresh))
-        chains.append(sorted(chain))
-    return chains
+        component = [start]
+        for entity in component:  # grows during the iteration
+            new = [other for other in beside[entity] if other not in seen]
+            seen.update(new)
+            component.extend(dict.fromkeys(new))
+        components.append(sorted(component))
+    return components
 
 
 def _key(pair: EntityPair, profiles: Mapping[str, EntityProfile]) -> str:
@@ -346,9 +345,9 @@ def _key(pair: EntityPair, profiles: Mapping[str, EntityProfile]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedDecision:
-    """A decision and the names of its two entities.
+    """A decision with the names of its two entities.
 
-    ``refused`` says that it does not count: it would join what other decisions hold apart.
+    A ``refused`` decision has no effect, because it contradicts more confident ones.
     """
 
     decision: SameAs
@@ -359,9 +358,10 @@ class NamedDecision:
 
 @dataclass(frozen=True, slots=True)
 class MergedEntity:
-    """A thing with several names: its entities, the canonical one first, and what joins them.
+    """A group of merged entities and the decisions that merge them.
 
-    ``names`` are those of the entities, in the same order; those of most chunks come first.
+    The canonical entity comes first, then the others by descending chunk count; ``names`` are in
+    the same order. ``chunks`` is the sum of their chunk counts.
     """
 
     entity_ids: tuple[str, ...]
@@ -372,9 +372,9 @@ class MergedEntity:
 
 @dataclass(frozen=True, slots=True)
 class SameNames:
-    """What is decided: things with several names, and pairs that are held apart.
+    """All decisions: groups of merged entities, and pairs kept ``apart``.
 
-    ``compared`` says that names were ever compared, ``waiting`` how many changed since.
+    ``compared`` is True after the first run; ``waiting`` entities have changed since the last one.
     """
 
     things: tuple[MergedEntity, ...] = ()
@@ -385,7 +385,7 @@ class SameNames:
 
 @dataclass(frozen=True, slots=True)
 class NamedHomonym:
-    """A name that means several things; ``documents`` are the uris of each meaning."""
+    """A homonym; ``documents`` are the uris of the documents of each meaning."""
 
     homonym: Homonym
     name: str
@@ -393,9 +393,9 @@ class NamedHomonym:
 
 
 def read_same_names(store: Store, about: Collection[str] | None = None) -> SameNames:
-    """Return what is decided of all entities, or of the things that those of ``about`` (ids) are.
+    """Return the decisions on all entities, or on those of ``about`` (ids) and their groups.
 
-    Things of most chunks come first. An entity that was never compared is in none.
+    Groups are sorted by descending chunk count.
     """
     if not isinstance(store, StoresResolutions):
         return SameNames()
@@ -416,8 +416,8 @@ def read_same_names(store: Store, about: Collection[str] | None = None) -> SameN
         else:
             apart.append(named)
     members: defaultdict[str, list[str]] = defaultdict(list)
-    for entity, standing in canonical.items():
-        members[standing].append(entity)
+    for entity, key in canonical.items():
+        members[key].append(entity)
     things = [_merged_entity(key, members[key], entities, joining[key]) for key in joining]
     return SameNames(
         tuple(sorted(things, key=lambda thing: (-thing.chunks, thing.entity_ids))),
@@ -428,9 +428,7 @@ def read_same_names(store: Store, about: Collection[str] | None = None) -> SameN
 
 
 def read_homonyms(store: Store, about: Collection[str] | None = None) -> tuple[NamedHomonym, ...]:
-    """Return the names that mean several things, of all entities or of ``about`` (ids), by name,
-    as they were when names were last compared.
-    """
+    """Return the homonyms among all entities or ``about`` (ids) as of the last run, by name."""
     wanted = store.homonyms.read(about) if isinstance(store, StoresHomonyms) else {}
     entities = store.graph.entities(wanted)
     chunks = store.documents.chunks(
@@ -450,9 +448,9 @@ def read_homonyms(store: Store, about: Collection[str] | None = None) -> tuple[N
 
 
 def _members_with(about: Collection[str], canonical: Mapping[str, str]) -> set[str]:
-    """Return these entities and all that are one with one of them."""
-    standing = {canonical[entity] for entity in about if entity in canonical}
-    return {*about, *(entity for entity, key in canonical.items() if key in standing)}
+    """Return these entities and all that are merged with them."""
+    groups = {canonical[entity] for entity in about if entity in canonical}
+    return {*about, *(entity for entity, key in canonical.items() if key in groups)}
 
 
 def _merged_entity(

@@ -1,8 +1,8 @@
-"""Decide by rules whether two entities are the same, different, or a case for the judge.
+"""Decide by rules whether two entities are the same, different, or undecided.
 
 A rule is one function in `_RULES`; it sees a `PairView` and returns a `Ruling`. The first rule that
-applies decides. A rule that says "same" requires more than similar names: the same letters, a text
-that states it, or documents that never mention one without the other.
+applies decides. To merge two entities, a rule requires more than similar names: the same letters, a
+text that states the alias, or documents that never mention one without the other.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from knotwork.transform.rules.lexicon import JOINERS
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What is decided of a pair; without a verdict, it is left to a judge.
+    """The decision of a rule on a pair; without a verdict, a judge may decide.
 
-    ``score`` is how sure the verdict is, or how likely a judge says "same", from 0 to 1.
+    ``score`` is the confidence of the verdict or, without one, the estimated probability that the
+    two are the same, from 0 to 1.
     """
 
     verdict: Verdict | None
@@ -46,7 +47,7 @@ class Ruling:
 
 @dataclass(frozen=True)
 class PairView:
-    """Two entities: the one with the shorter name, and the other."""
+    """A pair for the rules: the entity with the shorter name, the other one, and the evidence."""
 
     short: EntityProfile
     full: EntityProfile
@@ -55,27 +56,27 @@ class PairView:
     likeness: float = 0.0
     nearness: float = 0.0
     rivals: tuple[str, ...] = ()
-    """Other entities that ``short`` may be as well, by its name."""
+    """Other entities that the name of ``short`` may mean."""
 
     @cached_property
     def chunks(self) -> tuple[str, ...]:
-        """The chunks that state an alias of the two."""
+        """The chunks that state that one is an alias of the other."""
         pair = min(self.short.id, self.full.id), max(self.short.id, self.full.id)
         return self.evidence.aliases.get(pair, ())
 
     @cached_property
     def within(self) -> bool:
-        """Tell whether the short name stands in no document without the full one."""
+        """Whether every document with the short name also has the full one."""
         return self.evidence.is_within(self.short.id, self.full.id)
 
     @cached_property
     def introduced(self) -> bool:
-        """Tell whether every document that names both begins with the full name."""
+        """Whether every document with both names mentions the full one first."""
         return self.evidence.is_introduced(self.short.id, self.full.id)
 
     @cached_property
     def together(self) -> bool:
-        """Tell whether a document names both."""
+        """Whether a document has both names."""
         return bool(self.evidence.shared_documents(self.short.id, self.full.id))
 
 
@@ -89,23 +90,23 @@ def view_pair(
     nearness: float = 0.0,
     rivals: tuple[str, ...] = (),
 ) -> PairView:
-    """Return two entities as the rules see them."""
+    """Return the view of two entities for the rules."""
     short, full = sorted((one, other), key=lambda p: (len(p.shape.squeezed), p.id))
     return PairView(short, full, evidence, profiles, likeness, nearness, rivals)
 
 
 def differ(reason: str) -> Ruling:
-    """Return that two entities are not one, for sure."""
+    """Rule that two entities differ."""
     return Ruling(Verdict.DIFFERENT, reason, 1.0)
 
 
 def agree(reason: str, score: float) -> Ruling:
-    """Return that two entities are one."""
+    """Rule that two entities are the same, with this confidence."""
     return Ruling(Verdict.SAME, reason, score)
 
 
 def leave_open(reason: str, score: float) -> Ruling:
-    """Return that two entities may be one, as likely as ``score`` says."""
+    """Leave a pair to the judge, with the estimated probability that the two are the same."""
     return Ruling(None, reason, score)
 
 
@@ -114,7 +115,7 @@ _PROPER_TAGS = frozenset({"nr", "nrt", "ns", "nt", "nz"})
 
 
 def rule_on(pair: PairView) -> Ruling | None:
-    """Return what the rules say of a pair; None where nothing speaks for the two being one."""
+    """Return the ruling on a pair, or None if nothing suggests that the two are the same."""
     apart = rule_apart(pair.short, pair.full)
     if apart is not None:
         return apart
@@ -126,7 +127,7 @@ def rule_on(pair: PairView) -> Ruling | None:
 
 
 def _by_letters(pair: PairView) -> Ruling | None:
-    """Decide on names that are the same but for blanks, legal forms, titles and "junior"."""
+    """Rule on names that differ only in blanks, legal forms, titles or generation."""
     one, other = pair.short.shape, pair.full.shape
     if one.squeezed != other.squeezed:
         return None
@@ -137,7 +138,7 @@ def _by_letters(pair: PairView) -> Ruling | None:
     several = len(one.words) > 1 and len(other.words) > 1
     if one.titled != other.titled:
         return _by_title(pair, several=several)
-    # Flo Rida is not Florida; FinanceAsia shows where the blank is in Finance Asia.
+    # Flo Rida is not Florida, but the capitals of FinanceAsia show where Finance Asia is split.
     cut = len(one.words) != len(other.words) and not (one.joined or other.joined)
     known = len(one.squeezed) >= _SURE_LETTERS or several or one.han
     if known and (pair.together or not cut):
@@ -175,8 +176,9 @@ def _by_legal_form(pair: PairView) -> Ruling:
 
 
 def _is_known_place(pair: PairView, form: str) -> bool:
-    """Tell whether a place goes by its name with and without the form: 山东省, but not 平原省, and
-    石家庄市, but neither 大城市 nor 井冈山市.
+    """Return True if a place keeps its meaning without the form.
+
+    山东省 and 石家庄市 do; 平原省, 大城市 and 井冈山市 do not.
     """
     core = pair.short.shape.squeezed
     if form == "省":
@@ -186,14 +188,14 @@ def _is_known_place(pair: PairView, form: str) -> bool:
 
 
 def _is_proper(bare: EntityProfile) -> bool:
-    """Tell whether a Chinese company's name is one without its legal form: 中国铁塔, not 互联网."""
+    """Return True if a Chinese name without its legal form is proper: 中国铁塔, not 互联网."""
     words = segment(bare.shape.core)
     named = len(words) > 1 and words[0].tag in _PROPER_TAGS
     return bare.entity.type == "ORGANIZATION" or named
 
 
 def _by_acronym(pair: PairView) -> Ruling | None:
-    """Decide on capitals that stand for words, sure where a text states it and none gainsays."""
+    """Rule on acronyms; they need a text that explains them and none that contradicts it."""
     for short, full in ((pair.short, pair.full), (pair.full, pair.short)):
         if not is_acronym_of(short, full):
             continue
@@ -213,7 +215,7 @@ def _by_acronym(pair: PairView) -> Ruling | None:
 
 
 def _alike(one: EntityProfile, other: EntityProfile) -> bool:
-    """Tell whether two full names may be of one thing: alike, or one inside the other."""
+    """Return True if two full names may be of one entity: spellings, or one contains the other."""
     inside = set(one.shape.words) <= set(other.shape.words)
     around = set(other.shape.words) <= set(one.shape.words)
     return inside or around or are_spellings(one.shape, other.shape)
@@ -233,7 +235,7 @@ def _by_plural(pair: PairView) -> Ruling | None:
 
 
 def _by_person(pair: PairView) -> Ruling | None:
-    """Decide on two ways to write a person's name, of which one leaves out or cuts given names."""
+    """Rule on two forms of a person's name, one of which omits or abbreviates given names."""
     one, other = pair.short.person, pair.full.person
     if one is None or other is None or one.surname != other.surname:
         return None
@@ -254,7 +256,7 @@ def _by_person(pair: PairView) -> Ruling | None:
 
 
 def _is_rival(pair: PairView, rival: str) -> bool:
-    """Tell whether the short name can be that of another person, who is not the full one."""
+    """Return True if the short name may mean another person than the full one."""
     other, short, full = pair.profiles[rival].person, pair.short.person, pair.full.person
     if other is None or short is None or full is None:
         return False
@@ -262,7 +264,7 @@ def _is_rival(pair: PairView, rival: str) -> bool:
 
 
 def _by_surname(pair: PairView) -> Ruling | None:
-    """Decide on a surname that a document writes alone, for a person whom it names in full."""
+    """Rule on a surname alone, for a person whom a document also names in full."""
     person, words = pair.full.person, pair.short.shape.words
     if person is None or not pair.chunks or words != (person.surname,):
         return None
@@ -276,7 +278,7 @@ def _by_surname(pair: PairView) -> Ruling | None:
 
 
 def _by_statement(pair: PairView) -> Ruling | None:
-    """Decide on what a text calls another name of the same thing."""
+    """Rule on a name that a text calls an alias."""
     if not pair.chunks:
         return None
     if is_other_name(pair):
@@ -288,7 +290,7 @@ def _by_statement(pair: PairView) -> Ruling | None:
 
 
 def _has_other_full_name(pair: PairView) -> bool:
-    """Tell whether a text says that the short name is that of another thing too."""
+    """Return True if a text calls the short name an alias of another entity too."""
     for partner in pair.evidence.partners[pair.short.id] - {pair.full.id}:
         other = pair.profiles.get(partner)
         if other is None or other.shape.squeezed == pair.full.shape.squeezed:
@@ -340,7 +342,7 @@ CONFLICTS = frozenset(
 
 
 def rule_apart(one: EntityProfile, other: EntityProfile) -> Ruling | None:
-    """Return why two entities are not one, by types and names alone; None where nothing says so."""
+    """Return the ruling that types or names exclude a merge, or None."""
     kinds = frozenset((one.entity.type, other.entity.type))
     if kinds in CONFLICTS:
         return differ(f"types differ: {' and '.join(sorted(kinds))}")
@@ -366,7 +368,7 @@ def _rule_given_names(one: EntityProfile, other: EntityProfile) -> Ruling | None
 
 
 def is_acronym_of(short: EntityProfile, full: EntityProfile) -> bool:
-    """Tell whether one name is in capitals that can stand for the words of the other."""
+    """Return True if the short name is an acronym that matches the words of the full one."""
     if not short.shape.acronym or full.shape.acronym:
         return False
     if len(full.shape.words) == 3 and "and" in full.shape.words:  # two names, not one
@@ -393,14 +395,12 @@ _CUT_OFF = re.compile(
     r"(?:[A-Z][\w.'’-]*|&|\b(?:of|and|for|first|second|third))[\s,-]+(?:(?:the|The)\s+)?$"
     rf"|[{HAN}]$"
 )
-"""What stands before a name that is only the end of a longer one."""
+"""Text before a name that is only the end of a longer one."""
 _GOES_ON = re.compile(f"[{HAN}]")
 
 
 def is_explained(pair: PairView, short: EntityProfile, full: EntityProfile) -> bool:
-    """Tell whether a text sets the short name in brackets behind the full one, or the other way
-    round, or says that it is another name.
-    """
+    """Return True if a text has one name in brackets after the other, or states the alias."""
     han = full.shape.han or short.shape.han
     cues = (_BRACKET, _HAN_STATES if han else _STATES)
     return any(
@@ -411,7 +411,7 @@ def is_explained(pair: PairView, short: EntityProfile, full: EntityProfile) -> b
 
 
 def is_other_name(pair: PairView) -> bool:
-    """Tell whether a text says that one is another name of the other, and means the whole name."""
+    """Return True if a text states that one whole name is an alias of the other."""
     han = pair.full.shape.han or pair.short.shape.han
     short, full = pair.short.entity.name, pair.full.entity.name
     if {pair.short.shape.core, pair.full.shape.core} & HAN_LANGUAGES:
@@ -427,7 +427,7 @@ def is_other_name(pair: PairView) -> bool:
 
 
 def _is_cut_off(text: str, found: Span) -> bool:
-    """Tell whether the names of a statement are only parts of longer ones."""
+    """Return True if the names of a statement are parts of longer names."""
     before = _CUT_OFF.search(text, max(0, found.start - 40), found.start)
     return before is not None or _GOES_ON.match(text, found.end) is not None
 
@@ -439,9 +439,9 @@ def _texts(pair: PairView) -> Iterator[str]:
 def _find_statement(
     text: str, first: str, second: str, cues: tuple[re.Pattern[str], ...]
 ) -> Span | None:
-    """Return where ``first`` stands, with a cue behind it and ``second`` behind that."""
+    """Return the span of ``first``, a cue, and ``second``, in this order, or None."""
     folded = text.lower()
-    if len(folded) != len(text):  # a capital of two letters in lower case: İ
+    if len(folded) != len(text):  # İ has two characters in lower case
         folded = text
     first, second = first.lower(), second.lower()
     start = folded.find(first)
