@@ -40,7 +40,7 @@ def test_what_came_in_and_what_did_not_is_told(store, films):
     assert "Imported the graph films" in outcome.out
     assert "4  facts, of 2 relations" in outcome.out
     assert "1 line could not be read" in outcome.out
-    assert "1 columns, where 3 are expected" in outcome.out
+    assert "expected 3 columns, found 1" in outcome.out
     assert "films.tsv:5  nothing here" in outcome.out
     assert "knotwork delete graph:films" in outcome.out
     again = knotwork("graph", "import", films)
@@ -51,7 +51,7 @@ def test_the_object_holds_all_counts(store, films):
     payload = knotwork("graph", "import", films, "--name", "cinema", "--json").json
     assert (payload["name"], payload["uri"]) == ("cinema", "graph:cinema")
     assert (payload["things"], payload["facts"], payload["relations"]) == (5, 4, 2)
-    assert payload["bad_lines"] == {"1 columns, where 3 are expected": 1}
+    assert payload["bad_lines"] == {"expected 3 columns, found 1": 1}
     assert payload["examples"][0]["line"] == 5
     assert payload["property_graph"] is True
     assert knotwork("graph", "import", films, "--name", "cinema", "--json").json["unchanged"]

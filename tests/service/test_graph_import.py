@@ -78,7 +78,7 @@ def test_one_of_the_same_name_is_replaced_and_several_files_are_one(served):
     ("files", "fields", "told"),
     [
         ({"notes.docx": b"PK\x03\x04 torn"}, {}, "notes.docx"),
-        ({"graph.bin": "a b c"}, {}, "cannot be told from its ending"),
+        ({"graph.bin": "a b c"}, {}, "cannot be detected"),
         ({"../films.tsv": FILMS}, {}, "no name for a file"),
         ({"films.tsv": FILMS}, {"format": "no-such"}, "format"),
     ],

@@ -92,11 +92,11 @@ def test_a_file_that_breaks_off_keeps_what_came_before(tmp_path):
     things, facts, complaints = elements_of(write(tmp_path, head, "g.graphml"), "graphml")
     assert len(things) == 2
     assert len(facts) == 1
-    assert "no XML from here on" in complaints[0].reason
+    assert "invalid XML from here on" in complaints[0].reason
 
 
 def test_what_is_no_xml_is_an_error(opened, tmp_path):
-    with pytest.raises(IndexingError, match="no XML"):
+    with pytest.raises(IndexingError, match="not valid XML"):
         opened().import_graph(write(tmp_path, "a,b\nc,d\n", "g.graphml"))
 
 

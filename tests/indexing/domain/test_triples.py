@@ -91,11 +91,11 @@ def test_lines_that_cannot_be_read_are_counted_and_shown(opened, tmp_path):
     assert report.facts == 4
     assert sum(report.bad_lines.values()) == 5
     assert [(bad.line, bad.reason) for bad in report.examples] == [
-        (5, "2 columns, where 3 are expected"),
+        (5, "expected 3 columns, found 2"),
         (6, "the subject is empty"),
         (7, "the relation is empty"),
         (8, "the object is empty"),
-        (9, "4 columns, where 3 are expected"),
+        (9, "expected 3 columns, found 4"),
     ]
     assert report.examples[0].text == "one\ttwo"
 
@@ -215,7 +215,7 @@ def test_a_graph_joins_documents_by_the_names_of_things(opened, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "\n\n", "   \n"])
 def test_a_file_without_a_fact_is_an_error(opened, tmp_path, text):
-    with pytest.raises(IndexingError, match="no fact"):
+    with pytest.raises(IndexingError, match="No entity or relation"):
         opened().import_graph(write(tmp_path, text))
 
 
@@ -250,6 +250,6 @@ def test_bytes_of_no_encoding_cost_no_fact(opened, tmp_path):
     path.write_bytes(names.encode() + b"Ann\tknows\tB\xf6b\n")
     report = kb.import_graph(path)
     assert report.facts == 61
-    assert report.bad_lines == {"bytes that are no utf-8": 1}
+    assert report.bad_lines == {"bytes that are not valid utf-8": 1}
     assert report.examples[0].kept
     assert report.examples[0].line == 61

@@ -1,7 +1,7 @@
-"""Stream rows of delimited text: detect encoding and delimiter; a broken row costs only itself.
+"""Stream rows of delimited text files: detect encoding and delimiter, and isolate invalid rows.
 
-An opened quotation mark that is never closed would swallow the rest of a file: if it yields no row
-of the usual number of columns, the lines after its first are read as rows again.
+A quotation mark that is never closed would consume the rest of a file. If it yields no row with the
+usual number of columns, parsing continues at the line after its first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DOUBLE_SHARE = 0.8
 
 
 class TextLine(NamedTuple):
-    """A line without its end. ``offset`` is where the next one begins, in bytes."""
+    """A line without its line break. ``offset`` is the byte offset of the next line."""
 
     number: int
     text: str
@@ -40,39 +40,42 @@ class TextLine(NamedTuple):
 
 
 def find_encoding(path: Path) -> str:
-    """Return the encoding of a text file, told from the lines that are not plain ASCII.
+    """Return the encoding of a text file, detected from its lines that are not plain ASCII.
 
-    Raises IndexingError for what is no text.
+    Raises IndexingError for a binary file.
     """
     with path.open("rb") as file:
         head = file.read(_SAMPLE_BYTES)
         if head.startswith(_WIDE_MARKS):
             return "utf-16"
         if b"\0" in head:
-            return _wide_encoding(path, head)
+            return _utf16_encoding(path, head)
         file.seek(0)
-        sample = _telling_lines(file)
+        sample = _sample_lines(file)
     if not sample:
         return "utf-8-sig"
     try:
         text = decode_text(Source(path.name, sample))
     except LoadError as error:
-        raise _no_text(path) from error
+        raise _binary_file(path) from error
     for encoding in _ENCODINGS:
         if _decode(sample, encoding) == text:
             if encoding in _WESTERN and _is_double_byte(sample):
                 return "gb18030"
             return encoding
-    return _guessed(sample) or "utf-8-sig"
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample).best()
+    return best.encoding if best else "utf-8-sig"
 
 
 def read_lines(path: Path, encoding: str) -> Iterator[TextLine]:
-    """Yield the lines of a file; one with bytes that are none of its encoding is marked as damaged.
+    """Yield the lines of a file; a line with bytes invalid in the encoding is marked as damaged.
 
-    A line longer than ``LONGEST_LINE_BYTES`` is cut there.
+    A line longer than ``LONGEST_LINE_BYTES`` is split there.
     """
     if encoding.startswith("utf-16"):
-        yield from _read_wide_lines(path, encoding)
+        yield from _read_utf16_lines(path, encoding)
         return
     plain = "utf-8" if encoding == "utf-8-sig" else encoding
     with path.open("rb") as file:
@@ -83,7 +86,7 @@ def read_lines(path: Path, encoding: str) -> Iterator[TextLine]:
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
             raw = raw.rstrip(b"\r\n")
-            pieces = raw.split(b"\r") if b"\r" in raw else [raw]  # as the first Macs ended lines
+            pieces = raw.split(b"\r") if b"\r" in raw else [raw]  # line breaks of classic Mac OS
             for step, piece in enumerate(pieces):
                 yield _line(number + step, piece, offset, plain)
             number += len(pieces) - 1
@@ -96,7 +99,7 @@ def _line(number: int, raw: bytes, offset: int, encoding: str) -> TextLine:
         return TextLine(number, raw.decode(encoding, "replace"), offset, is_damaged=True)
 
 
-def _read_wide_lines(path: Path, encoding: str) -> Iterator[TextLine]:
+def _read_utf16_lines(path: Path, encoding: str) -> Iterator[TextLine]:
     with path.open(encoding=encoding, errors="replace", newline="\n") as file:
         offset = 0
         for number, text in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), ""), start=1):
@@ -105,7 +108,7 @@ def _read_wide_lines(path: Path, encoding: str) -> Iterator[TextLine]:
             yield TextLine(number, bare, offset, is_damaged="\ufffd" in bare)
 
 
-def _telling_lines(file: BinaryIO) -> bytes:
+def _sample_lines(file: BinaryIO) -> bytes:
     """Return lines that are not plain ASCII, up to the size of a sample."""
     found: list[bytes] = []
     size = 0
@@ -127,9 +130,9 @@ def _telling_lines(file: BinaryIO) -> bytes:
 
 
 def _is_double_byte(sample: bytes) -> bool:
-    """Tell Chinese names from Western ones: their bytes beyond ASCII come in pairs.
+    """Return True if the bytes beyond ASCII come in pairs, as in Chinese text.
 
-    Names alone, without the commonest characters, are not known for Chinese by these.
+    `decode_text` recognizes Chinese by common characters, which lists of names may lack.
     """
     if _decode(sample, "gb18030") is None:
         return False
@@ -137,13 +140,13 @@ def _is_double_byte(sample: bytes) -> bool:
     return sum(len(run) > 1 for run in runs) > _DOUBLE_SHARE * len(runs)
 
 
-def _wide_encoding(path: Path, head: bytes) -> str:
-    """Tell UTF-16 without a mark, by decoding; else the file is no text."""
+def _utf16_encoding(path: Path, head: bytes) -> str:
+    """Return the encoding of UTF-16 without a byte order mark. Raises IndexingError for binary."""
     even = head[: len(head) & ~1]
     try:
         text = decode_text(Source(path.name, even))
     except LoadError as error:
-        raise _no_text(path) from error
+        raise _binary_file(path) from error
     for encoding in ("utf-16-le", "utf-16-be"):
         if _decode(even, encoding) == text:
             return encoding
@@ -158,17 +161,10 @@ def _decode(data: bytes, encoding: str) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
 
 
-def _guessed(sample: bytes) -> str | None:
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(sample).best()
-    return best.encoding if best else None
-
-
-def _no_text(path: Path) -> IndexingError:
+def _binary_file(path: Path) -> IndexingError:
     return IndexingError(
-        f"`{path}` holds binary data, not text.",
-        fix="Unpack or convert it, or name its --format.",
+        f"`{path}` is a binary file, not text.",
+        fix="Unpack or convert it, or set its --format.",
     )
 
 
@@ -178,11 +174,11 @@ _MOST_ROW_LINES = 200
 _FIELD_CHARACTERS = 10_000_000
 _COMMENT = "#"
 _DECLARED = re.compile(r'"?sep=(.)"?')
-"""The first line that Excel writes and reads."""
+"""The optional first line by which Excel declares the delimiter."""
 
 
 class TextRow(NamedTuple):
-    """The fields of a row, trimmed; ``fault`` says why there are none."""
+    """The trimmed fields of a row; ``fault`` is the reason if it could not be parsed."""
 
     line: int
     fields: list[str]
@@ -194,7 +190,7 @@ class TextRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextDialect:
-    """How a file is written. Without ``quotes`` a quotation mark is a character like others."""
+    """The syntax of a file. Without ``quotes`` quotation marks are ordinary characters."""
 
     encoding: str
     delimiter: str
@@ -204,9 +200,9 @@ class TextDialect:
 
 
 def find_dialect(path: Path, *, delimiter: str = "") -> TextDialect:
-    """Return how a file is written, told from its first lines.
+    """Return the dialect of a file, detected from its first lines.
 
-    Raises IndexingError for what is no text.
+    Raises IndexingError for a binary file.
     """
     encoding = find_encoding(path)
     lines = [line.text for line in islice(read_lines(path, encoding), SAMPLE_LINES)]
@@ -223,7 +219,7 @@ def find_dialect(path: Path, *, delimiter: str = "") -> TextDialect:
 
 
 def read_rows(path: Path, dialect: TextDialect) -> Iterator[TextRow]:
-    """Yield the rows of a file; blank lines and comments are passed over."""
+    """Yield the rows of a file; skip blank lines and comments."""
     csv.field_size_limit(_FIELD_CHARACTERS)
     waiting: deque[TextLine] = deque()
     source = read_lines(path, dialect.encoding)
@@ -244,7 +240,7 @@ def read_rows(path: Path, dialect: TextDialect) -> Iterator[TextRow]:
 def _long_row(
     first: TextLine, waiting: deque[TextLine], source: Iterable[TextLine], dialect: TextDialect
 ) -> TextRow:
-    """Return a row that goes on over several lines, or only its first line if it never ends."""
+    """Return a row that spans several lines, or a fault for its first line if it never ends."""
     taken: list[TextLine] = []
     following = iter(source)
     for _ in range(_MOST_ROW_LINES):
@@ -256,7 +252,7 @@ def _long_row(
             row = _row(first, [first.text, *(line.text for line in taken)], dialect)
             if len(row.fields) == dialect.width:
                 return row
-            break  # what was closed there is another quotation
+            break  # this mark opens another quotation
     waiting.extendleft(reversed(taken))
     return TextRow(first.number, [], first.offset, first.text, "a quotation mark is never closed")
 
@@ -280,9 +276,9 @@ def _split(text: str, delimiter: str, *, quotes: bool) -> list[str]:
 
 
 def _find_delimiter(texts: Sequence[str], path: Path) -> str:
-    """Return what parts columns: it stands in each line, as often in one as in the others.
+    """Return the delimiter that occurs equally often in most lines.
 
-    A file that is one column has any; one of pairs may be parted by white space.
+    Lines of two or three words may be delimited by white space. Without any delimiter, return ",".
     """
     shares = {sign: _evenness(texts, sign) for sign in DELIMITERS}
     if path.suffix.lower() in {".tsv", ".tab"} and shares["\t"] > 0:
@@ -296,7 +292,7 @@ def _find_delimiter(texts: Sequence[str], path: Path) -> str:
 
 
 def _evenness(texts: Sequence[str], sign: str) -> float:
-    """Return the share of lines with the usual number of columns, 0 where that is one."""
+    """Return the share of lines with the usual number of columns, or 0 if that is one."""
     counts = Counter(_count_outside(text, sign) for text in texts)
     if not counts:
         return 0.0
@@ -312,7 +308,7 @@ def _count_outside(text: str, sign: str) -> int:
 
 
 def _has_quotes(texts: Sequence[str], delimiter: str) -> bool:
-    """Tell whether quotation marks enclose fields: where one begins a field, one ends it too."""
+    """Return True if quotation marks enclose fields rather than being part of them."""
     fields = [field.strip() for text in texts for field in text.split(delimiter)]
     opened = sum(field.startswith('"') for field in fields)
     if not opened:

@@ -1,7 +1,7 @@
 """Compose documents from facts: a line per fact, a chunk per subject, documents of bounded size.
 
-Each fact is one line and one sentence, and a relation of its chunk at the span of its line; both
-ends are mentions where they occur in it.
+A fact is one line and one sentence. It contributes a relation with the span of its line, and
+mentions of both ends.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import chain
 
 from knotwork.indexing.foreign_indexes.labels import one_line, plain_type
-from knotwork.indexing.graph_import.entity_names import NameFinder, has_han, say_property
-from knotwork.indexing.graph_import.formats import say_value
+from knotwork.indexing.graph_import.entity_names import NameFinder, has_han, identifier_words
+from knotwork.indexing.graph_import.formats import value_text
 from knotwork.indexing.graph_import.spool import End, EntityStatements, Spool, SpooledEntity
 from knotwork.indexing.section_tree import SectionTree
 from knotwork.records import (
@@ -37,19 +37,19 @@ from knotwork.text.token_counts import count_tokens
 from knotwork.transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT
 
 CHUNK_TOKENS = 200
-"""A chunk ends with the line that fills it."""
+"""A chunk is full at this number of tokens."""
 PART_CHUNKS = 2_000
-"""Chunks of one document: a bigger graph is several documents, each written at once."""
+"""Most chunks of a document; a larger graph becomes several documents."""
 _VOWELS = frozenset("aeiou")
 _LONGEST_NAME = 200
-"""Characters of what may be the name of a thing."""
+"""Most characters of a name."""
 _LONGEST_LINE = 600
-"""Characters of a value on one line; a longer one goes on over several, sentence by sentence."""
+"""Most characters of a value on one line; a longer one is split into sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameInLine:
-    """A name in a line; ``start`` is its offset there, ``shown`` its best spelling."""
+    """A name in a line; ``start`` is its offset in the line, ``shown`` its best spelling."""
 
     form: str
     name: str
@@ -60,8 +60,9 @@ class NameInLine:
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """A line of text with the names in it, and the relation that it states: source form, name and
-    target form, if it states one.
+    """A line of text with its names, and the relation that it states, if any.
+
+    A relation is (normal form of the source, name, normal form of the target).
     """
 
     text: str
@@ -71,7 +72,7 @@ class FactLine:
 
 @dataclass(frozen=True, slots=True)
 class GraphPart:
-    """A document with its chunks and what they contribute; ``facts`` are the relations in it."""
+    """A document with its section, its chunks and their extractions."""
 
     document: Document
     section: Section
@@ -81,7 +82,7 @@ class GraphPart:
 
 @dataclass(slots=True)
 class _Passage:
-    """The lines of one chunk in the making."""
+    """The lines of a chunk."""
 
     subject: SpooledEntity
     lines: list[FactLine] = field(default_factory=list)
@@ -89,31 +90,34 @@ class _Passage:
 
 
 def lines_about(
-    thing: SpooledEntity, said: EntityStatements, facts: Iterable[End], hidden: frozenset[str]
+    entity: SpooledEntity,
+    statements: EntityStatements,
+    facts: Iterable[End],
+    hidden: frozenset[str],
 ) -> Iterator[FactLine]:
-    """Yield what is said of a thing: its types, other names, properties and facts.
+    """Yield the lines of an entity: its types, aliases, properties and facts.
 
-    ``hidden`` are the properties that its name says already. A thing of which nothing is said has
-    its name for a line.
+    ``hidden`` properties are part of its name and left out. Without any line, yield its name.
     """
-    told = False
-    others = (thing.plain, *said.names[1:], *said.aliases)
-    for line in chain(
-        _type_lines(thing, said.labels),
-        _alias_lines(thing, others),
-        _property_lines(thing, said.properties, hidden),
-        chain.from_iterable(_fact_lines(thing, end) for end in facts),
-    ):
-        told = True
+    others = (entity.plain, *statements.names[1:], *statements.aliases)
+    lines = chain(
+        _type_lines(entity, statements.labels),
+        _alias_lines(entity, others),
+        _property_lines(entity, statements.properties, hidden),
+        chain.from_iterable(_fact_lines(entity, end) for end in facts),
+    )
+    is_empty = True
+    for line in lines:
+        is_empty = False
         yield line
-    if not told:
-        yield FactLine(_ended(thing.name), (_subject(thing),))
+    if is_empty:
+        yield FactLine(_ended(entity.name), (_subject(entity),))
 
 
 def compose_parts(
     spool: Spool, finder: NameFinder, *, name: str, metadata: Mapping[str, str]
 ) -> Iterator[GraphPart]:
-    """Yield the documents of a graph in order; a graph of one document has its own name for it."""
+    """Yield the documents of a graph in order; a single one has the uri of the graph."""
     passages: list[_Passage] = []
     number = 0
     for passage in _passages(spool, finder):
@@ -128,87 +132,85 @@ def compose_parts(
 
 
 def _passages(spool: Spool, finder: NameFinder) -> Iterator[_Passage]:
-    for thing in spool.subjects():
-        said = spool.said_of(thing.number)
-        hidden = frozenset(finder.name_properties(said, thing.label))
-        passage = _Passage(thing)
-        for line in lines_about(thing, said, spool.facts_of(thing.number), hidden):
+    for entity in spool.subjects():
+        statements = spool.statements_of(entity.number)
+        hidden = frozenset(finder.name_properties(statements, entity.label))
+        passage = _Passage(entity)
+        for line in lines_about(entity, statements, spool.facts_of(entity.number), hidden):
             tokens = count_tokens(line.text)
             if passage.lines and passage.tokens + tokens > CHUNK_TOKENS:
                 yield passage
-                passage = _Passage(thing)
+                passage = _Passage(entity)
             passage.lines.append(line)
             passage.tokens += tokens
         yield passage
 
 
-def _type_lines(thing: SpooledEntity, labels: Iterable[str]) -> Iterator[FactLine]:
+def _type_lines(entity: SpooledEntity, labels: Iterable[str]) -> Iterator[FactLine]:
     for label in labels:
-        said = say_property(label)
-        article = "an" if said[:1].lower() in _VOWELS else "a"
-        verb = "是" if has_han(thing.name) else f"is {article}"
-        yield FactLine(_ended(f"{thing.name} {verb} {said}"), (_subject(thing),))
+        words = identifier_words(label)
+        article = "an" if words[:1].lower() in _VOWELS else "a"
+        verb = "是" if has_han(entity.name) else f"is {article}"
+        yield FactLine(_ended(f"{entity.name} {verb} {words}"), (_subject(entity),))
 
 
-def _alias_lines(thing: SpooledEntity, others: Iterable[str]) -> Iterator[FactLine]:
+def _alias_lines(entity: SpooledEntity, others: Iterable[str]) -> Iterator[FactLine]:
     for other in dict.fromkeys(one_line(other) for other in others):
         form = normal_form(other)
-        if not form or other == thing.name:
+        if not form or other == entity.name:
             continue
-        opening = f"{thing.name}{' 又名 ' if has_han(thing.name + other) else ' is also known as '}"
+        opening = (
+            f"{entity.name}{' 又名 ' if has_han(entity.name + other) else ' is also known as '}"
+        )
         named = NameInLine(form, other, other, "", len(opening))
-        relation = (form, ALIAS_RELATION, thing.form) if form != thing.form else None
-        yield FactLine(_ended(opening + other), (_subject(thing), named), relation)
+        relation = (form, ALIAS_RELATION, entity.form) if form != entity.form else None
+        yield FactLine(_ended(opening + other), (_subject(entity), named), relation)
 
 
 def _property_lines(
-    thing: SpooledEntity, properties: Mapping[str, PropertyValue], hidden: frozenset[str]
+    entity: SpooledEntity, properties: Mapping[str, PropertyValue], hidden: frozenset[str]
 ) -> Iterator[FactLine]:
     for name, value in properties.items():
-        text = "" if name in hidden else say_value(value)
+        text = "" if name in hidden else value_text(value)
         if text:
-            yield from _told_lines(thing, f"{thing.name} {say_property(name)}: ", text)
+            yield from _value_lines(entity, f"{entity.name} {identifier_words(name)}: ", text)
 
 
-def _told_lines(thing: SpooledEntity, opening: str, text: str) -> Iterator[FactLine]:
-    """Yield a text on one line, or a long one on several."""
+def _value_lines(entity: SpooledEntity, opening: str, text: str) -> Iterator[FactLine]:
+    """Yield a value on one line, or a long one with a sentence per line."""
     if len(text) <= _LONGEST_LINE:
-        yield FactLine(_ended(opening + text), (_subject(thing),))
+        yield FactLine(_ended(opening + text), (_subject(entity),))
         return
     first, *rest = [text[start:end] for start, end in split_sentences(text)]
-    yield FactLine(_ended(opening + first), (_subject(thing),))
+    yield FactLine(_ended(opening + first), (_subject(entity),))
     for sentence in rest:
         yield FactLine(_ended(sentence), ())
 
 
-def _fact_lines(thing: SpooledEntity, end: End) -> Iterator[FactLine]:
-    if len(end.name) > _LONGEST_NAME:  # a description, and no name of a thing
-        yield from _told_lines(thing, f"{thing.name} {end.relation}: ", end.name)
-    else:
-        yield _fact_line(thing, end)
-
-
-def _fact_line(thing: SpooledEntity, end: End) -> FactLine:
-    opening = f"{thing.name} {end.relation} "
-    said = ((say_property(name), say_value(value)) for name, value in end.properties.items())
-    told = "; ".join(f"{name}: {text}" for name, text in said if text)
-    text = f"{opening}{end.name}{f' ({told})' if told else ''}"
+def _fact_lines(entity: SpooledEntity, end: End) -> Iterator[FactLine]:
+    if len(end.name) > _LONGEST_NAME:  # a description rather than a name
+        yield from _value_lines(entity, f"{entity.name} {end.relation}: ", end.name)
+        return
+    opening = f"{entity.name} {end.relation} "
+    properties = ((identifier_words(k), value_text(value)) for k, value in end.properties.items())
+    details = "; ".join(f"{name}: {value}" for name, value in properties if value)
+    text = f"{opening}{end.name}{f' ({details})' if details else ''}"
     kind = _type(end.label)
     target = NameInLine(end.form, end.name, end.shown, kind, len(opening))
-    # What relates a thing to itself is said, and is no edge.
-    relation = (thing.form, end.relation, end.form) if thing.form != end.form else None
-    return FactLine(_ended(text), (_subject(thing), target), relation)
+    # A relation of an entity to itself is text only, not an edge.
+    relation = (entity.form, end.relation, end.form) if entity.form != end.form else None
+    yield FactLine(_ended(text), (_subject(entity), target), relation)
 
 
-def _subject(thing: SpooledEntity) -> NameInLine:
-    kind = _type(thing.label)
-    return NameInLine(thing.form, thing.name, thing.shown, kind, 0)
+def _subject(entity: SpooledEntity) -> NameInLine:
+    kind = _type(entity.label)
+    return NameInLine(entity.form, entity.name, entity.shown, kind, 0)
 
 
 @lru_cache(maxsize=1_024)
 def _type(label: str) -> str:
-    """Return a label as types of entities are written."""
-    return plain_type(say_property(label))
+    """Return a label in the spelling of entity types."""
+    return plain_type(identifier_words(label))
 
 
 def _ended(text: str) -> str:

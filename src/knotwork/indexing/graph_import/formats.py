@@ -1,7 +1,7 @@
-"""Formats of graph files, the elements that their readers yield, and typed property values.
+"""Define the formats of graph files, the elements that readers yield, and typed values.
 
-To add a format, write a reader in its own module and add an entry to `FORMATS`, which loads it on
-use.
+To add a format, write a reader in its own module and add an entry to `FORMATS`. Readers are
+imported on first use.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from knotwork.records import PropertyValue
 Properties = Mapping[str, PropertyValue]
 
 SPACE = "\x1f"
-"""What stands between the space of an id, such as a type of nodes, and the id."""
+"""Separates the namespace of an id, such as a node type, from the id."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityRow:
-    """What one place of a file says of a thing; further places may say more.
+    """One statement about an entity; a file may have several.
 
-    ``key`` is what identifies it in its graph: its id, after that of a space and `SPACE` where ids
-    count within spaces. ``names`` are stated names, the best first, and ``aliases`` others; without
-    names one is chosen among the properties, or made of the key. ``is_name`` tells that the key
-    itself is how people call it.
+    ``key`` identifies the entity in its graph: its id, after a namespace and `SPACE` if ids are
+    unique per namespace only. ``names`` are stated names, the best first, and ``aliases`` others;
+    without names, one is chosen from the properties or derived from the key. ``is_name`` is True if
+    the key itself is a name.
     """
 
     key: str
@@ -42,15 +42,15 @@ class EntityRow:
 
 
 def spaced_key(space: str, identifier: str) -> str:
-    """Return the key of an id within a space; "" is none."""
+    """Return the key of an id in a namespace, or the id itself if ``space`` is ""."""
     return f"{space}{SPACE}{identifier}" if space else identifier
 
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """One relation of two things, by their keys; ``are_names`` as ``is_name`` of a thing.
+    """A relation of two entities, given by their keys.
 
-    ``relation`` is its name as the file has it.
+    ``relation`` is its name as in the file. ``are_names`` is True if the keys are names.
     """
 
     source: str
@@ -62,7 +62,7 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True)
 class ReadFault:
-    """A line that could not be read, or not in full (``kept``); ``text`` begins as it does."""
+    """An invalid line; with ``kept`` it was read in part. ``text`` is the line or its beginning."""
 
     line: int
     reason: str
@@ -72,7 +72,7 @@ class ReadFault:
 
 @dataclass(frozen=True, slots=True)
 class ReadBytes:
-    """How far a reader is, in bytes of its file."""
+    """The progress of a reader in bytes of its file."""
 
     count: int
 
@@ -82,12 +82,12 @@ GraphElement = EntityRow | RelationRow | ReadFault | ReadBytes
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How files are read and indexed.
+    """Options of a graph import.
 
-    ``columns`` are the names of the columns of tables without a header, ``delimiter`` what parts
-    them ("" tells by itself). ``vectors`` tells whether passages are embedded, where there is an
-    embedder: names always are. By default (None) those of a graph of up to 2,000 things are; full
-    text and the graph find the passages of a bigger one, which would take long.
+    ``columns`` name the columns of tables without a header. ``delimiter`` separates them; ""
+    detects it. ``vectors`` sets whether passages are embedded; names always are. By default (None)
+    passages of up to 2,000 entities are embedded. Those of a larger graph, which would take long,
+    are found by full text and the graph.
     """
 
     columns: tuple[str, ...] = ()
@@ -102,8 +102,10 @@ _HEAD_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class GraphFormat:
-    """A format: ``reader`` is "module:function", loaded on use. ``marks`` are what a file without
-    one of its ``suffixes`` may hold near its beginning.
+    """A format of graph files.
+
+    ``reader`` is "module:function", imported on use. A file without one of the ``suffixes`` is
+    recognized by one of the ``marks`` in its first bytes.
     """
 
     reader: str
@@ -112,7 +114,7 @@ class GraphFormat:
     marks: tuple[bytes, ...] = ()
 
     def open(self) -> GraphReader:
-        """Return the reader. Raises MissingExtra where what it needs is not installed."""
+        """Import and return the reader."""
         module, _, function = self.reader.partition(":")
         found: GraphReader = getattr(
             import_module(f"knotwork.indexing.graph_import.{module}"), function
@@ -140,9 +142,9 @@ FORMATS = {
 
 
 def choose_format(path: Path, *, format: str = "") -> str:  # noqa: A002
-    """Return the name of a file's format, by its ending or its first bytes.
+    """Return the name of a file's format, by its suffix or its first bytes.
 
-    Raises UnknownName for an unknown format, IndexingError where it cannot be told.
+    Raises UnknownName for an unknown ``format``, IndexingError if none is recognized.
     """
     if format:
         if format not in FORMATS:
@@ -158,16 +160,16 @@ def choose_format(path: Path, *, format: str = "") -> str:  # noqa: A002
         if any(mark in head for mark in known.marks):
             return name
     raise IndexingError(
-        f"What kind of graph `{path}` holds cannot be told from its ending.",
-        fix=f"Name the format: {', '.join(FORMATS)}.",
+        f"The format of `{path}` cannot be detected.",
+        fix=f"Set --format to one of {', '.join(FORMATS)}.",
     )
 
 
 def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, str]]:  # noqa: A002
-    """Return the files of a graph with their formats, those of folders in the order of names.
+    """Return the files of a graph with their formats; files of a folder are sorted by name.
 
-    Files of a folder in no known format are passed over. Raises IndexingError for a path that does
-    not exist, and for folders without any graph.
+    Files in a folder that have an unknown suffix are skipped. Raises IndexingError for a path that
+    does not exist, and if no graph file is found.
     """
     found: dict[Path, str] = {}
     for path in paths:
@@ -178,12 +180,14 @@ def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, s
         elif path.is_file():
             found[path] = choose_format(path, format=format)
         else:
-            raise IndexingError(f"`{path}` does not exist.", fix="Give files of a graph.")
+            raise IndexingError(
+                f"`{path}` does not exist.", fix="Give the path of a graph file or a folder."
+            )
     if not found:
         listed = ", ".join(ending for known in FORMATS.values() for ending in known.suffixes)
         raise IndexingError(
-            f"`{paths[0]}` holds no graph." if paths else "No file of a graph was named.",
-            fix=f"Files of graphs end with {listed}.",
+            f"`{paths[0]}` has no graph files." if paths else "No graph file was given.",
+            fix=f"Graph files end with {listed}.",
         )
     return list(found.items())
 
@@ -197,7 +201,7 @@ def _is_known(file: Path) -> bool:
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
 _EXACT_DIGITS = 15
-"""A number with more digits would not come out of a float as it went in: it stays text."""
+"""Digits that a float preserves; a longer number stays text."""
 _TRUTHS = {"true": True, "false": False}
 _KINDS = {
     "int": "int",
@@ -218,19 +222,19 @@ _KINDS = {
 
 
 def kind_named(declared: str) -> str:
-    """Return the kind of a declared type, as "int32": int, float, bool or str."""
+    """Return the kind of a declared type such as "int32": "int", "float", "bool" or "str"."""
     return _KINDS.get(declared.strip().lower(), "str")
 
 
 class KindFinder:
-    """Finds the narrowest kind that all values of a column have."""
+    """Finds the narrowest kind that fits all values of a column."""
 
     def __init__(self) -> None:
         self._open = ["int", "float", "bool"]
         self._seen = False
 
     def add(self, text: str) -> None:
-        """Take a value into account; an empty one says nothing."""
+        """Take a value into account; empty values do not count."""
         if text and self._open:
             self._seen = True
             self._open = [kind for kind in self._open if _fits(text, kind)]
@@ -239,12 +243,12 @@ class KindFinder:
 
     @property
     def kind(self) -> str:
-        """The kind found: str where no other fits, or there was no value."""
+        """The kind found: "str" if no other fits or there are no values."""
         return self._open[0] if self._seen and self._open else "str"
 
 
 def parse_value(text: str, kind: str) -> PropertyValue:
-    """Return a value of a kind; the text itself where it is none of that kind."""
+    """Return a text as a value of a kind, or the text itself if it does not fit."""
     if kind == "str" or not _fits(text, kind):
         return text
     if kind == "bool":
@@ -253,12 +257,12 @@ def parse_value(text: str, kind: str) -> PropertyValue:
 
 
 def parse_list(text: str, kind: str, *, separator: str = ";") -> list[PropertyValue]:
-    """Return the values of a list that is written in one field."""
+    """Return the values of a list in one field."""
     return [parse_value(part.strip(), kind) for part in text.split(separator) if part.strip()]
 
 
-def say_value(value: PropertyValue) -> str:
-    """Return a value as people read it, on one line; "" for one that says nothing."""
+def value_text(value: PropertyValue) -> str:
+    """Return a value as text on one line; "" for None and empty values."""
     if value is None or isinstance(value, str):
         return " ".join((value or "").split())
     if isinstance(value, bool):
@@ -266,14 +270,14 @@ def say_value(value: PropertyValue) -> str:
     if isinstance(value, float):
         return str(int(value)) if math.isfinite(value) and value.is_integer() else repr(value)
     if isinstance(value, Sequence):
-        return ", ".join(filter(None, map(say_value, value)))
+        return ", ".join(filter(None, map(value_text, value)))
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {say_value(item)}" for key, item in value.items())
+        return ", ".join(f"{key}: {value_text(item)}" for key, item in value.items())
     return str(value)
 
 
 def pack(value: object) -> str:
-    """Return a value as JSON; floats that are no numbers stay."""
+    """Return a value as JSON; NaN and infinity are written as such."""
     return json.dumps(value, ensure_ascii=False)
 
 

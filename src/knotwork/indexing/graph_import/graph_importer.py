@@ -1,6 +1,6 @@
-"""Import a graph: spool its files on disk, compose documents from its facts, index these.
+"""Import a graph: spool its files to disk, compose documents from its facts, and index these.
 
-The labelled property graph is stored too, if the store can answer Cypher on it.
+If the store can hold property graphs, the graph is also stored for Cypher.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Rela
 from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.property_graphs import StoresPropertyGraphs
 
-MOST_COMPLAINTS = 20
+MOST_EXAMPLES = 20
 MOST_EMBEDDED_THINGS = 2_000
 UNEMBEDDED_NOTE = (
-    "The passages have no vectors, which would take long for so many: full text and the knowledge"
-    " graph find them. Import with --vectors to give them some."
+    "The passages have no vectors, because embedding so many takes long. Full text and the graph"
+    " find them. Import with --vectors to embed them."
 )
 _VERSION = "graph-1"
-"""Changes whenever the same files would make another index."""
+"""Version of the import; increase it if the same files would give another index."""
 
 _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that could not be read; ``kept`` tells that what could be read of it came in."""
+    """An invalid line of a file; with ``kept``, its valid part was imported."""
 
     file: str
     line: int
@@ -60,12 +60,12 @@ class BadLine:
 class GraphImportReport:
     """The outcome of an import.
 
-    ``formats`` are of the files, by their names. ``things``, ``facts`` and ``relations`` (distinct
-    ones) were read, ``loops`` of the facts relate a thing to itself and are in the text alone.
-    ``bad_lines`` counts the lines that could not be read, in full, by reason, and ``examples`` are
-    the first of them. ``documents`` and ``chunks`` were written, none where ``unchanged``.
-    ``shared_names`` things are called by more than their name, because others share it.
-    ``removed`` are documents of an earlier import that this graph has no more.
+    ``formats`` maps file names to formats. ``things`` (entities), ``facts`` and distinct
+    ``relations`` were read; ``loops`` of the facts relate an entity to itself and are in the text
+    only. ``bad_lines`` counts the lines that were not fully read, by reason; ``examples`` are the
+    first of them. ``documents`` and ``chunks`` were written, none if ``unchanged``.
+    ``shared_names`` entities were renamed, because others share their name. ``removed`` are the
+    documents of an earlier import that are no longer part of the graph.
     """
 
     name: str
@@ -90,8 +90,9 @@ class GraphImportReport:
 
 @dataclass(frozen=True, slots=True)
 class GraphImportStep:
-    """How far an import is in a stage, "read" (bytes) or "write" (things told, of all); the last
-    step carries the report.
+    """The progress of an import in a stage, "read" (in bytes) or "write" (in entities).
+
+    The last step has the report.
     """
 
     stage: str
@@ -109,23 +110,24 @@ def import_graph_steps(
     options: ImportOptions | None = None,
     embedding: Embedding | None = None,
 ) -> Iterator[GraphImportStep]:
-    """Import the graph of these files and folders, as one, and yield every step.
+    """Import files and folders as one graph, and yield the progress.
 
-    ``name`` is what it is called, by default as its first path; an earlier import of that name is
-    replaced, and one of the same files left as it is. Raises UnknownName for an unknown format,
-    IndexingError for what is no graph, MissingExtra without what reads it, SchemaMismatch when the
-    index holds vectors of another embedder, StoreBusy, and ModelError when the embedder fails.
+    ``name`` is the name of the graph, by default that of the first path. An earlier import of that
+    name is replaced, or left unchanged if files and options are the same. Raises UnknownName for an
+    unknown format, IndexingError if no graph can be read, MissingExtra if a reader is not
+    installed, SchemaMismatch if the index has vectors of another embedder, StoreBusy, and
+    ModelError if the embedder fails.
     """
     embedding = embedding or Embedding()
     check_not_switching(store)
     check_embedder(store, embedding.name)
     files = list_files(paths, format=format)
-    made = _Import(store, files, _graph_name(paths, name), options or ImportOptions(), embedding)
-    yield from made.steps()
+    run = _Import(store, files, _graph_name(paths, name), options or ImportOptions(), embedding)
+    yield from run.steps()
 
 
 class _Import:
-    """One import on its way."""
+    """State of one import."""
 
     def __init__(
         self,
@@ -166,27 +168,27 @@ class _Import:
                 if isinstance(element, ReadBytes):
                     yield GraphImportStep("read", min(before + element.count, total), total)
                 elif isinstance(element, ReadFault):
-                    self._complain(path, element)
+                    self._record_fault(path, element)
                 else:
                     spool.add(element)
             before += path.stat().st_size
         yield GraphImportStep("read", total, total)
         spool.finish_reading()
-        if not spool.count("SELECT count(*) FROM thing"):
-            raise self._nothing()
+        if not spool.count("SELECT count(*) FROM entity"):
+            raise self._empty_graph()
         self.seconds["read"] = self._lap()
 
     def _write(self, spool: Spool, settings: str) -> Iterator[GraphImportStep]:
         finder = name_all(spool, self.name)
         self.seconds["name"] = self._lap()
-        total = spool.count("SELECT count(*) FROM thing")
-        self._choose_vectors(total)
+        total = spool.count("SELECT count(*) FROM entity")
+        self._decide_vectors(total)
         metadata = {"imported_from": ", ".join(sorted({found for _, found in self.files}))}
         parts = compose_parts(spool, finder, name=self.name, metadata=metadata)
         uris: list[str] = []
         chunks = 0
         for part, following in pairwise(chain(parts, [None])):
-            assert part is not None, "only the last one has none"
+            assert part is not None, "only the last item is None"
             uris.append(part.document.uri)
             is_last = following is None
             batch = self._prepare(part, f"{settings} {len(uris)}" if is_last else settings)
@@ -223,15 +225,15 @@ class _Import:
     def _key(self, chunk: Chunk) -> str:
         return self.embedding.chunk_key(chunk) if self.has_vectors else NO_VECTORS
 
-    def _choose_vectors(self, things: int) -> None:
+    def _decide_vectors(self, entities: int) -> None:
         """Decide whether passages are embedded."""
         wanted = self.options.vectors
-        self.has_vectors = things <= MOST_EMBEDDED_THINGS if wanted is None else wanted
+        self.has_vectors = entities <= MOST_EMBEDDED_THINGS if wanted is None else wanted
         if self.embedding and wanted is None and not self.has_vectors:
             self.notes.append(UNEMBEDDED_NOTE)
 
     def _commit(self, batch: Batch) -> None:
-        """Write a document, unless the index has it from a run that was broken off."""
+        """Write a document, unless an interrupted run has already written it."""
         ((prepared, _),) = batch.prepared
         entry = self.store.ledger.get([prepared.source.uri]).get(prepared.source.uri)
         if entry is not None and (entry.revision, entry.settings, entry.error) == (
@@ -243,7 +245,7 @@ class _Import:
         commit_documents(self.store, [prepared], vectors=batch.vectors, embedding=self.embedding)
 
     def _remove_others(self, uris: Sequence[str]) -> tuple[str, ...]:
-        """Remove what is left of an earlier import of this name."""
+        """Remove the other documents of an earlier import of this name; return their uris."""
         kept = set(uris)
         gone = [entry for entry in self._entries() if entry.uri not in kept]
         if gone:
@@ -254,8 +256,9 @@ class _Import:
         return [entry for entry in self.store.ledger.entries() if entry.root == self.root]
 
     def _is_current(self, settings: str) -> bool:
-        """Tell whether the index holds all of just this graph: the last document tells of how
-        many there are.
+        """Return True if the index has exactly the documents of this graph.
+
+        The settings of the last document include their number.
         """
         entries = self._entries()
         last = f"{settings} {len(entries)}"
@@ -263,33 +266,31 @@ class _Import:
         return marks.count(last) == 1 and marks.count(settings) == len(entries) - 1
 
     def _fingerprint(self) -> str:
-        """Return what tells these files, read and indexed so, from others."""
-        told = [_VERSION, self.embedding.identity, repr(self.options)]
+        """Return a hash of the files and of all options that shape the index."""
+        parts = [_VERSION, self.embedding.identity, repr(self.options)]
         for path, found in self.files:
             digest = blake2b(digest_size=16)
             with path.open("rb") as file:
                 while block := file.read(_BLOCK_BYTES):
                     digest.update(block)
-            told += [path.name, found, digest.hexdigest()]
-        return content_id(*told)
+            parts += [path.name, found, digest.hexdigest()]
+        return content_id(*parts)
 
-    def _complain(self, path: Path, complaint: ReadFault) -> None:
-        self.bad[complaint.reason] = self.bad.get(complaint.reason, 0) + 1
-        if len(self.examples) < MOST_COMPLAINTS:
-            text = complaint.text if len(complaint.text) <= 80 else f"{complaint.text[:79]}…"
-            self.examples.append(
-                BadLine(path.name, complaint.line, complaint.reason, text, complaint.kept)
-            )
+    def _record_fault(self, path: Path, fault: ReadFault) -> None:
+        self.bad[fault.reason] = self.bad.get(fault.reason, 0) + 1
+        if len(self.examples) < MOST_EXAMPLES:
+            text = fault.text if len(fault.text) <= 80 else f"{fault.text[:79]}…"
+            self.examples.append(BadLine(path.name, fault.line, fault.reason, text, fault.kept))
 
-    def _nothing(self) -> IndexingError:
+    def _empty_graph(self) -> IndexingError:
         files = ", ".join(f"`{path}`" for path, _ in self.files[:3])
         why = ""
         if self.examples:
             first = self.examples[0]
             why = f" Line {first.line} of `{first.file}`: {first.reason}."
         return IndexingError(
-            f"{files} holds no fact and no thing that could be read.{why}",
-            fix="Name the --format, or the --columns of a table.",
+            f"No entity or relation could be read from {files}.{why}",
+            fix="Set the --format, or the --columns of a table.",
         )
 
     def _report(
@@ -320,24 +321,25 @@ class _Import:
         return replace(report, **_counts(spool)) if spool else report
 
     def _lap(self) -> float:
+        """Return the seconds since the last stage ended."""
         return time.monotonic() - self.begun - sum(self.seconds.values())
 
 
 def _counts(spool: Spool) -> dict[str, Any]:
     return {
-        "things": spool.count("SELECT count(*) FROM thing"),
+        "things": spool.count("SELECT count(*) FROM entity"),
         "facts": spool.count("SELECT count(*) FROM fact"),
         "relations": spool.count("SELECT count(*) FROM relation"),
-        "shared_names": spool.count("SELECT count(*) FROM thing WHERE plain != ''"),
+        "shared_names": spool.count("SELECT count(*) FROM entity WHERE plain != ''"),
         "loops": spool.count(
-            "SELECT count(*) FROM fact f JOIN thing s ON s.id = f.source"
-            " JOIN thing t ON t.id = f.target WHERE s.form = t.form"
+            "SELECT count(*) FROM fact f JOIN entity s ON s.id = f.source"
+            " JOIN entity t ON t.id = f.target WHERE s.form = t.form"
         ),
     }
 
 
 def _graph_name(paths: Sequence[Path], name: str) -> str:
-    """Return what a graph is called: a given name, or that of its first path."""
+    """Return the name of a graph: the given one, or that of its first path."""
     given = " ".join(name.replace("/", " ").split())
     if given or not paths:
         return given
@@ -346,7 +348,7 @@ def _graph_name(paths: Sequence[Path], name: str) -> str:
 
 
 def describe_graph_import(report: GraphImportReport) -> dict[str, Any]:
-    """Return an import of a graph as JSON shows it, of the command line and of the server."""
+    """Return a report as JSON for the command line and the server."""
     return {
         "name": report.name,
         "uri": report.uri,
@@ -378,8 +380,6 @@ def describe_graph_import(report: GraphImportReport) -> dict[str, Any]:
     }
 
 
-"""What the roots of graphs begin with in the ledger: no folder, so that none covers them."""
-
 _RELATIONSHIP_ROWS = (
     "SELECT f.id, r.raw, f.source, f.target, f.properties FROM fact f"
     " JOIN relation r ON r.id = f.relation ORDER BY f.id"
@@ -387,14 +387,12 @@ _RELATIONSHIP_ROWS = (
 
 
 def graph_root(name: str) -> str:
-    """Return what the ledger calls the root of a graph."""
+    """Return the root of a graph in the ledger, which is never inside a folder."""
     return f"{GRAPH_URI}{name}"
 
 
 def put_property_graph(store: Store, spool: Spool, name: str) -> bool:
-    """Put a graph with its labels, types and properties under its name; False where the store
-    cannot hold one.
-    """
+    """Store a property graph under its name; return False if the store cannot hold one."""
     if not isinstance(store, StoresPropertyGraphs):
         return False
     store.property_graphs.put(name, _nodes(spool), _relationships(spool))
@@ -402,12 +400,12 @@ def put_property_graph(store: Store, spool: Spool, name: str) -> bool:
 
 
 def lacks_property_graph(store: Store, name: str) -> bool:
-    """Tell whether a graph should be there and is not."""
+    """Return True if the store can hold property graphs and this one is missing."""
     return isinstance(store, StoresPropertyGraphs) and name not in store.property_graphs.names()
 
 
 def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None:
-    """Remove the graphs of removed documents of which no document is left."""
+    """Remove the property graphs of removed documents that have no document left."""
     roots = {entry.root for entry in entries if entry.root.startswith(GRAPH_URI)}
     if roots and isinstance(store, StoresPropertyGraphs):
         left = {entry.root for entry in store.ledger.entries()}
@@ -416,21 +414,21 @@ def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None
 
 
 def _nodes(spool: Spool) -> Iterator[PropertyNode]:
-    said_of = spool.said()
-    number, said = next(said_of, (-1, None))
-    for thing, key, name in spool.rows("SELECT id, key, name FROM thing ORDER BY id"):
+    remaining = spool.statements()
+    number, statements = next(remaining, (-1, None))
+    for entity, key, name in spool.rows("SELECT id, key, name FROM entity ORDER BY id"):
         labels: tuple[str, ...] = ()
         properties: dict[str, PropertyValue] = {}
-        named = True
-        if said is not None and number == thing:
-            labels, properties = tuple(said.labels), said.properties
-            named = bool(said.names) or not properties
-            number, said = next(said_of, (-1, None))
-        if named:  # a name that was made of an id is no property of what has properties
+        has_name = True
+        if statements is not None and number == entity:
+            labels, properties = tuple(statements.labels), statements.properties
+            has_name = bool(statements.names) or not properties
+            number, statements = next(remaining, (-1, None))
+        if has_name:  # a name derived from an id is not added to other properties
             properties.setdefault("name", name)
         if is_iri(key):
             properties.setdefault("iri", key)
-        yield PropertyNode(str(thing), labels, properties)
+        yield PropertyNode(str(entity), labels, properties)
 
 
 def _relationships(spool: Spool) -> Iterator[Relationship]:

@@ -1,4 +1,4 @@
-"""Stream GraphML: nodes, edges and their typed data; nested graphs are read with the rest."""
+"""Stream GraphML: nodes, edges and their typed data, including those of nested graphs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LABELS = ("labels", "type", "node_type", "entity_type", "category", "class")
 _RELATIONS = ("label", "relation", "type", "relationship", "predicate", "edge_type", "name", "key")
 _ALIASES = ("alias", "aliases", "altLabel")
 _DEFAULT_RELATION = "is connected to"
-_TOLD_EVERY = 2_000
+_PROGRESS_ELEMENTS = 2_000
 _SEPARATORS = re.compile(r"[:;|]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A declared property; ``default`` is its value where an element has none."""
+    """A declared property; ``default`` is its value in elements without it."""
 
     name: str
     kind: str
@@ -42,18 +42,18 @@ class _Key:
 
 
 def read_graphml(path: Path, options: ImportOptions) -> Iterator[GraphElement]:
-    """Yield the nodes and edges of a file; undirected edges go from their source to their target.
+    """Yield the nodes and edges of a file; undirected edges are read from source to target.
 
-    Declarations of entities and document types are refused. Raises IndexingError where the file is
-    no XML from its beginning; what is read before a later error stays, with a complaint.
+    Raises IndexingError if the file declares a document type or entities, or is not XML. An error
+    after the first element yields a fault and ends the reading.
     """
     del options
     with path.open("rb") as file:
-        yield from _Reading(file, path).elements()
+        yield from _GraphmlReader(file, path).elements()
 
 
-class _Reading:
-    """One file on its way."""
+class _GraphmlReader:
+    """Reads one file."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -76,37 +76,39 @@ class _Reading:
                 open_tags.pop()
                 yield from self._take(tag)
                 if open_tags and _local(tag) not in {"data", "default", "desc"}:
-                    open_tags[-1].remove(tag)  # what was taken over is not kept in memory
+                    open_tags[-1].remove(tag)  # frees the memory
         except DefusedXmlException as error:
             raise IndexingError(
                 f"`{self._path}` declares a document type or entities, which can hide attacks.",
-                fix="Take the <!DOCTYPE …> out of it.",
+                fix="Remove the <!DOCTYPE …> declaration.",
             ) from error
         except ParseError as error:
             line = error.position[0]
             if not self._count:
                 raise IndexingError(
-                    f"`{self._path}` is no XML: {error}.", fix="Write it anew as GraphML."
+                    f"`{self._path}` is not valid XML: {error}.",
+                    fix="Export the graph again as GraphML.",
                 ) from error
-            yield ReadFault(line, f"no XML from here on: {error}")
+            yield ReadFault(line, f"invalid XML from here on: {error}")
 
     def _take(self, tag: Tag) -> Iterator[GraphElement]:
         name = _local(tag)
         if name == "key":
             self._declare(tag)
         elif name == "node":
-            yield from self._told()
+            yield from self._progress()
             yield self._node(tag) if tag.get("id") else ReadFault(0, "a node without an id")
         elif name == "edge":
-            yield from self._told()
+            yield from self._progress()
             ends = tag.get("source"), tag.get("target")
-            yield self._edge(tag) if all(ends) else ReadFault(0, "an edge without both its ends")
+            yield self._edge(tag) if all(ends) else ReadFault(0, "an edge without source or target")
         elif name == "hyperedge":
-            yield ReadFault(0, "a hyperedge: an edge has two ends", tag.get("id", ""))
+            yield ReadFault(0, "hyperedges are not supported", tag.get("id", ""))
 
-    def _told(self) -> Iterator[ReadBytes]:
+    def _progress(self) -> Iterator[ReadBytes]:
+        """Count an element; yield the position in the file from time to time."""
         self._count += 1
-        if self._count % _TOLD_EVERY == 0:
+        if self._count % _PROGRESS_ELEMENTS == 0:
             yield ReadBytes(self._file.tell())
 
     def _declare(self, tag: Tag) -> None:
@@ -128,7 +130,7 @@ class _Reading:
         return RelationRow(tag.get("source", ""), relation, tag.get("target", ""), values)
 
     def _values(self, tag: Tag, domain: str) -> dict[str, PropertyValue]:
-        """Return the data of an element by name, with the defaults that its kind declares."""
+        """Return the data of an element by name, with the declared defaults."""
         values: dict[str, PropertyValue] = {
             key.name: parse_value(key.default, key.kind)
             for key in self._keys.values()
@@ -146,7 +148,7 @@ class _Reading:
 
 
 def _pop_text(values: dict[str, PropertyValue], names: tuple[str, ...]) -> str:
-    """Take the first of these properties out that holds text."""
+    """Remove and return the first of these properties that is text, or ""."""
     for name in names:
         if isinstance(values.get(name), str):
             return str(values.pop(name))

@@ -1,7 +1,7 @@
-"""Read RDF by pyoxigraph: triples of IRIs as relations, literals as properties, labels as names.
+"""Read RDF with pyoxigraph: triples of IRIs as relations, literals as properties, labels as names.
 
-Nothing is fetched: these formats have no remote contexts and no entities. A statement that cannot
-be read costs only itself; the parser continues after it.
+Nothing is fetched: these formats have no remote contexts and no external entities. An invalid
+statement is skipped, and the parser continues after it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _ALIASES = frozenset(
 _FIRST_LANGUAGES = ("", "en", "zh")
 _BASE = "urn:knotwork:base/"
 _MOST_FAULTS = 1_000_000
-_TOLD_EVERY = 5_000
+_PROGRESS_STATEMENTS = 5_000
 
 
 def _read(path: Path, options: ImportOptions, *, format: str) -> Iterator[GraphElement]:  # noqa: A002
-    """Yield what the statements of a file say. Raises MissingExtra without pyoxigraph."""
+    """Yield the statements of a file as elements. Raises MissingExtra without pyoxigraph."""
     del options
     try:
         import pyoxigraph
@@ -77,10 +77,10 @@ def _read(path: Path, options: ImportOptions, *, format: str) -> Iterator[GraphE
                 yield ReadFault(error.lineno or 0, _reason(error))
                 continue
             number += 1
-            if number % _TOLD_EVERY == 0:
+            if number % _PROGRESS_STATEMENTS == 0:
                 yield ReadBytes(file.tell())
             yield from _elements(quad, names)
-        yield ReadFault(0, f"more than {_MOST_FAULTS:,} faults: the rest was not read")
+        yield ReadFault(0, f"more than {_MOST_FAULTS:,} invalid statements: the rest was skipped")
 
 
 read_turtle = partial(_read, format="TURTLE")
@@ -90,7 +90,7 @@ read_trig = partial(_read, format="TRIG")
 
 
 class _BlankNames:
-    """Numbers blank nodes in the order of the file, as a parser names them anew each time."""
+    """Numbers blank nodes in the order of the file, as the parser names them at random."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -104,13 +104,13 @@ def _elements(quad: Any, names: _BlankNames) -> Iterator[GraphElement]:  # noqa:
 
     subject, predicate, target = quad.subject, quad.predicate.value, quad.object
     if not isinstance(subject, pyoxigraph.NamedNode | pyoxigraph.BlankNode):
-        yield ReadFault(0, "a statement about a statement", str(subject))
+        yield ReadFault(0, "statements about statements are not supported", str(subject))
         return
     key = _key(subject, names)
     if isinstance(target, pyoxigraph.Literal):
         yield from _literal(key, predicate, target)
     elif not isinstance(target, pyoxigraph.NamedNode | pyoxigraph.BlankNode):
-        yield ReadFault(0, "a statement about a statement", str(target))
+        yield ReadFault(0, "statements about statements are not supported", str(target))
     elif predicate == _TYPE and isinstance(target, pyoxigraph.NamedNode):
         yield EntityRow(key, labels=(local_name(target.value),))
     else:
@@ -130,7 +130,7 @@ def _literal(key: str, predicate: str, literal: pyoxigraph.Literal) -> Iterator[
 
 
 def _value(literal: pyoxigraph.Literal) -> PropertyValue:
-    """Return a literal as a number or truth value where its datatype says so."""
+    """Return a literal as a value of its datatype: a number, a truth value or text."""
     kind = literal.datatype.value.rpartition("#")[2]
     return parse_value(literal.value, "float" if kind == "decimal" else kind_named(kind))
 
@@ -142,6 +142,6 @@ def _key(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode, names: _BlankNames) 
 
 
 def _reason(error: SyntaxError) -> str:
-    """Return what a parser complains of, without the place, which is told beside it."""
-    said = str(error.args[0] if error.args else error)
-    return said.partition(": ")[2] or said
+    """Return a parser's message without the position, which is reported separately."""
+    message = str(error.args[0] if error.args else error)
+    return message.partition(": ")[2] or message

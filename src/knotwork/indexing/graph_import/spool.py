@@ -1,7 +1,7 @@
-"""Spool a graph in a temporary file while it is imported, so that little of it is in memory.
+"""Spool a graph to a temporary file during its import, to limit memory.
 
-Files state facts in any order. The spool puts them together: the statements about each entity, the
-facts of each subject, and names that distinguish entities.
+Files state facts in any order. The spool groups them: statements by entity and facts by subject,
+with names that distinguish entities.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -65536;
-CREATE TABLE thing (
+CREATE TABLE entity (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, space TEXT NOT NULL, ident TEXT NOT NULL,
     is_name INTEGER NOT NULL, stated INTEGER NOT NULL DEFAULT 0,
     name TEXT NOT NULL DEFAULT '', form TEXT NOT NULL DEFAULT '', label TEXT NOT NULL DEFAULT '',
     plain TEXT NOT NULL DEFAULT '', by_key INTEGER NOT NULL DEFAULT 0, shown TEXT
 );
-CREATE TABLE statement (thing INTEGER NOT NULL, said TEXT NOT NULL);
+CREATE TABLE statement (entity INTEGER NOT NULL, content TEXT NOT NULL);
 CREATE TABLE relation (
     id INTEGER PRIMARY KEY, raw TEXT NOT NULL UNIQUE, name TEXT NOT NULL DEFAULT ''
 );
@@ -43,50 +43,50 @@ CREATE TABLE fact (
 _INDEXES = """
 CREATE INDEX fact_source ON fact (source);
 CREATE INDEX fact_target ON fact (target);
-CREATE INDEX statement_thing ON statement (thing);
-CREATE INDEX thing_ident ON thing (ident);
+CREATE INDEX statement_entity ON statement (entity);
+CREATE INDEX entity_ident ON entity (ident);
 """
-_PUT_THING = (
-    "INSERT INTO thing (key, space, ident, is_name, stated) VALUES (?1, ?2, ?3, ?4, ?5)"
+_PUT_ENTITY = (
+    "INSERT INTO entity (key, space, ident, is_name, stated) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT (key) DO UPDATE SET is_name = is_name | ?4, stated = stated | ?5"
     " WHERE is_name < ?4 OR stated < ?5"
 )
-_PUT_STATEMENT = "INSERT INTO statement SELECT id, ?2 FROM thing WHERE key = ?1"
+_PUT_STATEMENT = "INSERT INTO statement SELECT id, ?2 FROM entity WHERE key = ?1"
 _PUT_RELATION = "INSERT INTO relation (raw) VALUES (?) ON CONFLICT (raw) DO NOTHING"
 _PUT_FACT = (
     "INSERT INTO fact (source, relation, target, properties) VALUES ("
-    "(SELECT id FROM thing WHERE key = ?1), (SELECT id FROM relation WHERE raw = ?2),"
-    " (SELECT id FROM thing WHERE key = ?3), ?4)"
+    "(SELECT id FROM entity WHERE key = ?1), (SELECT id FROM relation WHERE raw = ?2),"
+    " (SELECT id FROM entity WHERE key = ?3), ?4)"
 )
 _REDIRECTED = """
 CREATE TEMP TABLE redirected AS
-SELECT t.id AS old, max(s.id) AS new FROM thing t JOIN thing s ON s.ident = t.ident AND s.stated
+SELECT t.id AS old, max(s.id) AS new FROM entity t JOIN entity s ON s.ident = t.ident AND s.stated
 WHERE NOT t.stated AND NOT t.is_name
-  AND t.space NOT IN (SELECT DISTINCT space FROM thing WHERE stated AND space != '')
+  AND t.space NOT IN (SELECT DISTINCT space FROM entity WHERE stated AND space != '')
 GROUP BY t.id HAVING count(*) = 1;
 CREATE UNIQUE INDEX temp.redirected_old ON redirected (old);
 UPDATE fact SET source = (SELECT new FROM redirected WHERE old = source)
 WHERE source IN (SELECT old FROM redirected);
 UPDATE fact SET target = (SELECT new FROM redirected WHERE old = target)
 WHERE target IN (SELECT old FROM redirected);
-DELETE FROM thing WHERE id IN (SELECT old FROM redirected);
+DELETE FROM entity WHERE id IN (SELECT old FROM redirected);
 DROP TABLE redirected;
 """
 _SUBJECTS = (
-    "SELECT id, key, name, form, label, plain, ifnull(shown, name) FROM thing t WHERE stated"
+    "SELECT id, key, name, form, label, plain, ifnull(shown, name) FROM entity t WHERE stated"
     " OR EXISTS (SELECT 1 FROM fact WHERE source = t.id)"
     " OR NOT EXISTS (SELECT 1 FROM fact WHERE target = t.id) ORDER BY id"
 )
 _FACTS = (
     "SELECT r.name, t.name, t.form, t.label, ifnull(t.shown, t.name), f.properties FROM fact f"
-    " JOIN relation r ON r.id = f.relation JOIN thing t ON t.id = f.target"
+    " JOIN relation r ON r.id = f.relation JOIN entity t ON t.id = f.target"
     " WHERE f.source = ? ORDER BY f.id"
 )
 
 
 @dataclass(slots=True)
 class EntityStatements:
-    """All that the files say of a thing beside its facts."""
+    """All statements of the files about an entity, except its facts."""
 
     names: list[str]
     aliases: list[str]
@@ -96,10 +96,10 @@ class EntityStatements:
 
 @dataclass(frozen=True, slots=True)
 class SpooledEntity:
-    """A thing with the name by which it is told from others of its graph.
+    """An entity with a name that is unique in its graph.
 
-    ``form`` is the normal form, ``label`` its type. ``plain`` is a name that it shares with others
-    and is therefore not called by, ``shown`` the best spelling of its name in this graph.
+    ``form`` is the normal form of the name, ``label`` its type. ``plain`` is a stated name that was
+    replaced because others share it, ``shown`` the best spelling of the name in this graph.
     """
 
     number: int
@@ -113,7 +113,7 @@ class SpooledEntity:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The far end of a fact, named as things are, and what the fact says."""
+    """The target of a fact with its names, and the relation and properties of the fact."""
 
     relation: str
     name: str
@@ -124,15 +124,15 @@ class End:
 
 
 class Spool:
-    """A graph in a temporary file. Close it afterwards."""
+    """A graph in a temporary file, which `close` removes."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="knotwork-graph-")
         self._database = apsw.Connection(str(Path(self._folder.name, "graph")))
         self._run(_SCHEMA)
         self._run("BEGIN")
-        self._things: dict[str, tuple[int, int]] = {}
-        self._said: list[tuple[str, str]] = []
+        self._entities: dict[str, tuple[int, int]] = {}
+        self._statements: list[tuple[str, str]] = []
         self._relations: dict[str, None] = {}
         self._facts: list[tuple[str, str, str, str]] = []
 
@@ -153,7 +153,7 @@ class Spool:
         self._folder.cleanup()
 
     def add(self, row: EntityRow | RelationRow) -> None:
-        """Take over what a reader found."""
+        """Add an element of a reader."""
         if isinstance(row, RelationRow):
             named = int(row.are_names)
             for key in (row.source, row.target):
@@ -163,14 +163,15 @@ class Spool:
             self._facts.append((row.source, row.relation, row.target, properties))
         else:
             self._note(row.key, int(row.is_name), 1)
-            said = [row.names, row.aliases, row.labels, dict(row.properties)]
-            self._said.append((row.key, pack(said)))
-        if len(self._facts) + len(self._said) >= _BATCH:
+            content = [row.names, row.aliases, row.labels, dict(row.properties)]
+            self._statements.append((row.key, pack(content)))
+        if len(self._facts) + len(self._statements) >= _BATCH:
             self._write()
 
     def finish_reading(self) -> None:
-        """Put together what was read; ids of edges are looked up among all nodes where they are
-        not said to count within a space that has nodes.
+        """Write the rest and link facts to entities.
+
+        An end of an edge without a known namespace is linked to the only node with its id.
         """
         self._write()
         self._run(_INDEXES)
@@ -181,57 +182,59 @@ class Spool:
         yield from self._database.cursor().execute(sql, bindings)
 
     def write(self, sql: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Run a statement for each of these rows."""
+        """Run a statement for each row."""
         self._database.executemany(sql, rows)
 
     def count(self, sql: str) -> int:
-        """Return the number that a statement counts."""
+        """Return the single number that a query yields."""
         ((number,),) = self._database.execute(sql)
         return int(number)
 
-    def said(self) -> Iterator[tuple[int, EntityStatements]]:
-        """Yield what was said of each stated thing, by its number, ascending."""
-        rows = self.rows("SELECT thing, said FROM statement ORDER BY thing, rowid")
+    def statements(self) -> Iterator[tuple[int, EntityStatements]]:
+        """Yield the number and the statements of each stated entity, by ascending number."""
+        rows = self.rows("SELECT entity, content FROM statement ORDER BY entity, rowid")
         for number, group in groupby(rows, key=lambda row: row[0]):
-            yield number, _merge(said for _, said in group)
+            yield number, _merge(content for _, content in group)
 
-    def said_of(self, number: int) -> EntityStatements:
-        """Return what was said of a thing."""
-        sql = "SELECT said FROM statement WHERE thing = ? ORDER BY rowid"
-        return _merge(said for (said,) in self.rows(sql, (number,)))
+    def statements_of(self, number: int) -> EntityStatements:
+        """Return the statements about an entity."""
+        sql = "SELECT content FROM statement WHERE entity = ? ORDER BY rowid"
+        return _merge(content for (content,) in self.rows(sql, (number,)))
 
     def subjects(self) -> Iterator[SpooledEntity]:
-        """Yield what there is to say something of, in the order in which the files name it."""
+        """Yield the entities that are stated, a source or without facts, in file order."""
         for row in self.rows(_SUBJECTS):
             yield SpooledEntity(*row)
 
     def facts_of(self, number: int) -> Iterator[End]:
         """Yield the facts of a subject, in the order of the files."""
-        for relation, name, form, label, shown, told in self.rows(_FACTS, (number,)):
-            properties = json.loads(told) if told else {}
+        for relation, name, form, label, shown, packed in self.rows(_FACTS, (number,)):
+            properties = json.loads(packed) if packed else {}
             yield End(relation, name, form, label, shown, properties)
 
     def stated_name(self, key: str) -> str:
-        """Return the first name that was stated of the thing with this key; "" for none."""
-        for (number,) in self.rows("SELECT id FROM thing WHERE key = ? AND stated", (key,)):
-            return next(iter(self.said_of(number).names), "")
+        """Return the first stated name of the entity with this key, or ""."""
+        for (number,) in self.rows("SELECT id FROM entity WHERE key = ? AND stated", (key,)):
+            return next(iter(self.statements_of(number).names), "")
         return ""
 
     def _run(self, script: str) -> None:
-        """Run statements; one that gives rows ends before they are taken."""
+        """Run a script; its rows are consumed, as statements end with their last row."""
         for _ in self._database.execute(script):
             pass
 
     def _note(self, key: str, named: int, stated: int) -> None:
-        before = self._things.get(key, (0, 0))
-        self._things[key] = before[0] | named, before[1] | stated
+        before = self._entities.get(key, (0, 0))
+        self._entities[key] = before[0] | named, before[1] | stated
 
     def _write(self) -> None:
-        self.write(_PUT_THING, ((key, *_parts(key), *flags) for key, flags in self._things.items()))
+        self.write(
+            _PUT_ENTITY, ((key, *_parts(key), *flags) for key, flags in self._entities.items())
+        )
         self.write(_PUT_RELATION, ((raw,) for raw in self._relations))
-        self.write(_PUT_STATEMENT, self._said)
+        self.write(_PUT_STATEMENT, self._statements)
         self.write(_PUT_FACT, self._facts)
-        for buffer in (self._things, self._relations, self._said, self._facts):
+        for buffer in (self._entities, self._relations, self._statements, self._facts):
             buffer.clear()
 
 
@@ -241,17 +244,21 @@ def _parts(key: str) -> tuple[str, str]:
 
 
 def _merge(texts: Iterable[str]) -> EntityStatements:
-    said = EntityStatements([], [], [], {})
+    merged = EntityStatements([], [], [], {})
     for text in texts:
         names, aliases, labels, properties = json.loads(text)
-        for known, more in ((said.names, names), (said.aliases, aliases), (said.labels, labels)):
+        for known, more in (
+            (merged.names, names),
+            (merged.aliases, aliases),
+            (merged.labels, labels),
+        ):
             known.extend(item for item in more if item and item not in known)
         for name, value in properties.items():
-            if name not in said.properties:
-                said.properties[name] = value
-            elif said.properties[name] != value:
-                held = said.properties[name]
+            if name not in merged.properties:
+                merged.properties[name] = value
+            elif merged.properties[name] != value:
+                held = merged.properties[name]
                 held = held if isinstance(held, list) else [held]
                 values = value if isinstance(value, list) else [value]
-                said.properties[name] = [*held, *(item for item in values if item not in held)]
-    return said
+                merged.properties[name] = [*held, *(item for item in values if item not in held)]
+    return merged

@@ -34,7 +34,7 @@ from knotwork.records import PropertyValue
 
 
 class TableKind(StrEnum):
-    """What a row of a table is."""
+    """What the rows of a table describe."""
 
     TRIPLES = "triples"
     NODES = "nodes"
@@ -43,7 +43,7 @@ class TableKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column that holds a property; ``kind`` is "" where no type is declared."""
+    """A column with a property; ``kind`` is "" if no type is declared."""
 
     place: int
     name: str
@@ -53,11 +53,11 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """Where in a row what stands; places are -1 for what is not there.
+    """The positions of the columns of a table; -1 for a missing column.
 
-    ``source``, ``relation`` and ``target`` are those of triples and edges, ``id`` and ``labels`` of
-    nodes. Ids count within a space, such as the type of the nodes. ``relation_name`` and ``label``
-    hold for all rows without one of their own. ``skipped`` rows are at the top.
+    ``source``, ``relation`` and ``target`` belong to triples and edges, ``id`` and ``labels`` to
+    nodes. Ids are unique within a namespace, such as the type of the nodes. ``relation_name`` and
+    ``label`` are the defaults of rows. The first ``skipped`` rows are not data.
     """
 
     kind: TableKind
@@ -106,14 +106,14 @@ _OWNED_ID = re.compile(r"(?P<space>[^.]+)\.id", re.IGNORECASE)
 
 
 def fold_header(name: str) -> str:
-    """Return the name of a column as it is compared."""
+    """Return the name of a column folded for comparison."""
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
 def layout_of_header(header: Sequence[str], *, stem: str, kind: str = "") -> TableLayout | None:
-    """Return the layout that a header states; None where it is none that is known.
+    """Return the layout of a header, or None if it is not recognized.
 
-    ``stem`` is the name of the file, ``kind`` what the table is known to be.
+    ``stem`` is the name of the file, ``kind`` the `TableKind` if it is known.
     """
     if any(_NEO4J.fullmatch(cell) for cell in header):
         return _neo4j_layout(header, stem)
@@ -138,7 +138,7 @@ def layout_of_header(header: Sequence[str], *, stem: str, kind: str = "") -> Tab
 
 
 def layout_of_values(width: int, *, stem: str, kind: str = "", skipped: int = 0) -> TableLayout:
-    """Return the layout of a table without a header: three columns are triples, two edges."""
+    """Return the layout of a table without a header: triples of three columns, edges of two."""
     if width >= 3 and kind in {"", TableKind.TRIPLES}:
         extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(3, width))
         return TableLayout(
@@ -167,7 +167,7 @@ def _edge_layout(
     )
     if relation >= 0:
         used.add(relation)
-    # Three columns with a relation between two names are triples; else they name rows of nodes.
+    # A relation between two names makes triples; ids refer to rows of a table of nodes.
     by_id = folded[source].endswith("id") or folded[target].endswith("id")
     kind = TableKind.TRIPLES if relation >= 0 and not by_id else TableKind.EDGES
     return TableLayout(
@@ -201,7 +201,7 @@ def _node_layout(header: Sequence[str], folded: Sequence[str], stem: str) -> Tab
 
 
 def _neo4j_layout(header: Sequence[str], stem: str) -> TableLayout:
-    """Return the layout of a header as Neo4j's importer reads it: `:ID`, `:START_ID`, `:TYPE`."""
+    """Return the layout of a header of Neo4j's importer: `:ID`, `:START_ID`, `:TYPE`."""
     roles: dict[str, int] = {}
     spaces: dict[str, str] = {}
     properties: list[TableColumn] = []
@@ -256,13 +256,13 @@ def _first(folded: Sequence[str], role: str) -> int:
 
 
 def _stem_space(stem: str) -> str:
-    """Return the type of nodes that a file is named after: "person" of "person_0_0"."""
+    """Return the node type in the name of a file: "person" from "person_0_0"."""
     bare = re.sub(r"^(?:.*[_.\-])?(?:vertex|nodes?)[_.\-]|(?:[_.\-](?:\d+|nodes?))+$", "", stem)
     return "" if bare.lower() in _WORDS["any node"] else bare
 
 
 def _between(stem: str, source: str, target: str) -> str:
-    """Return the relation that a file is named after: knows of "person_knows_person_0_0"."""
+    """Return the relation in the name of a file: "knows" from "person_knows_person_0_0"."""
     pattern = rf"{re.escape(source)}_(.+)_{re.escape(target)}(?:_\d+)*"
     match = re.fullmatch(pattern, stem, re.IGNORECASE)
     return match[1] if match else stem
@@ -271,15 +271,15 @@ def _between(stem: str, source: str, target: str) -> str:
 _SAMPLE_ROWS = 400
 _DIRECTIONS = frozenset({"Directed", "Undirected", "directed", "undirected"})
 _FEWEST_ROWS = 8
-_TOLD_EVERY_ROWS = 2_000
+_PROGRESS_ROWS = 2_000
 _TUGRAPH = "LABEL="
 _FILE_WORDS = re.compile(r"^(?:edges?|e|rels?|relationships?)[_.\-](?=\w)", re.IGNORECASE)
 
 
 def read_table(path: Path, options: ImportOptions) -> Iterator[GraphElement]:
-    """Yield what a table holds, each row as a fact or a thing.
+    """Yield each row of a table as an entity or a relation.
 
-    Raises IndexingError for what is no text, or no table.
+    Raises IndexingError for a binary file, and if the meaning of the columns is unclear.
     """
     dialect = find_dialect(path, delimiter=options.delimiter)
     layout = find_layout(path, dialect, options)
@@ -289,22 +289,22 @@ def read_table(path: Path, options: ImportOptions) -> Iterator[GraphElement]:
     for number, row in enumerate(read_rows(path, dialect)):
         if number < layout.skipped:
             continue
-        if number % _TOLD_EVERY_ROWS == 0:
+        if number % _PROGRESS_ROWS == 0:
             yield ReadBytes(row.offset)
         fault = row.fault or _fault(row.fields, layout, needed, dialect.width)
         if fault:
             yield ReadFault(row.line, fault, row.text)
             continue
         if row.is_damaged:
-            reason = f"bytes that are no {dialect.encoding.removesuffix('-sig')}"
+            reason = f"bytes that are not valid {dialect.encoding.removesuffix('-sig')}"
             yield ReadFault(row.line, reason, row.text, kept=True)
-        yield _thing(row, layout) if layout.kind is TableKind.NODES else _fact(row, layout)
+        yield _entity(row, layout) if layout.kind is TableKind.NODES else _relation(row, layout)
 
 
 def find_layout(path: Path, dialect: TextDialect, options: ImportOptions) -> TableLayout:
-    """Return what the columns of a table mean.
+    """Return the layout of a table.
 
-    Raises IndexingError where that cannot be told.
+    Raises IndexingError if the meaning of the columns is unclear.
     """
     stem = path.name.partition(".")[0]
     named = [part for part in path.stem.split(".") if part]
@@ -325,9 +325,9 @@ def find_layout(path: Path, dialect: TextDialect, options: ImportOptions) -> Tab
         return layout_of_values(dialect.width or 3, stem=stem)
     if dialect.width > 2 and not known and not _relates(rows):
         raise IndexingError(
-            f"What the columns of `{path}` mean cannot be told: it has no header, and the second of"
-            f" {dialect.width} columns names no relations.",
-            fix="Name them with --columns, as id,name,age or source,target,since.",
+            f"The meaning of the columns of `{path}` is unclear: the file has no header, and the"
+            f" second of {dialect.width} columns has no names of relations.",
+            fix="Name the columns with --columns: id,name,age or source,target,since.",
         )
     return layout_of_values(
         dialect.width,
@@ -338,8 +338,9 @@ def find_layout(path: Path, dialect: TextDialect, options: ImportOptions) -> Tab
 
 
 def _check_types(layout: TableLayout, rows: Sequence[Sequence[str]]) -> TableLayout:
-    """Return a layout without columns that only look like types, as Gephi writes them: labels that
-    differ from node to node are names, and "Undirected" is no relation.
+    """Return a layout without the columns of Gephi that only look like types.
+
+    A label that differs from node to node is a name, and "Undirected" is not a relation.
     """
     values = [_field(row, max(layout.labels, layout.relation)) for row in rows[1:]]
     distinct = set(values) - {""}
@@ -354,23 +355,23 @@ def _check_types(layout: TableLayout, rows: Sequence[Sequence[str]]) -> TableLay
 
 
 def _relates(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the second column may name relations: it mostly holds words."""
+    """Return True if the second column may name relations: its values are mostly words."""
     middles = [row[1] for row in rows if len(row) > 2]
     words = sum(any(c.isalpha() for c in cell) and cell[:1] not in "[{(" for cell in middles)
     return 2 * words > len(middles)
 
 
 def _repeats(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell that the first row is no header: what stands in its middle stands there again."""
+    """Return True if the middle value of the first row recurs, so that it is not a header."""
     if len(rows[0]) != 3:
         return False
     return sum(len(row) > 1 and row[1] == rows[0][1] for row in rows) > 1
 
 
 def _has_strange_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first of rows of triples is a header in words that are not known.
+    """Return True if the first row of triples is a header in unknown words.
 
-    Relations come again and again in the middle column; the word above them does not.
+    Relations recur in the middle column, but its header does not.
     """
     middles = [row[1] for row in rows if len(row) >= 3]
     if len(middles) < _FEWEST_ROWS or len(rows[0]) != 3:
@@ -380,7 +381,7 @@ def _has_strange_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _tugraph_layout(rows: Sequence[Sequence[str]]) -> TableLayout:
-    """Return the layout of a table that begins as TuGraph's do, with the types in the first row."""
+    """Return the layout of a table of TuGraph, with the types in the first row."""
     facts = dict(cell.split("=", 1) for cell in rows[0] if "=" in cell)
     cells = [cell.split(":") for cell in rows[1]] if len(rows) > 1 else []
     places = {parts[2]: place for place, parts in enumerate(cells) if len(parts) > 2}
@@ -413,7 +414,7 @@ def _tugraph_layout(rows: Sequence[Sequence[str]]) -> TableLayout:
 
 
 def _with_kinds(layout: TableLayout, path: Path, dialect: TextDialect) -> TableLayout:
-    """Return a layout with the type of each property, told from all its values."""
+    """Return a layout with the type of each property, detected from all its values."""
     finders = {column.place: KindFinder() for column in layout.properties if not column.kind}
     if not finders:
         return layout
@@ -429,7 +430,7 @@ def _with_kinds(layout: TableLayout, path: Path, dialect: TextDialect) -> TableL
 
 
 def _needed(layout: TableLayout) -> tuple[tuple[int, str], ...]:
-    """Return the columns that may not be empty, with their names."""
+    """Return the positions and names of the columns that must not be empty."""
     if layout.kind is TableKind.NODES:
         return ((layout.id, "id"),)
     ends = ((layout.source, "source"), (layout.target, "target"))
@@ -442,16 +443,15 @@ def _needed(layout: TableLayout) -> tuple[tuple[int, str], ...]:
 def _fault(
     fields: Sequence[str], layout: TableLayout, needed: Sequence[tuple[int, str]], width: int
 ) -> str:
-    """Return what is wrong with a row, or ""."""
-    short = len(fields) <= max(place for place, _ in needed)
-    if short or (len(fields) != width and layout.kind is TableKind.TRIPLES):
-        return f"{len(fields)} columns, where {width} are expected"
-    if len(fields) > width:
-        return f"{len(fields)} columns, where {width} are expected"
+    """Return why a row is invalid, or ""."""
+    is_short = len(fields) <= max(place for place, _ in needed)
+    is_triple = layout.kind is TableKind.TRIPLES
+    if is_short or len(fields) > width or (is_triple and len(fields) != width):
+        return f"expected {width} columns, found {len(fields)}"
     return next((f"the {name} is empty" for place, name in needed if not fields[place]), "")
 
 
-def _thing(row: TextRow, layout: TableLayout) -> EntityRow:
+def _entity(row: TextRow, layout: TableLayout) -> EntityRow:
     fields = row.fields
     stated = _field(fields, layout.labels)
     labels = tuple(part.strip() for part in _split_labels(stated) if part.strip())
@@ -466,7 +466,7 @@ def _thing(row: TextRow, layout: TableLayout) -> EntityRow:
     )
 
 
-def _fact(row: TextRow, layout: TableLayout) -> RelationRow:
+def _relation(row: TextRow, layout: TableLayout) -> RelationRow:
     fields = row.fields
     relation = _field(fields, layout.relation) or layout.relation_name
     properties = _values(fields, layout.properties)
@@ -507,6 +507,6 @@ def _several(text: str) -> list[str]:
 def _unknown_columns(columns: Sequence[str]) -> IndexingError:
     listed = ", ".join(f"`{name}`" for name in columns)
     return IndexingError(
-        f"What the columns {listed} mean cannot be told.",
+        f"The meaning of the columns {listed} is unclear.",
         fix="Name them source, relation, target (triples), source, target (edges) or id (nodes).",
     )
