@@ -65,7 +65,7 @@ def test_lightrag_is_recognised(store, tmp_path):
     write_lightrag(tmp_path / "book" / "rag_storage")
     payload = knotwork("import", tmp_path / "book", "--json").json
     assert (payload["format"], payload["name"]) == ("lightrag", "book")
-    assert payload["notes"] == ["No communities came with it; they are found on first use."]
+    assert payload["notes"] == ["The index has no communities; they are detected on first use."]
 
 
 def test_tables_go_out_and_come_in_again(store, folder, tmp_path, monkeypatch):
@@ -85,7 +85,7 @@ def test_tables_go_out_and_come_in_again(store, folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (["import", "absent"], 1, "`absent` is no folder"),
+        (["import", "absent"], 1, "`absent` is not a folder"),
         (["import", "."], 1, "neither the tables of Microsoft GraphRAG nor a LightRAG index"),
         (["import", ".", "--format", "lightrag"], 1, "has no `kv_store_full_docs.json`"),
         (["import", ".", "--format", "graphrga"], 2, "Did you mean `graphrag`?"),

@@ -96,23 +96,23 @@ def current_tables() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def entity(number: int, title: str, kind: str, told: str, units: list[str]) -> dict[str, Any]:
+def entity(number: int, title: str, kind: str, text: str, units: list[str]) -> dict[str, Any]:
     return {"id": f"e{number}", "human_readable_id": number, "title": title, "type": kind,
-            "description": told, "text_unit_ids": units, "frequency": 1, "degree": 1}  # fmt: skip
+            "description": text, "text_unit_ids": units, "frequency": 1, "degree": 1}  # fmt: skip
 
 
 def relation(
-    number: int, source: str, target: str, told: str, weight: float, units: list[str]
+    number: int, source: str, target: str, text: str, weight: float, units: list[str]
 ) -> dict[str, Any]:
     return {"id": f"r{number}", "human_readable_id": number, "source": source, "target": target,
-            "description": told, "weight": weight, "text_unit_ids": units}  # fmt: skip
+            "description": text, "weight": weight, "text_unit_ids": units}  # fmt: skip
 
 
 def claim(
-    number: int, subject: str, target: str, kind: str, told: str, status: str, unit: str
+    number: int, subject: str, target: str, kind: str, text: str, status: str, unit: str
 ) -> dict[str, Any]:
     return {"id": f"c{number}", "human_readable_id": number, "covariate_type": "claim",
-            "type": kind, "description": told, "subject_id": subject, "object_id": target,
+            "type": kind, "description": text, "subject_id": subject, "object_id": target,
             "status": status, "text_unit_id": unit}  # fmt: skip
 
 
@@ -126,10 +126,10 @@ def community(number: int, level: int, parent: int, members: list[str]) -> dict[
 def report(
     number: int, title: str, summary: str, rank: float, findings: list[tuple[str, str]]
 ) -> dict[str, Any]:
-    told = [{"explanation": explanation, "summary": head} for head, explanation in findings]
+    listed = [{"explanation": explanation, "summary": head} for head, explanation in findings]
     return {"id": f"p{number}", "human_readable_id": number, "community": number, "level": 0,
             "title": title, "summary": summary, "full_content": "", "rank": rank,
-            "findings": told, "full_content_json": json.dumps({"findings": told})}  # fmt: skip
+            "findings": listed, "full_content_json": json.dumps({"findings": listed})}  # fmt: skip
 
 
 def older_tables() -> dict[str, list[dict[str, Any]]]:
@@ -203,12 +203,12 @@ def write_lightrag(folder: Path, *, quoted: bool = False) -> Path:
               ("Night Squad", "organization", "A squad.", "chunk-0"),
               ("Bo Finch", "UNKNOWN", "He repairs.", "chunk-1")]  # fmt: skip
     marks = '"{}"' if quoted else "{}"
-    for name, kind, told, source in people:
+    for name, kind, text, source in people:
         graph.add_node(
             marks.format(name),
             entity_id=name,
             entity_type=marks.format(kind),
-            description=told,
+            description=text,
             source_id=source,
         )
     graph.add_edge(

@@ -91,7 +91,7 @@ def test_relations_keep_weight_and_description_and_take_their_name_from_it(store
     # an end that no table lists comes in where the text has it, and only there
     assert ("radio", "caught", "signal") in edges
     assert report.brought["entities added for ends of relations"] == 1
-    reason = "an end of the relation is no entity, and does not stand in the text"
+    reason = "an end of the relation is neither an entity nor in the text"
     assert dropped(report)["relations", reason] == 1
     reading = store.readings.readings([first.id])[first.id]
     assert reading.source == "graphrag"
@@ -99,11 +99,11 @@ def test_relations_keep_weight_and_description_and_take_their_name_from_it(store
     assert reading.complaints == (f"ADA STONE | EMPEROR OF MARS: {reason}",)
 
 
-def test_descriptions_and_claims_are_told_once_a_document(store, folder):
+def test_descriptions_and_claims_occur_once_per_document(store, folder):
     report = import_index(store, folder)
     ada = store.readings.descriptions([entity_id("ada stone")])[entity_id("ada stone")]
-    told = sorted(description.text for description in ada)
-    assert told == [
+    texts = sorted(description.text for description in ada)
+    assert texts == [
         "Ada Stone leads the squad.",
         "Ada Stone leads the squad.",
         "Ada read the signal.",
@@ -115,7 +115,7 @@ def test_descriptions_and_claims_are_told_once_a_document(store, folder):
     assert report.brought["claims as relations"] == 1
     assert report.brought["claims as descriptions"] == 1
     assert dropped(report)["claims", "it is marked as false"] == 1
-    assert dropped(report)["claims", "its subject is no entity"] == 1
+    assert dropped(report)["claims", "its subject is not an entity"] == 1
 
 
 def test_every_row_is_accounted_for(store, folder):
@@ -295,7 +295,7 @@ def test_beside_other_documents_nothing_of_theirs_is_lost(tmp_path, folder):
         base.communities()
         report = import_index(base.store, folder)
         assert not base.has_communities
-        reason = "in a community of this index already"
+        reason = "already in a community of this index"
         assert dropped(report)["members of communities", reason] >= 1
         titles = {topic.report.title for topic in base.communities(level=0)}
         assert base.has_communities
@@ -343,7 +343,7 @@ def test_broken_files_are_named_and_nothing_is_written(store, folder, break_it, 
 def test_places_and_formats_that_are_not_there_are_named(store, tmp_path):
     with pytest.raises(UnknownName, match="graphrga"):
         import_index(store, tmp_path, format="graphrga")
-    with pytest.raises(IndexingError, match="no folder"):
+    with pytest.raises(IndexingError, match="not a folder"):
         import_index(store, tmp_path / "absent")
 
 
@@ -366,11 +366,11 @@ def test_odd_rows_are_dropped_and_counted(store, tmp_path):
     report = import_index(store, write_tables(tmp_path / "p", tables))
     lost = dropped(report)
     assert lost["entities", "without a name"] == 1
-    assert lost["entities", "no text unit of it came in"] == 1
+    assert lost["entities", "none of its text units was imported"] == 1
     assert report.brought["entities that share a name with another"] == 1
-    assert lost["relations", "a relation of a thing to itself"] == 1
+    assert lost["relations", "the relation links an entity to itself"] == 1
     assert lost["relations", "an end has no name"] == 1
     assert lost["members of communities", "in another community of that level"] == 1
-    assert lost["members of communities", "the entity did not come in"] == 1
-    assert lost["communities", "the community above it is not there"] == 1
-    assert lost["reports", "its community did not come in"] == 1
+    assert lost["members of communities", "the entity was not imported"] == 1
+    assert lost["communities", "its parent is missing"] == 1
+    assert lost["reports", "its community was not imported"] == 1

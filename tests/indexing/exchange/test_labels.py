@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork.indexing.foreign_indexes.labels import (
+    describe_relation,
     name_relation,
     plain_type,
-    say_relation,
     split_relation,
     unnamed_relation,
     written_name,
@@ -21,7 +21,7 @@ names = st.sampled_from(
 relations = st.sampled_from(
     ["leads", "is a member of", "works for", "related to", "领导", "相关", "WORKS_FOR", "is in"]
 )
-told = st.sampled_from(
+descriptions = st.sampled_from(
     [
         "",
         "She took command.",
@@ -57,13 +57,13 @@ def test_chinese_names_stand_without_spaces():
 
 
 @settings(max_examples=200)
-@given(names, relations, names, told)
-def test_what_is_said_is_read_back(source, relation, target, description):
+@given(names, relations, names, descriptions)
+def test_a_description_with_its_relation_is_read_back(source, relation, target, description):
     if source == target:
         return
-    said = say_relation(source, relation, target, description)
-    found, rest = split_relation(source, target, said)
-    assert (found or unnamed_relation(source + target + said), rest) == (relation, description)
+    text = describe_relation(source, relation, target, description)
+    found, rest = split_relation(source, target, text)
+    assert (found or unnamed_relation(source + target + text), rest) == (relation, description)
 
 
 @settings(max_examples=100)

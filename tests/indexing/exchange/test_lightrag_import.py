@@ -48,8 +48,8 @@ def test_the_graph_comes_in_with_directions_that_the_text_tells(store, tmp_path,
     assert report.brought["weights that were rounded"] == 1
     found = store.graph.lookup(["ada stone", "night squad", "bo finch"])
     assert {e.type for e in found.values()} == {"PERSON", "ORGANIZATION", ""}
-    (told,) = store.readings.descriptions([entity_id("ada stone")])[entity_id("ada stone")]
-    assert told.text == "Ada leads. Ada reads."
+    (description,) = store.readings.descriptions([entity_id("ada stone")])[entity_id("ada stone")]
+    assert description.text == "Ada leads. Ada reads."
 
 
 def test_whole_lists_of_chunks_are_read_where_they_are_kept(store, folder):
@@ -72,7 +72,7 @@ def test_communities_are_found_on_first_use(store, folder):
     ("name", "content", "message"),
     [
         ("kv_store_text_chunks.json", "{", "cannot be read as JSON"),
-        ("kv_store_full_docs.json", "[]", "holds a JSON list"),
+        ("kv_store_full_docs.json", "[]", "found a list"),
         ("graph_chunk_entity_relation.graphml", "<graphml>", "cannot be read as GraphML"),
         ("graph_chunk_entity_relation.graphml", None, "has no `graph_chunk_entity_relation"),
     ],
@@ -97,5 +97,5 @@ def test_a_graph_cannot_reach_other_files(store, folder, tmp_path):
     text = path.read_text("utf-8").replace("<graphml", hostile + "<graphml", 1)
     path.write_text(text.replace("A squad.", "&x;"), "utf-8")
     import_index(store, folder)
-    told = store.readings.descriptions([entity_id("night squad")])
-    assert "SESAME" not in str(told)
+    descriptions = store.readings.descriptions([entity_id("night squad")])
+    assert "SESAME" not in str(descriptions)

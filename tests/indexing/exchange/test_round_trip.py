@@ -94,7 +94,7 @@ def make_index(seed: int) -> MemoryStore:
     relations = [r for held in store.graph.relations(chunks).values() for r in held]
     store.graph.upsert(
         relations=[
-            Relation(r.chunk_id, r.source, r.relation, r.target, r.weight, r.span, "Told: so.")
+            Relation(r.chunk_id, r.source, r.relation, r.target, r.weight, r.span, "Stated: so.")
             for r in relations
             if chance.random() < 0.5
         ]
@@ -115,7 +115,7 @@ def seen(store) -> dict[str, object]:
         links[edge.target].add(place[edge.source])
     entities = store.graph.entities(links)
     forms = {key: entity.normal_form for key, entity in entities.items()}
-    told = store.readings.descriptions(entities)
+    described = store.readings.descriptions(entities)
     related = defaultdict(set)
     for held in store.graph.relations(chunks).values():
         for r in held:
@@ -127,7 +127,9 @@ def seen(store) -> dict[str, object]:
             (entity.name, entity.normal_form, entity.type, frozenset(links[key]))
             for key, entity in entities.items()
         },
-        "descriptions": {forms[key]: parts(d.text for d in given) for key, given in told.items()},
+        "descriptions": {
+            forms[key]: parts(d.text for d in given) for key, given in described.items()
+        },
         "relations": {
             (
                 forms[e.source],
@@ -138,7 +140,7 @@ def seen(store) -> dict[str, object]:
             )
             for e in store.graph.edges(types=[EdgeType.RELATES])
         },
-        "told of relations": dict(related),
+        "relation descriptions": dict(related),
         "communities": {(level, members) for level, members, _ in shape(store)},
         "reports": reports(store, place),
     }
@@ -179,7 +181,9 @@ def test_out_and_in_again_gives_the_same(seed):
     before, after = seen(store), seen(other)
     for part, value in before.items():
         assert after[part] == value, part
-    assert written.rows["entities"] == other.graph.entity_count()
+    mentioned = {edge.target for edge in other.graph.edges(types=[EdgeType.MENTIONS])}
+    assert written.rows["entities"] == len(mentioned)  # keywords among them
+    assert store.graph.entity_count() == other.graph.entity_count()
     assert is_current(other)
 
 

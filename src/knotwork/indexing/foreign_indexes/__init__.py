@@ -1,4 +1,4 @@
-"""Import the indexes of other systems, and export to them."""
+"""Import indexes of Microsoft GraphRAG and LightRAG, and export tables of GraphRAG."""
 
 from __future__ import annotations
 

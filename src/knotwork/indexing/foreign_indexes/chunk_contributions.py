@@ -1,9 +1,9 @@
 """Convert the entities, relations and claims of another system to contributions of single chunks.
 
-A link of an entity to a text unit becomes a mention, with the places of its name in the text; if no
-form of it occurs, the link is kept without a place. The weight of a relation is divided among its
-chunks. A description belongs to the first chunk of each document that names the entity, so that it
-leaves the index with the last document that supports it.
+A link of an entity to a text unit becomes a mention with the spans of its name in the text, or
+without a span if the name does not occur. The weight of a relation is divided among its chunks. A
+description belongs to the first chunk of each document that names the entity, so it is removed with
+the last document that supports it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from knotwork.indexing.foreign_indexes.foreign_index import (
     Losses,
 )
 from knotwork.indexing.foreign_indexes.labels import (
-    is_shouted,
+    is_in_capitals,
     join_sentences,
     name_relation,
     one_line,
@@ -46,27 +46,27 @@ from knotwork.transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT,
 
 _FALSE = "FALSE"
 _MOST_COMPLAINTS = 20
-_NO_END = "an end of the relation is no entity, and does not stand in the text"
+_NO_END = "an end of the relation is neither an entity nor in the text"
 
 
 @dataclass(slots=True)
 class _MergedRows:
-    """An entity in the making: all rows of another system with one normal form."""
+    """An entity merged from all rows of the other system with one normal form."""
 
     form: str
     name: str
     type: str
     descriptions: list[str] = field(default_factory=list)
     places: dict[str, tuple[Span, ...]] = field(default_factory=dict)
-    """Where the name stands, by chunk; () where the chunk is only said to name it."""
+    """Spans of the name by chunk; () if the chunk is linked but does not contain the name."""
 
 
 @dataclass(slots=True)
 class Contributions:
-    """What comes in for each chunk, and how references of reports lead to chunks.
+    """The contributions of each chunk, and the chunks that references of reports mean.
 
-    ``forms`` are the normal forms by the other system's entity ids, ``cited`` the chunks that a row
-    leads to, by the kind of the row and its number. ``counts`` are what came in.
+    ``forms`` are the normal forms by the other system's entity ids; ``cited`` are the chunks of a
+    row, by its kind and number. ``counts`` are the imported items by kind.
     """
 
     extractions: dict[str, Extraction]
@@ -78,23 +78,23 @@ class Contributions:
 
 
 def contribute(index: ForeignIndex, placement: Placement) -> Contributions:
-    """Return the contributions of all chunks; what cannot come in is counted in the losses."""
+    """Return the contributions of all chunks; count what cannot be imported in ``index.losses``."""
     return _Assembly(index, placement).assemble()
 
 
 class _Assembly:
-    """The contributions of one index in the making."""
+    """Builds the contributions of an index."""
 
     def __init__(self, index: ForeignIndex, placement: Placement) -> None:
         self.index = index
         self.losses: Losses = index.losses
         self.chunks_of: Mapping[str, Sequence[Chunk]] = placement.chunks_of
-        self.chunks = {c.id: c for made in placement.documents for c in made.chunks}
+        self.chunks = {c.id: c for placed in placement.documents for c in placed.chunks}
         self.grounds = NamePlaces(index, self.chunks, self._chunks)
-        self.things: dict[str, _MergedRows] = {}
+        self.entities: dict[str, _MergedRows] = {}
         self.forms: dict[str, str] = {}
         self.relations: dict[str, dict[tuple[str, str, str], Relation]] = defaultdict(dict)
-        self.told: dict[str, dict[str, list[str]]] = defaultdict(dict)
+        self.texts: dict[str, dict[str, list[str]]] = defaultdict(dict)
         self.complaints: dict[str, list[str]] = defaultdict(list)
         self.cited: dict[tuple[str, int], tuple[str, ...]] = {}
         self.counts: Counter[str] = Counter()
@@ -107,9 +107,9 @@ class _Assembly:
         for claim in self.index.claims:
             self._add_claim(claim)
         self._describe()
-        things = self._by_chunk()
+        entities = self._by_chunk()
         return Contributions(
-            {key: self._extraction(key, things.get(key, ())) for key in self.chunks},
+            {key: self._extraction(key, entities.get(key, ())) for key in self.chunks},
             {key: self._descriptions(key) for key in self.chunks},
             {key: self._reading(key) for key in self.chunks},
             self.forms,
@@ -117,57 +117,57 @@ class _Assembly:
             self._counted(),
         )
 
-    def _add_entity(self, entity: ForeignEntity) -> None:
-        form = normal_form(entity.name)
-        chunks = self._chunks(entity.unit_ids)
+    def _add_entity(self, row: ForeignEntity) -> None:
+        form = normal_form(row.name)
+        chunks = self._chunks(row.unit_ids)
         if not form:
             self.losses.add("entities", "the name has no letter or digit")
             return
         if not chunks:
-            self.losses.add("entities", "no text unit of it came in")
+            self.losses.add("entities", "none of its text units was imported")
             return
-        self.forms[entity.id] = form
-        thing = self.things.get(form)
-        kind = plain_type(entity.type)
-        if thing is None:
-            thing = self.things[form] = _MergedRows(form, self.grounds.names[form], kind)
+        self.forms[row.id] = form
+        entity = self.entities.get(form)
+        kind = plain_type(row.type)
+        if entity is None:
+            entity = self.entities[form] = _MergedRows(form, self.grounds.names[form], kind)
         else:
             self.counts["entities that share a name with another"] += 1
-        thing.type = thing.type or kind
-        if entity.description:
-            thing.descriptions.append(one_line(entity.description))
+        entity.type = entity.type or kind
+        if row.description:
+            entity.descriptions.append(one_line(row.description))
         for chunk in chunks:
-            self._place(thing, chunk)
-        self._cite("entities", entity.number, chunks)
+            self._place(entity, chunk)
+        self._cite("entities", row.number, chunks)
 
-    def _place(self, thing: _MergedRows, chunk: Chunk) -> None:
-        """Make a chunk one that names an entity."""
-        if chunk.id not in thing.places:
-            thing.places[chunk.id] = self.grounds.find(thing.form, chunk.id)
+    def _place(self, entity: _MergedRows, chunk: Chunk) -> None:
+        """Add a mention of an entity to a chunk."""
+        if chunk.id not in entity.places:
+            entity.places[chunk.id] = self.grounds.find(entity.form, chunk.id)
 
     def _add_relation(self, relation: ForeignRelation) -> None:
         chunks = self._chunks(relation.unit_ids)
         if not chunks:
             chunks = self._shared_chunks(relation.source, relation.target)[:1]
         if not chunks:
-            self.losses.add("relations", "no text unit of it came in")
+            self.losses.add("relations", "none of its text units was imported")
             return
         source, target = (self._end(n, chunks) for n in (relation.source, relation.target))
         if source is None or target is None:
-            self._complain("relations", relation, chunks, _NO_END)
+            self._drop_relation(relation, chunks, _NO_END)
             return
         if source is target:
-            self._complain("relations", relation, chunks, "a relation of a thing to itself")
+            self._drop_relation(relation, chunks, "the relation links an entity to itself")
             return
         self._cite("relationships", relation.number, chunks)
-        label, told, turned = _named(relation)
-        if turned:
+        label, description, is_reversed = _label_of(relation)
+        if is_reversed:
             source, target = target, source
         weights = _shares(relation.weight, len(chunks))
         if sum(weights) != relation.weight:
             self.counts["weights that were rounded"] += 1
         for chunk, weight in zip(chunks, weights, strict=True):
-            self._relate(chunk, source, label, target, weight, told)
+            self._relate(chunk, source, label, target, weight, description)
         self.counts["relations"] += 1
 
     def _relate(
@@ -177,11 +177,11 @@ class _Assembly:
         label: str,
         target: _MergedRows,
         weight: int,
-        told: str,
+        description: str,
     ) -> None:
-        for thing in (source, target):
-            if chunk.id not in thing.places:
-                self._place(thing, chunk)
+        for entity in (source, target):
+            if chunk.id not in entity.places:
+                self._place(entity, chunk)
                 self.counts["mentions added for ends of relations"] += 1
         key = (entity_id(source.form), label, entity_id(target.form))
         known = self.relations[chunk.id].get(key)
@@ -189,43 +189,43 @@ class _Assembly:
             self.relations[chunk.id][key] = replace(
                 known,
                 weight=known.weight + weight,
-                description=join_sentences((known.description, told)),
+                description=join_sentences((known.description, description)),
             )
             return
         self.relations[chunk.id][key] = Relation(
-            chunk.id, key[0], label, key[2], weight, description=told
+            chunk.id, key[0], label, key[2], weight, description=description
         )
 
     def _end(self, name: str, chunks: Sequence[Chunk]) -> _MergedRows | None:
-        """Return the entity of a name; a new one where no row names it but the text does."""
+        """Return the entity of a name; add one if no row has it but the text does, else None."""
         form = normal_form(name)
-        thing = self.things.get(form)
-        if thing is not None or not form:
-            return thing
-        naming = [chunk for chunk in chunks if self.grounds.find(form, chunk.id)]
-        if not naming:
+        entity = self.entities.get(form)
+        if entity is not None or not form:
+            return entity
+        mentioning = [chunk for chunk in chunks if self.grounds.find(form, chunk.id)]
+        if not mentioning:
             return None
-        thing = self.things[form] = _MergedRows(form, self.grounds.names[form], "")
-        for chunk in naming:
-            self._place(thing, chunk)
+        entity = self.entities[form] = _MergedRows(form, self.grounds.names[form], "")
+        for chunk in mentioning:
+            self._place(entity, chunk)
         self.counts["entities added for ends of relations"] += 1
-        return thing
+        return entity
 
     def _shared_chunks(self, source: str, target: str) -> list[Chunk]:
-        things = [self.things.get(normal_form(name)) for name in (source, target)]
-        held = [thing.places.keys() for thing in things if thing is not None]
+        entities = [self.entities.get(normal_form(name)) for name in (source, target)]
+        held = [entity.places.keys() for entity in entities if entity is not None]
         return [self.chunks[key] for key in held[0] if key in held[1]] if len(held) == 2 else []
 
     def _add_claim(self, claim: ForeignClaim) -> None:
-        """Take a claim on two entities as a relation, one on a single entity as a description."""
+        """Convert a claim on two entities to a relation, another one to a description."""
         chunks = self._chunks((claim.unit_id,) if claim.unit_id else ())
-        subject = self.things.get(normal_form(claim.subject))
-        target = self.things.get(normal_form(claim.object)) if claim.object else None
+        subject = self.entities.get(normal_form(claim.subject))
+        target = self.entities.get(normal_form(claim.object)) if claim.object else None
         reason = ""
         if not chunks:
-            reason = "no text unit of it came in"
+            reason = "none of its text units was imported"
         elif subject is None:
-            reason = "its subject is no entity"
+            reason = "its subject is not an entity"
         elif claim.status == _FALSE:
             reason = "it is marked as false"
         if reason or subject is None:
@@ -235,64 +235,64 @@ class _Assembly:
         if target is not None and target is not subject and claim.type:
             label = claim.type.lower() if claim.type.isascii() else claim.type
             for chunk in chunks:
-                told = one_line(claim.description)
-                self._relate(chunk, subject, one_line(label.replace("_", " ")), target, 1, told)
+                text = one_line(claim.description)
+                self._relate(chunk, subject, one_line(label.replace("_", " ")), target, 1, text)
             self.counts["claims as relations"] += 1
             return
         for chunk in chunks:
             self._place(subject, chunk)
-            self.told[chunk.id].setdefault(subject.form, []).append(one_line(claim.description))
+            self.texts[chunk.id].setdefault(subject.form, []).append(one_line(claim.description))
         self.counts["claims as descriptions"] += 1
 
     def _describe(self) -> None:
-        """Give each description to the first chunk of each document, one with the name before."""
-        for thing in self.things.values():
+        """Add descriptions to the first chunk of each document, preferring chunks with the name."""
+        for entity in self.entities.values():
             first: dict[str, str] = {}
             for key in sorted(
-                thing.places, key=lambda key: (not thing.places[key], self.chunks[key].ordinal)
+                entity.places, key=lambda key: (not entity.places[key], self.chunks[key].ordinal)
             ):
                 first.setdefault(self.chunks[key].document_id, key)
-            for key in first.values() if thing.descriptions else ():
-                texts = self.told[key].setdefault(thing.form, [])
-                texts[:0] = thing.descriptions
+            for key in first.values() if entity.descriptions else ():
+                texts = self.texts[key].setdefault(entity.form, [])
+                texts[:0] = entity.descriptions
 
     def _by_chunk(self) -> dict[str, list[_MergedRows]]:
         found: defaultdict[str, list[_MergedRows]] = defaultdict(list)
-        for thing in self.things.values():
-            if is_shouted(thing.name):
-                thing.name = self._name_in_text(thing) or thing.name
-            for key in thing.places:
-                found[key].append(thing)
+        for entity in self.entities.values():
+            if is_in_capitals(entity.name):
+                entity.name = self._name_in_text(entity) or entity.name
+            for key in entity.places:
+                found[key].append(entity)
         return found
 
-    def _name_in_text(self, thing: _MergedRows) -> str:
-        """Return the form of a whole name that the text has most often."""
+    def _name_in_text(self, entity: _MergedRows) -> str:
+        """Return the most frequent spelling of a name in the text, or ""."""
         forms = Counter(
             surface
-            for key, spans in thing.places.items()
+            for key, spans in entity.places.items()
             for surface in (self.grounds.surface(span, key) for span in spans)
-            if normal_form(surface) == thing.form
+            if normal_form(surface) == entity.form
         )
         return min(forms, key=lambda form: (-forms[form], form)) if forms else ""
 
-    def _extraction(self, key: str, things: Iterable[_MergedRows]) -> Extraction:
-        held = list(things)
-        total = sum(len(thing.places[key]) for thing in held)
+    def _extraction(self, key: str, entities: Iterable[_MergedRows]) -> Extraction:
+        held = list(entities)
+        total = sum(len(entity.places[key]) for entity in held)
         mentions = []
-        for thing in held:
-            spans = thing.places[key]
+        for entity in held:
+            spans = entity.places[key]
             share = min(MOST_ABOUT, SALIENCE_ABOUT * len(spans) / total) if total else 0.0
             mentions.append(
-                Mention(key, thing.form, thing.name, thing.type, spans, round(share, 4))
+                Mention(key, entity.form, entity.name, entity.type, spans, round(share, 4))
             )
         return Extraction(key, tuple(mentions), tuple(self._supported(key, held)))
 
     def _supported(self, key: str, held: Iterable[_MergedRows]) -> Iterator[Relation]:
-        """Yield the relations of a chunk with the sentences that support them best."""
+        """Yield the relations of a chunk with the spans of their best supporting sentences."""
         if not self.relations[key]:
             return
         text = ChunkText(self.chunks[key])
-        places = {entity_id(thing.form): thing.places[key] for thing in held}
+        places = {entity_id(entity.form): entity.places[key] for entity in held}
         for relation in self.relations[key].values():
             ends = (places[relation.source], places[relation.target])
             words = f"{relation.relation} {relation.description}"
@@ -301,7 +301,7 @@ class _Assembly:
     def _descriptions(self, key: str) -> list[Description]:
         return [
             Description(key, form, join_sentences(texts))
-            for form, texts in self.told[key].items()
+            for form, texts in self.texts[key].items()
             if any(texts)
         ]
 
@@ -310,10 +310,10 @@ class _Assembly:
         status = ReadingStatus.PARTIAL if complaints else ReadingStatus.OK
         return ChunkReading(key, self.index.format, status, complaints=complaints)
 
-    def _complain(
-        self, kind: str, relation: ForeignRelation, chunks: Iterable[Chunk], reason: str
+    def _drop_relation(
+        self, relation: ForeignRelation, chunks: Iterable[Chunk], reason: str
     ) -> None:
-        self.losses.add(kind, reason)
+        self.losses.add("relations", reason)
         for chunk in chunks:
             self.complaints[chunk.id].append(f"{relation.source} | {relation.target}: {reason}")
 
@@ -327,31 +327,31 @@ class _Assembly:
     def _counted(self) -> Counter[str]:
         for unit in self.index.units:
             self._cite("sources", unit.number, self.chunks_of.get(unit.id, ()))
-        places = [spans for thing in self.things.values() for spans in thing.places.values()]
-        self.counts["entities"] = len(self.things)
+        places = [spans for entity in self.entities.values() for spans in entity.places.values()]
+        self.counts["entities"] = len(self.entities)
         self.counts["mentions"] = len(places)
         self.counts["mentions whose name is not in the text"] = sum(not spans for spans in places)
         self.counts["descriptions"] = sum(len(self._descriptions(key)) for key in self.chunks)
         return self.counts
 
 
-def _named(relation: ForeignRelation) -> tuple[str, str, bool]:
-    """Return a relation's name, what is told of it, and whether its ends must change places."""
+def _label_of(relation: ForeignRelation) -> tuple[str, str, bool]:
+    """Return the label and the description of a relation, and True if its ends are reversed."""
     described = one_line(relation.description)
     source, target = one_line(relation.source), one_line(relation.target)
-    label, told = split_relation(source, target, described)
+    label, rest = split_relation(source, target, described)
     if label:
-        return label, told, False
+        return label, rest, False
     if not relation.directed:
-        turned = name_relation(target, source, described)
-        if turned:
-            return turned, described, True
+        reverse = name_relation(target, source, described)
+        if reverse:
+            return reverse, described, True
     label = one_line(relation.label) or unnamed_relation(source + target + described)
     return label, described, False
 
 
 def _shares(weight: float, chunks: int) -> list[int]:
-    """Share a weight out over chunks, as whole numbers of at least 1."""
+    """Divide a weight among chunks, as integers of at least 1."""
     whole = max(round(weight), chunks)
     share, rest = divmod(whole, chunks)
     return [share + (place < rest) for place in range(chunks)]
@@ -361,9 +361,9 @@ ChunksOf = Callable[[Iterable[str]], Sequence[Chunk]]
 
 
 class NamePlaces:
-    """The places of names in chunks; ``names`` has one name of each normal form, the first.
+    """The spans of names in chunks; ``names`` has the first name of each normal form.
 
-    The words of a chunk take megabytes while it is searched, and so it is searched once, for all
+    Parsing the words of a chunk takes megabytes of memory. So each chunk is searched once, for all
     names that the index links to it.
     """
 
@@ -382,14 +382,14 @@ class NamePlaces:
         self._places = {key: self._search(key, forms) for key, forms in wanted.items()}
 
     def find(self, form: str, chunk_id: str) -> tuple[Span, ...]:
-        """Return where a name stands in a chunk; () where it does not."""
+        """Return the spans of a name in a chunk."""
         places = self._places.setdefault(chunk_id, {})
         if form not in places:
             places.update(self._search(chunk_id, (form,)))
         return places[form]
 
     def surface(self, span: Span, chunk_id: str) -> str:
-        """Return what stands at a place, on one line."""
+        """Return the text of a span on one line."""
         chunk = self._chunks[chunk_id]
         offset = chunk.span.start
         return one_line(chunk.text[span.start - offset : span.end - offset])
@@ -401,7 +401,7 @@ class NamePlaces:
 
 
 def _links(index: ForeignIndex) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield every name with the text units that are said to hold it, entities first."""
+    """Yield every name with the text units that are linked to it, entities first."""
     for entity in index.entities:
         yield written_name(one_line(entity.name), entity.description), entity.unit_ids
     for relation in index.relations:

@@ -1,4 +1,4 @@
-"""The common shape of foreign indexes, which readers return, and helpers to read their files.
+"""Define the common form of foreign indexes, and read values from their files.
 
 Ids are those of the other system. ``number`` is the short number by which its reports cite a row.
 """
@@ -18,7 +18,7 @@ from knotwork.errors import IndexingError, MissingExtra
 
 @dataclass(frozen=True, slots=True)
 class ForeignDocument:
-    """A source text; ``unit_ids`` are its text units in order, where the system lists them."""
+    """A source text; ``unit_ids`` are its text units in order, if the system lists them."""
 
     id: str
     title: str
@@ -28,7 +28,7 @@ class ForeignDocument:
 
 @dataclass(frozen=True, slots=True)
 class ForeignUnit:
-    """A piece of text that a model read as one."""
+    """A text unit: a part of a document that a model processed as a whole."""
 
     id: str
     number: int
@@ -38,7 +38,7 @@ class ForeignUnit:
 
 @dataclass(frozen=True, slots=True)
 class ForeignEntity:
-    """An entity with all that was said of it, and the text units that name it."""
+    """An entity with its description and the text units that mention it."""
 
     id: str
     number: int
@@ -52,8 +52,8 @@ class ForeignEntity:
 class ForeignRelation:
     """A relation between two entities, given by name.
 
-    ``label`` is what the system calls it, if it does. ``directed`` is False where source and target
-    may as well stand the other way round.
+    ``label`` is its name in the system, or "". ``directed`` is False if source and target may be
+    exchanged.
     """
 
     number: int
@@ -68,7 +68,7 @@ class ForeignRelation:
 
 @dataclass(frozen=True, slots=True)
 class ForeignClaim:
-    """A statement on a subject, with an object or without; ``status`` says whether it holds."""
+    """A claim about a subject and an optional object; ``status`` is TRUE, FALSE or SUSPECTED."""
 
     number: int
     subject: str
@@ -99,7 +99,7 @@ class ForeignFinding:
 
 @dataclass(frozen=True, slots=True)
 class ForeignReport:
-    """What the other system wrote of a community; ``rank`` in [0, 10]."""
+    """The report on a community; ``rank`` is in [0, 10]."""
 
     community_id: str
     title: str
@@ -110,12 +110,12 @@ class ForeignReport:
 
 @dataclass(slots=True)
 class Losses:
-    """What does not come in, counted by kind and reason."""
+    """Counts of items that are not imported, by kind and reason."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, kind: str, reason: str, count: int = 1) -> None:
-        """Count something that is dropped."""
+        """Count dropped items."""
         if count:
             self.counts[kind, reason] += count
 
@@ -136,7 +136,7 @@ class ForeignIndex:
     losses: Losses = field(default_factory=Losses)
 
     def held(self) -> dict[str, int]:
-        """Return how many rows of each kind the files held, those that were dropped included."""
+        """Return the number of rows of each kind in the files, including dropped ones."""
         rows: dict[str, Iterable[object]] = {
             "documents": self.documents,
             "text units": self.units,
@@ -157,9 +157,9 @@ ForeignRow = Mapping[str, Any]
 
 
 def read_parquet_rows(path: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file with those of ``columns`` that it has.
+    """Return the rows of a Parquet file with the ``columns`` that exist.
 
-    Raises MissingExtra without the extra `parquet`, IndexingError when the file cannot be read.
+    Raises MissingExtra without the extra `parquet`, IndexingError if the file cannot be read.
     """
     try:
         import pyarrow as pa
@@ -173,13 +173,13 @@ def read_parquet_rows(path: Path, columns: Iterable[str]) -> list[dict[str, Any]
     except (OSError, pa.ArrowException) as error:
         raise IndexingError(
             f"`{path}` cannot be read as a Parquet file: {error}.",
-            fix="Copy it again from where it was made, or run the indexing there once more.",
+            fix="Copy the file again, or run the indexing of the other system again.",
         ) from error
     return rows
 
 
 def check_columns(path: Path, wanted: Iterable[Sequence[str]]) -> None:
-    """Raise IndexingError when a Parquet file has none of the names of a column that is needed."""
+    """Raise IndexingError if a Parquet file lacks a required column under all of its names."""
     import pyarrow.parquet as pq
 
     there = pq.read_schema(path).names
@@ -189,29 +189,29 @@ def check_columns(path: Path, wanted: Iterable[Sequence[str]]) -> None:
             listed = ", ".join(f"`{name}`" for name in there)
             raise IndexingError(
                 f"`{path}` has no column `{names[0]}`{others}; it has {listed}.",
-                fix="Give the folder that Microsoft GraphRAG wrote its tables to.",
+                fix="Give the output folder of Microsoft GraphRAG.",
             )
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object of a JSON file. Raises IndexingError when it holds anything else."""
+    """Return the object of a JSON file. Raises IndexingError for invalid JSON or another type."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise IndexingError(
             f"`{path}` cannot be read as JSON: {error}.",
-            fix="Copy it again from where it was made.",
+            fix="Copy the file again.",
         ) from error
     if not isinstance(value, dict):
         raise IndexingError(
-            f"`{path}` holds a JSON {type(value).__name__}, and an object is needed.",
+            f"Expected a JSON object in `{path}`, found a {type(value).__name__}.",
             fix="Give the working directory of LightRAG.",
         )
     return value
 
 
 def column_text(row: ForeignRow, *names: str) -> str:
-    """Return the first of these columns that holds text, without white space around it."""
+    """Return the stripped text of the first non-empty column, or ""."""
     for name in names:
         value = row.get(name)
         if isinstance(value, float) and value.is_integer():
@@ -222,7 +222,7 @@ def column_text(row: ForeignRow, *names: str) -> str:
 
 
 def raw_column_text(row: ForeignRow, *names: str) -> str:
-    """Return the first of these columns that holds text, exactly as it is."""
+    """Return the unchanged text of the first column with text, or ""."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value.strip():
@@ -231,7 +231,7 @@ def raw_column_text(row: ForeignRow, *names: str) -> str:
 
 
 def column_number(row: ForeignRow, name: str, default: float = 0.0) -> float:
-    """Return a number, also where it is written as text; ``default`` where there is none."""
+    """Return a number, which may be written as text, or ``default`` if there is none."""
     value = row.get(name)
     try:
         number = float(value) if value is not None else default
@@ -241,9 +241,9 @@ def column_number(row: ForeignRow, name: str, default: float = 0.0) -> float:
 
 
 def column_ids(row: ForeignRow, *names: str) -> tuple[str, ...]:
-    """Return the ids of the first of these columns that has any, each once.
+    """Return the distinct ids of the first non-empty column.
 
-    Older tables join several ids with commas, inside the items of a list too.
+    Older tables join several ids with commas, even within the items of a list.
     """
     for name in names:
         value = row.get(name)

@@ -1,7 +1,7 @@
-"""Read the Parquet tables that Microsoft GraphRAG writes.
+"""Read the Parquet tables of Microsoft GraphRAG.
 
-Three generations of the layout are read: `create_final_*.parquet` of 0.x, with the membership of
-communities in a table of nodes; the same names of 1.x; and `documents.parquet` and so on since
+Three generations of the layout are supported: `create_final_*.parquet` of 0.x, with the members of
+communities in a table of nodes; the same file names of 1.x; and `documents.parquet` and so on since
 2.0. Renamed columns are read under each of their names.
 """
 
@@ -67,14 +67,14 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def is_graphrag(folder: Path) -> bool:
-    """Tell whether a folder holds the tables of Microsoft GraphRAG."""
+    """Return True if a folder has the tables of Microsoft GraphRAG."""
     return _find(folder, "entities") is not None and _find(folder, "text_units") is not None
 
 
 def read_graphrag(folder: Path, *, name: str) -> ForeignIndex:
     """Read all tables of a folder.
 
-    Raises IndexingError when a table is missing, cannot be read or lacks a column that is needed,
+    Raises IndexingError if a table is missing, cannot be read or lacks a required column,
     MissingExtra without the extra `parquet`.
     """
     losses = Losses()
@@ -160,8 +160,8 @@ def _entities(
             continue
         key = column_text(row, "id") or name
         held = dict.fromkeys((*column_ids(row, "text_unit_ids"), *listed.get(key, ())))
-        kind, told = _unquoted(column_text(row, "type")), column_text(row, "description")
-        found.append(ForeignEntity(key, _number(row, place), name, kind, told, tuple(held)))
+        kind, text = _unquoted(column_text(row, "type")), column_text(row, "description")
+        found.append(ForeignEntity(key, _number(row, place), name, kind, text, tuple(held)))
     return found
 
 
@@ -176,13 +176,13 @@ def _relations(
             losses.add("relations", "an end has no name")
             continue
         held = column_ids(row, "text_unit_ids") or tuple(listed.get(column_text(row, "id"), ()))
-        told, weight = column_text(row, "description"), column_number(row, "weight", 1.0)
-        found.append(ForeignRelation(_number(row, place), source, target, told, weight, held))
+        text, weight = column_text(row, "description"), column_number(row, "weight", 1.0)
+        found.append(ForeignRelation(_number(row, place), source, target, text, weight, held))
     return found
 
 
 def _listed_in_units(units: Iterable[ForeignRow], column: str) -> dict[str, list[str]]:
-    """Return the text units of each id in a column of theirs: the same links from the far side."""
+    """Return the text units by the ids of entities or relations that they list."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for row in units:
         for key in column_ids(row, column):
@@ -214,7 +214,7 @@ def _claims(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignClaim]:
 def _communities(
     rows: Sequence[ForeignRow], nodes: Sequence[ForeignRow], entities: Sequence[ForeignEntity]
 ) -> list[ForeignCommunity]:
-    """Return the communities; before 1.0 their members stand in a table of nodes alone."""
+    """Return the communities; before 1.0 only a table of nodes has their members."""
     ids = {entity.name: entity.id for entity in entities}
     members: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
     for node in nodes:
@@ -232,7 +232,7 @@ def _communities(
 
 
 def _with_parents(communities: Sequence[ForeignCommunity]) -> list[ForeignCommunity]:
-    """Find the parents where no table names them: those that hold most of the members."""
+    """Add parents if no table has them: the community above with most of the members."""
     if any(community.parent_id is not None for community in communities):
         return list(communities)
     place: dict[tuple[int, str], str] = {}
@@ -265,7 +265,7 @@ def _reports(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignReport]:
 
 
 def _findings(row: ForeignRow) -> tuple[ForeignFinding, ...]:
-    """Return the findings, from the report's own JSON where the column has none."""
+    """Return the findings of the column or, if it is empty, of the report's JSON."""
     value = row.get("findings")
     if isinstance(value, str):
         value = _parsed(value)
@@ -293,6 +293,6 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
 
 
 def _unquoted(name: str) -> str:
-    """Return a name without the quotes that some replies left around it."""
+    """Return a name without the quotation marks of some model replies."""
     inner = name[1:-1].strip() if len(name) > 2 and name[0] == name[-1] == '"' else name
     return " ".join(inner.split())

@@ -1,8 +1,8 @@
 """Export an index as the tables of Microsoft GraphRAG, version 3.
 
-What its layout has no column for goes into the descriptions: a relation's name, as "Ada leads the
-Squad." Passages that support a finding become references to text units. The tables follow from the
-index alone; ids are made from ours, in the shapes that GraphRAG uses.
+Values without a column go into descriptions: the name of a relation as in "Ada leads the Squad."
+Passages that support a finding become references to text units. The tables depend on the index
+alone; ids are derived from ours in the formats of GraphRAG.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Any
 from knotwork.errors import MissingExtra, StoreBusy
 from knotwork.indexing.communities.detection import stored_communities
 from knotwork.indexing.foreign_indexes.imported_communities import write_reference
-from knotwork.indexing.foreign_indexes.labels import join_sentences, say_relation
+from knotwork.indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork.records import (
     ENTITY_EDGES,
     Chunk,
     Community,
     CommunityReport,
-    Description,
     Document,
     EdgeType,
     Entity,
@@ -52,7 +51,7 @@ ExportRow = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TablesReport:
-    """What was written: rows by table, and the files."""
+    """The written files, and the number of rows of each table."""
 
     rows: Mapping[str, int]
     files: tuple[Path, ...]
@@ -61,8 +60,8 @@ class TablesReport:
 def export_graphrag(store: Store, output: Path) -> TablesReport:
     """Write documents, text units, entities, relationships, communities and reports to a folder.
 
-    All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy
-    when the index changes meanwhile, and OSError where the place cannot be written.
+    All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy if
+    the index changes during the export, and OSError if the folder is not writable.
     """
     generation = store.generation()
     tables = _Tables(TableContents(store))
@@ -82,15 +81,15 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
             files.append(file)
         if store.generation() != generation:
             raise StoreBusy(
-                "The index changed while it was being exported; nothing was written.",
-                fix="Export again when indexing has ended.",
+                "The index changed during the export; nothing was written.",
+                fix="Export again after indexing has ended.",
             )
         files = [file.replace(output / file.name) for file in files]
     return TablesReport(rows, tuple(files))
 
 
 class _Tables:
-    """The rows of all tables of one index."""
+    """Yields the rows of all tables of an index."""
 
     def __init__(self, held: TableContents) -> None:
         self._held = held
@@ -133,14 +132,14 @@ class _Tables:
                 }
 
     def entities(self) -> Iterator[ExportRow]:
-        told = self._held.descriptions()
+        descriptions = self._held.descriptions()
         for number, (key, entity) in enumerate(self._held.entities.items()):
             yield {
                 "id": make_uuid("entity", key),
                 "human_readable_id": number,
                 "title": self._held.titles[key],
                 "type": entity.type,
-                "description": told.get(key, ""),
+                "description": descriptions.get(key, ""),
                 "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.mentions[key]],
                 "frequency": len(self._held.mentions[key]),
                 "degree": self._held.degrees.get(key, 0),
@@ -149,17 +148,17 @@ class _Tables:
     def relationships(self) -> Iterator[ExportRow]:
         for start in range(0, len(self._held.edges), _BATCH):
             batch = self._held.edges[start : start + _BATCH]
-            told = self._held.told(batch)
+            descriptions = self._held.relation_descriptions(batch)
             for edge in batch:
                 source, target = self._held.titles[edge.source], self._held.titles[edge.target]
-                said = join_sentences(told.get(edge.id, ()))
+                text = join_sentences(descriptions.get(edge.id, ()))
                 degrees = [self._held.degrees.get(end, 0) for end in (edge.source, edge.target)]
                 yield {
                     "id": edge.id,
                     "human_readable_id": edge.number,
                     "source": source,
                     "target": target,
-                    "description": say_relation(source, edge.relation, target, said),
+                    "description": describe_relation(source, edge.relation, target, text),
                     "weight": float(edge.weight),
                     "combined_degree": sum(degrees),
                     "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
@@ -207,7 +206,7 @@ class _Tables:
             }
 
     def _place(self, number: int, community: Community) -> ExportRow:
-        """Return the columns that say where in the hierarchy a community is."""
+        """Return the columns with the position of a community in the hierarchy."""
         numbered = self._held.communities
         parent = numbered.get(community.parent_id or "")
         return {
@@ -219,7 +218,7 @@ class _Tables:
         }
 
     def _finding(self, finding: Finding) -> dict[str, str]:
-        """Return a finding as GraphRAG has it: a heading, and the rest with its references."""
+        """Return a finding in the form of GraphRAG: a heading, and a text with references."""
         summary, _, explanation = finding.text.partition("\n")
         cited = {
             self._held.units[s.chunk_id] for s in finding.supports if s.chunk_id in self._held.units
@@ -263,7 +262,7 @@ _NO_DATE = "1970-01-01"
 
 @dataclass(frozen=True, slots=True)
 class RelationshipRow:
-    """One row of the relationships: all that is contributed to one edge."""
+    """A row of the relationships: one aggregated edge."""
 
     id: str
     number: int
@@ -275,7 +274,7 @@ class RelationshipRow:
 
 
 class TableContents:
-    """One index as it is numbered in tables: documents by uri, text units in reading order."""
+    """The numbered content of an index: documents by uri, text units in reading order."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -321,7 +320,7 @@ class TableContents:
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The title of each entity: its name, if that leads back to it alone."""
+        """The title of each entity: its name, or its normal form if the name has another one."""
         return {
             key: entity.name
             if normal_form(entity.name) == entity.normal_form
@@ -350,7 +349,7 @@ class TableContents:
 
     @cached_property
     def degrees(self) -> dict[str, int]:
-        """How many others each entity is related to."""
+        """The number of neighbours of each entity."""
         linked: defaultdict[str, set[str]] = defaultdict(set)
         for edge in self.edges:
             linked[edge.source].add(edge.target)
@@ -367,12 +366,12 @@ class TableContents:
 
     @cached_property
     def period(self) -> str:
-        """The day of the newest source, so that equal indexes give equal tables."""
+        """The date of the newest source, so that equal indexes give equal tables."""
         newest = max((entry.modified_ns for entry in self.entries.values()), default=0)
         return time_of(newest).date().isoformat() if newest > 0 else _NO_DATE
 
     def descriptions(self) -> dict[str, str]:
-        """Return what is told of each entity: the summary of it, else all descriptions."""
+        """Return the summary of each entity, or else its joined descriptions."""
         if not isinstance(self.store, StoresReadings):
             return {}
         found: dict[str, str] = {}
@@ -380,16 +379,14 @@ class TableContents:
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
             for key, given in self.store.readings.descriptions(batch).items():
-                found[key] = join_sentences(told.text for told in self._ordered(given))
+                ordered = sorted(given, key=lambda item: self.units.get(item.chunk_id, -1))
+                found[key] = join_sentences(item.text for item in ordered)
             for key, summary in self.store.readings.summaries(batch).items():
                 found[key] = summary.text
         return found
 
-    def _ordered(self, given: Iterable[Description]) -> list[Description]:
-        return sorted(given, key=lambda told: self.units.get(told.chunk_id, -1))
-
-    def told(self, batch: Sequence[RelationshipRow]) -> dict[str, dict[str, None]]:
-        """Return the distinct descriptions of relations, by the id of their row."""
+    def relation_descriptions(self, batch: Sequence[RelationshipRow]) -> dict[str, dict[str, None]]:
+        """Return the distinct descriptions of relationships, by row id."""
         graph = self.store.graph
         if not isinstance(graph, ReadsRelations):
             return {}
@@ -418,12 +415,12 @@ class TableContents:
 
 
 def make_uuid(*parts: str) -> str:
-    """Return an id in the shape of a UUID that depends on the parts alone."""
+    """Return a UUID that depends on the parts alone."""
     return str(uuid.uuid5(_NAMESPACE, "\n".join(parts)))
 
 
 def time_of(nanoseconds: int) -> datetime:
-    """Return the time of a source."""
+    """Return a time in nanoseconds since 1970 as a UTC datetime."""
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
@@ -508,10 +505,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def write_table(output: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> tuple[Path, int]:
-    """Write one table into a folder; return its file and how many rows it has.
+    """Write a table into a folder; return its file and its number of rows.
 
-    Text that Parquet cannot hold is written with escapes. Raises MissingExtra without the extra
-    `parquet`, OSError where the place cannot be written.
+    Text that is not valid Unicode is escaped. Raises MissingExtra without the extra `parquet`,
+    OSError if the folder is not writable.
     """
     try:
         import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Convert communities and reports of another system: members, chunks and citations."""
+"""Convert communities and reports of another system, with members, chunks and citations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _Members = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Communities, parents before children, and the id of each by the other system's."""
+    """Communities, parents before children, and their ids by the ids of the other system."""
 
     communities: tuple[Community, ...]
     ids: Mapping[str, str]
@@ -56,10 +56,10 @@ def build_hierarchy(
     *,
     taken: Collection[str] = (),
 ) -> Hierarchy:
-    """Return the communities; ``taken`` are ids of entities that are in others already.
+    """Return the communities; entities with ``taken`` ids already belong to others.
 
-    On one level an entity is in one community, which lies within that above it: what breaks this is
-    counted among the losses. A chunk belongs to the community with most of its entities.
+    On each level an entity belongs to one community, within that of the level above; violations are
+    counted in ``losses``. A chunk belongs to the community with most of its entities.
     """
     ordered = _inside_parents(sorted(foreign, key=lambda c: c.level), losses)
     members = _members(ordered, forms, losses, frozenset(taken))
@@ -78,13 +78,13 @@ def build_hierarchy(
 
 
 def _inside_parents(ordered: Sequence[ForeignCommunity], losses: Losses) -> list[ForeignCommunity]:
-    """Return the communities that are topmost, or lie below one that is there."""
+    """Return the communities that are topmost or have a known parent."""
     levels: dict[str, int] = {}
     kept: list[ForeignCommunity] = []
     for community in ordered:
         above = community.parent_id
         if community.id in levels:
-            losses.add("communities", "a second one with its number")
+            losses.add("communities", "another community has the same number")
         elif above is None and community.level == 0:
             levels[community.id] = 0
             kept.append(community)
@@ -92,7 +92,7 @@ def _inside_parents(ordered: Sequence[ForeignCommunity], losses: Losses) -> list
             levels[community.id] = community.level
             kept.append(community)
         else:
-            losses.add("communities", "the community above it is not there")
+            losses.add("communities", "its parent is missing")
     return kept
 
 
@@ -110,9 +110,9 @@ def _members(
         for key in community.entity_ids:
             member = entity_id(forms[key]) if key in forms else ""
             if not member:
-                losses.add("members of communities", "the entity did not come in")
+                losses.add("members of communities", "the entity was not imported")
             elif member in taken:
-                losses.add("members of communities", "in a community of this index already")
+                losses.add("members of communities", "already in a community of this index")
             elif member not in held and (
                 (community.level, member) in placed or (above is not None and member not in above)
             ):
@@ -123,14 +123,14 @@ def _members(
         if held:
             found[community.id] = list(held)
         else:
-            losses.add("communities", "none of its entities came in")
+            losses.add("communities", "none of its entities was imported")
     return found
 
 
 def _strengths(
     kept: Iterable[ForeignCommunity], members: _Members, extractions: Iterable[Extraction]
 ) -> dict[str, dict[str, float]]:
-    """Return how strongly each member is related to the others of its community."""
+    """Return the total weight of each member's relations within its community."""
     of: defaultdict[str, set[str]] = defaultdict(set)
     for community in kept:
         for member in members[community.id]:
@@ -146,7 +146,7 @@ def _strengths(
 
 
 def _ranked(held: Sequence[str], strengths: Mapping[str, float]) -> tuple[Member, ...]:
-    """Return the members by importance: their share of all relations within, and 1 for each."""
+    """Return the members by importance: their share of the relation weights, plus 1 for each."""
     values = {member: 1.0 + strengths.get(member, 0.0) for member in held}
     total = sum(values.values())
     ranked = [Member(member, round(value / total, _DIGITS)) for member, value in values.items()]
@@ -156,7 +156,7 @@ def _ranked(held: Sequence[str], strengths: Mapping[str, float]) -> tuple[Member
 def _chunks(
     kept: Sequence[ForeignCommunity], members: _Members, extractions: Mapping[str, Extraction]
 ) -> dict[str, list[str]]:
-    """Return the chunks of each community; on each level a chunk is in one at most."""
+    """Return the chunks of each community; a chunk is in at most one on each level."""
     place = {(c.level, member): c for c in kept for member in members[c.id]}
     depth = max((community.level for community in kept), default=-1) + 1
     found: dict[str, list[str]] = {community.id: [] for community in kept}
@@ -178,7 +178,7 @@ def _chunks(
 
 MOST_SUPPORTS = 5
 _SMOOTHING = 30
-"""Terms by which every sentence counts as longer, so that a heading does not win by one word."""
+"""Terms added to the length of every sentence, so that short headings do not win."""
 
 _REFERENCE = re.compile(r"\s*\[\s*Data\s*:([^\[\]]*)\]", re.IGNORECASE)
 _ROWS = re.compile(r"([A-Za-z][A-Za-z _]*?)\s*\(([^()]*)\)")
@@ -200,7 +200,7 @@ Cited = Mapping[tuple[str, int], Sequence[str]]
 
 @dataclass(slots=True)
 class ImportedReports:
-    """Reports from the lowest level up; ``counts`` tell of their findings and references."""
+    """Reports from the lowest level up; ``counts`` are their findings and references by kind."""
 
     reports: list[CommunityReport] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -214,19 +214,17 @@ def import_reports(
     cited: Cited,
     source: str,
 ) -> ImportedReports:
-    """Return a report for each community, of another system's where it has one.
+    """Return a report for each community: the imported one, or else an extractive one.
 
-    ``foreign`` are by the ids of ``communities``. A report carries the content key of its
-    community's material, so that it stays until that changes. Communities without one get an
-    extractive report.
+    ``foreign`` reports are keyed by the ids of ``communities``. An imported report has the content
+    key of its community's material, so that it stays valid until the material changes.
     """
     written = ImportedReports()
     children = group_by_parent(communities)
     extractive: dict[str, CommunityReport] = {}
     resolver = _Resolver(store, cited, written.counts)
     for community in sorted(communities, key=lambda c: (-c.level, c.id)):
-        # What a report stands on is the documents alone, whoever wrote those of the communities
-        # below: so the key is that of the extractive one.
+        # The key depends on the documents alone, so it is based on extractive reports of children.
         below = [extractive[child.id] for child in children.get(community.id, ())]
         below.sort(key=lambda report: (-report.rating, report.content_key))
         material = read_material(store, community, below)
@@ -262,12 +260,12 @@ def _translate(
 
 
 def without_references(text: str) -> str:
-    """Return a text without the references to rows in it."""
+    """Return a text without its references to rows."""
     return _REFERENCE.sub("", text).strip()
 
 
 def references(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the (kind, number) of the rows that a text refers to."""
+    """Yield the (kind, number) of each row that a text refers to."""
     for match in _REFERENCE.finditer(text):
         for kind, numbers in _ROWS.findall(match[1]):
             plain = " ".join(kind.replace("_", " ").lower().split())
@@ -276,13 +274,13 @@ def references(text: str) -> Iterator[tuple[str, int]]:
 
 
 def write_reference(numbers: Iterable[int]) -> str:
-    """Return a reference to text units as it stands in a text; "" for none."""
+    """Return a reference to text units in the format of GraphRAG, or "" for no numbers."""
     listed = ", ".join(map(str, numbers))
     return f" [Data: Sources ({listed})]" if listed else ""
 
 
 class _Resolver:
-    """Finds the passages that findings refer to."""
+    """Resolves the references of findings to passages."""
 
     def __init__(self, store: Store, cited: Cited, counts: Counter[str]) -> None:
         self._store = store
@@ -292,7 +290,7 @@ class _Resolver:
         self._sentences: dict[str, list[tuple[str, frozenset[str], float]]] = {}
 
     def read(self, finding: ForeignFinding) -> Finding:
-        """Return a finding without references, and with what they lead to."""
+        """Return a finding with its references replaced by supports."""
         rows = dict.fromkeys(references(f"{finding.summary} {finding.explanation}"))
         summary = without_references(finding.summary)
         explanation = without_references(finding.explanation)
@@ -307,7 +305,7 @@ class _Resolver:
         return Finding(text, supports)
 
     def _supports(self, text: str, wanted: list[set[str]]) -> Iterator[Support]:
-        """Yield passages of the chunks that lie behind most references, until all are covered."""
+        """Yield passages of the most referenced chunks, until all references are covered."""
         terms, flat = frozenset(content_terms(text)), flat_text(text)
         self._load({key for keys in wanted for key in keys})
         best = {
@@ -327,7 +325,7 @@ class _Resolver:
             yield Support(key, chunk.sentences[best[key][1]])
 
     def _best_sentence(self, key: str, flat: str, terms: frozenset[str]) -> tuple[float, int]:
-        """Return how well the best sentence of a chunk fits a text, and its place."""
+        """Return the score and the position of the sentence of a chunk that best matches a text."""
         scores = [
             math.inf if sentence == flat else len(terms & held) * weight
             for sentence, held, weight in self._sentences[key]
@@ -346,6 +344,6 @@ class _Resolver:
 
 
 def _weighed(text: str) -> tuple[str, frozenset[str], float]:
-    """Return a sentence, its terms, and what each term of it that a finding shares counts."""
+    """Return a sentence, its terms, and the weight of each shared term."""
     terms = frozenset(content_terms(text))
     return text, terms, is_prose(text) / math.sqrt(len(terms) + _SMOOTHING)

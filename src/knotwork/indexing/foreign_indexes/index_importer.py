@@ -57,21 +57,21 @@ _FOLDERS = ("", "output", "artifacts", "output/artifacts", "rag_storage")
 _UNNAMED = frozenset({"", "output", "artifacts", "rag_storage"})
 
 IMPORT_FORMATS = (AUTO, *_DETECTORS)
-"""What may be asked for when an index of another system is read."""
+"""The valid values of ``format``."""
 
 
 def open_foreign(folder: Path, *, format: str = AUTO, name: str = "") -> ForeignIndex:  # noqa: A002
-    """Read the index of another system in a folder, or in the usual folder below it.
+    """Read the index of another system from a folder or one of its usual subfolders.
 
-    ``name`` is what it is called here, by default its project's folder. Raises UnknownName for an
-    unknown format, IndexingError where nothing of that kind is found or a file is missing or
-    broken, MissingExtra without the extra that its files need.
+    ``name`` is its name here, by default that of the project folder. Raises UnknownName for an
+    unknown format, IndexingError if no index is found or a file is missing or invalid, MissingExtra
+    without the extra that its files need.
     """
     if format not in IMPORT_FORMATS:
         raise UnknownName("import format", format, IMPORT_FORMATS)
     if not folder.is_dir():
         raise IndexingError(
-            f"`{folder}` is no folder.", fix="Give the folder that the other system wrote."
+            f"`{folder}` is not a folder.", fix="Give the output folder of the other system."
         )
     place, found = _locate(folder, format)
     name = " ".join(name.replace("/", " ").split()) or import_name(place)
@@ -81,7 +81,7 @@ def open_foreign(folder: Path, *, format: str = AUTO, name: str = "") -> Foreign
 
 
 def import_name(folder: Path) -> str:
-    """Return what an index is called by its folder: the name of its project."""
+    """Return the name of an index: that of its project folder."""
     named = (part.name for part in (folder.absolute(), *folder.absolute().parents))
     return next((n for n in named if n not in _UNNAMED and not _is_time(n)), "index")
 
@@ -92,31 +92,31 @@ def _locate(folder: Path, wanted: str) -> tuple[Path, str]:
         for name, detect in _DETECTORS.items():
             if wanted in {AUTO, name} and detect(place):
                 return place, name
-    if wanted != AUTO:  # the reader says which of its files are missing
+    if wanted != AUTO:  # the reader reports which files are missing
         return folder, wanted
     raise IndexingError(
-        f"`{folder}` holds neither the tables of Microsoft GraphRAG nor a LightRAG index.",
+        f"`{folder}` has neither the tables of Microsoft GraphRAG nor a LightRAG index.",
         fix="Give the folder with `entities.parquet`, or with "
-        f"`{lightrag.GRAPH}`, or name the --format to see what is missing.",
+        f"`{lightrag.GRAPH}`, or set the --format to see which file is missing.",
     )
 
 
 def _is_time(name: str) -> bool:
-    """Tell a folder of one run, 20240708-123456."""
+    """Return True for the folder of a run, such as 20240708-123456."""
     return name.replace("-", "").isdigit()
 
 
 IMPORT_BATCH_CHUNKS = 256
 SHOWN_CHUNKS = 64
-"""Chunks that are embedded between two steps that a user sees."""
+"""Chunks that are embedded between two progress steps."""
 
 _VERSION = "import-1"
-"""Changes whenever the same files would make another index."""
+"""Version of the import; increase it if the same files would give another index."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportStep:
-    """How far an import is: ``done`` of ``total`` chunks; the last step carries the report."""
+    """Progress of an import: ``done`` of ``total`` chunks; the last step has the report."""
 
     done: int
     total: int
@@ -127,9 +127,9 @@ class ImportStep:
 class ImportReport:
     """The outcome of an import.
 
-    ``held`` counts the rows of the files by kind, ``brought`` what came in, ``dropped`` what did
-    not, as (kind, reason, count), most first. ``removed`` are documents of an earlier import of
-    this index that it does not hold any more. ``notes`` are for the user.
+    ``held`` counts the rows of the files by kind, ``brought`` the imported items. ``dropped`` lists
+    items that were not imported as (kind, reason, count), by descending count. ``removed`` are
+    documents of an earlier import that are no longer in this index. ``notes`` are for the user.
     """
 
     format: str
@@ -145,7 +145,7 @@ class ImportReport:
 
 @dataclass(slots=True)
 class _Outcome:
-    """What the last stage of an import adds to its report."""
+    """The result of the last stage of an import."""
 
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -161,14 +161,13 @@ def import_steps(
     name: str = "",
     embedding: Embedding | None = None,
 ) -> Iterator[ImportStep]:
-    """Import the index of another system from a folder, and yield every step.
+    """Import the index of another system from a folder, and yield the progress.
 
-    A document is written whole, with its chunks, mentions, relations, descriptions and vectors, in
-    one transaction; communities and reports come last, in one of their own. A second import of the
-    same ``name``, by default that of its project's folder, replaces the first. Raises UnknownName,
-    IndexingError and MissingExtra as `open_foreign` does, SchemaMismatch when the index holds
-    vectors of another embedder, StoreBusy while another process writes, ModelError when the
-    embedder fails.
+    A document is written in one transaction with its chunks, mentions, relations, descriptions and
+    vectors; communities and reports follow in another one. A second import with the same ``name``,
+    by default that of the project folder, replaces the first. Raises UnknownName, IndexingError and
+    MissingExtra as `open_foreign` does, SchemaMismatch if the index has vectors of another
+    embedder, StoreBusy while another process writes, ModelError if the embedder fails.
     """
     begun = time.monotonic()
     using = embedding or Embedding()
@@ -222,7 +221,7 @@ def import_index(
     name: str = "",
     embedding: Embedding | None = None,
 ) -> ImportReport:
-    """Do what `import_steps` does, and return the report."""
+    """Run all steps of `import_steps` and return the report."""
     *_, last = import_steps(store, folder, format=format, name=name, embedding=embedding)
     assert last.report is not None, "the last step has the report"
     return last.report
@@ -262,7 +261,10 @@ def _embed(
     embedding: Embedding,
     vectors: dict[str, PassageVectors],
 ) -> Iterator[int]:
-    """Fill ``vectors`` with those of a batch, from the index where it has them."""
+    """Add the vectors of a batch to ``vectors``, and yield how many chunks were embedded.
+
+    Vectors that the index already has are reused.
+    """
     wanted: dict[str, Chunk] = {}
     for prepared in batch:
         wanted.update(zip(prepared.keys, prepared.leaves, strict=bool(prepared.keys)))
@@ -279,7 +281,7 @@ def _embed(
 
 
 def _finish(store: Store, index: ForeignIndex, found: Contributions, present: set[str]) -> _Outcome:
-    """Remove what an earlier import of this index left over, and store communities."""
+    """Remove the leftovers of an earlier import of this index, and store communities."""
     outcome = _Outcome()
     root = import_root(index)
     with store.transaction():
@@ -289,11 +291,11 @@ def _finish(store: Store, index: ForeignIndex, found: Contributions, present: se
             remove_sources(store, gone)
             outcome.removed = tuple(entry.uri for entry in gone)
         if not isinstance(store, StoresReadings):
-            outcome.notes.append("This store keeps no descriptions; they stayed behind.")
+            outcome.notes.append("This store cannot hold descriptions; they were not imported.")
         if not index.communities:
-            outcome.notes.append("No communities came with it; they are found on first use.")
+            outcome.notes.append("The index has no communities; they are detected on first use.")
         elif not isinstance(store, StoresCommunities):
-            outcome.notes.append("This store keeps no communities; they stayed behind.")
+            outcome.notes.append("This store cannot hold communities; they were not imported.")
         else:
             alone = all(entry.root == root for entry in entries if entry.chunks)
             _store_communities(store, index, found, outcome, alone=alone)
@@ -303,10 +305,10 @@ def _finish(store: Store, index: ForeignIndex, found: Contributions, present: se
 def _store_communities(
     store: Store, index: ForeignIndex, found: Contributions, outcome: _Outcome, *, alone: bool
 ) -> None:
-    """Store communities with their reports, beside those of other documents, if any.
+    """Store communities with their reports, in addition to those of other documents.
 
-    These are the communities of the index from then on where it holds nothing else. Beside other
-    documents they are where the next search for communities begins.
+    If the index has no other documents (``alone``), these communities are current. Otherwise the
+    next detection starts from them.
     """
     assert isinstance(store, StoresCommunities)
     held = store.communities
@@ -327,12 +329,13 @@ def _store_communities(
         if report.community_id in hierarchy.ids:
             reports[hierarchy.ids[report.community_id]] = report
         else:
-            index.losses.add("reports", "its community did not come in")
+            index.losses.add("reports", "its community was not imported")
     written = import_reports(
         store, hierarchy.communities, reports, cited=found.cited, source=index.format
     )
     publish_reports(store, written.reports)
-    store.set_meta({OPTIONS_META: options})  # none: what was to be looked at again is forgotten
+    # `replace` clears stale marks, so "" makes the next detection start from scratch.
+    store.set_meta({OPTIONS_META: options})
     outcome.counts["communities"] = len(hierarchy.communities)
     outcome.community_ids = tuple(community.id for community in hierarchy.communities)
     outcome.counts.update(written.counts)
@@ -340,6 +343,6 @@ def _store_communities(
         mark_current(store)
     else:
         outcome.notes.append(
-            "The index holds other documents too: on first use communities are brought up to date "
-            "over all of them, and the reports stay where their communities stay as they are."
+            "The index has other documents too. On first use communities are updated for all "
+            "documents; reports of unchanged communities are kept."
         )

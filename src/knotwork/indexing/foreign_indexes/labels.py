@@ -1,4 +1,4 @@
-"""Convert names, types and relations of other systems to the labels of this one."""
+"""Convert names, types and relations of other systems to the conventions of Knotwork."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEADING_ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
 
 def plain_type(kind: str) -> str:
-    """Return a type as this system writes it: in capitals, places as PLACE, unknown ones as ""."""
+    """Return a type in capitals, with places as PLACE and unknown types as ""."""
     folded = " ".join(kind.replace("_", " ").split()).upper()
     return _TYPES.get(folded, folded)
 
@@ -41,17 +41,17 @@ def one_line(text: str) -> str:
 
 
 def join_sentences(texts: Iterable[str]) -> str:
-    """Return distinct texts as one, with a stop where one of them has none at its end."""
+    """Join distinct texts, adding missing full stops between them."""
     distinct = [text for text in dict.fromkeys(texts) if text]
     ended = [text if text.endswith(_ENDS) else f"{text}." for text in distinct[:-1]]
     return " ".join([*ended, *distinct[-1:]])
 
 
 def name_relation(source: str, target: str, description: str) -> str:
-    """Return the words between two names in a description: "leads" of "Ada leads the Squad.".
+    """Return the words between two names in a description: "leads" for "Ada leads the Squad.".
 
-    Returns "" where the description does not begin with the source, or where what stands before the
-    target is more than a few words, or names something else.
+    Return "" if the description does not begin with the source, or if the words before the target
+    are too many or contain another name.
     """
     text = one_line(description)
     begin = _after_name(text, source)
@@ -69,21 +69,22 @@ def name_relation(source: str, target: str, description: str) -> str:
     return "" if {words[0].lower(), words[-1].lower()} & _JOINTS else between
 
 
-def say_relation(source: str, relation: str, target: str, description: str) -> str:
-    """Return a description that names the relation, for a system that keeps no other name of it.
+def describe_relation(source: str, relation: str, target: str, description: str) -> str:
+    """Return a description that includes the relation, for systems without a column for it.
 
-    `split_relation` reads it back.
+    `split_relation` is the inverse.
     """
     found, rest = split_relation(source, target, description)
     unnamed = unnamed_relation(source + target + description)
     if (found or unnamed, rest) == (relation, description):
         return description
-    told = _sentence(source, relation, target)
-    return f"{told}: {description}" if description else f"{told}."
+    gap = "" if _HAN.search(relation) else " "
+    sentence = f"{source}{gap}{relation}{gap}{target}"
+    return f"{sentence}: {description}" if description else f"{sentence}."
 
 
 def split_relation(source: str, target: str, description: str) -> tuple[str, str]:
-    """Return the relation that a description names, or "", and what it says beside that."""
+    """Return the relation in a description, or "", and the rest of the description."""
     for gap in (" ", ""):
         if not description.startswith(f"{source}{gap}"):
             continue
@@ -97,13 +98,8 @@ def split_relation(source: str, target: str, description: str) -> tuple[str, str
     return name_relation(source, target, description), description
 
 
-def _sentence(source: str, relation: str, target: str) -> str:
-    gap = "" if _HAN.search(relation) else " "
-    return f"{source}{gap}{relation}{gap}{target}"
-
-
 def _is_plain(relation: str, gap: str) -> bool:
-    """Tell whether words may be a relation that stands between two names, parted by ``gap``."""
+    """Return True if words may be a relation between two names, separated by ``gap``."""
     words = relation.split()
     return (
         relation == " ".join(words)
@@ -115,16 +111,16 @@ def _is_plain(relation: str, gap: str) -> bool:
 
 
 def unnamed_relation(text: str) -> str:
-    """Return the relation of two things of which a text says not how they are related."""
+    """Return the generic name of an unnamed relation, in the language of a text."""
     return UNNAMED_RELATION["zh" if _HAN.search(text) else "en"]
 
 
 def written_name(name: str, description: str) -> str:
-    """Return a name as people write it, where another system wrote it all in capitals.
+    """Return the usual spelling of a name that another system wrote in capitals.
 
-    Its description mostly begins with it.
+    It is taken from the description, which mostly begins with the name.
     """
-    if not is_shouted(name):
+    if not is_in_capitals(name):
         return name
     text = one_line(description)
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
@@ -133,18 +129,19 @@ def written_name(name: str, description: str) -> str:
     return name
 
 
-def is_shouted(name: str) -> bool:
-    """Tell whether a name is written in capitals, as whole indexes of some systems are."""
+def is_in_capitals(name: str) -> bool:
+    """Return True if a name is written in capitals, as all names of some systems are."""
     return name.isupper() and name != name.lower()
 
 
 def _opens(text: str, place: int) -> bool:
-    """Tell whether a word may begin at a place; Han characters stand without spaces."""
+    """Return True if a word may begin at a position; Chinese words have no spaces."""
     before = text[place - 1 : place]
     return not before.isalnum() or _HAN.match(before) is not None
 
 
 def _after_name(text: str, name: str) -> int | None:
+    """Return the position after a name at the beginning of a text, or None."""
     opening = _LEADING_ARTICLE.match(text)
     for start in (0, opening.end() if opening else 0):
         if text[start : start + len(name)].casefold() == name.casefold():

@@ -1,8 +1,8 @@
-"""Read the working directory of LightRAG, as its default storages write it.
+"""Read the working directory of LightRAG with its default storages.
 
-Documents and chunks are JSON objects by id, the graph is GraphML with one key per property. Lists
-of chunks in the graph are truncated; newer versions keep them whole in separate files, which are
-read if present. Vectors belong to another embedder and are not imported.
+Documents and chunks are JSON objects by id; the graph is GraphML with one key per property. Lists
+of chunks in the graph are truncated; newer versions store complete lists in separate files, which
+are read if present. Vectors belong to another embedder and are not imported.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _NO_PATH = frozenset({"", "unknown_source", "no-file-path"})
 
 
 def is_lightrag(folder: Path) -> bool:
-    """Tell whether a folder is a working directory of LightRAG."""
+    """Return True if a folder is a working directory of LightRAG."""
     return (folder / GRAPH).is_file() or (folder / _CHUNKS).is_file()
 
 
 def read_lightrag(folder: Path, *, name: str) -> ForeignIndex:
-    """Read documents, chunks and graph. Raises IndexingError when a file is missing or broken."""
+    """Read documents, chunks and graph. Raises IndexingError if a file is missing or invalid."""
     for needed in (_DOCUMENTS, _CHUNKS, GRAPH):
         if not (folder / needed).is_file():
             raise IndexingError(
@@ -74,7 +74,7 @@ def _objects(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def _chunk_lists(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the whole list of chunks of each entity or relation, where the version keeps one."""
+    """Return the complete chunk lists of entities or relations, if the version stores them."""
     if not path.is_file():
         return {}
     return {
@@ -124,7 +124,7 @@ def _read_graph(
     except (OSError, etree.XMLSyntaxError) as error:
         raise IndexingError(
             f"`{path}` cannot be read as GraphML: {error}.",
-            fix="Copy it again from where it was made.",
+            fix="Copy the file again.",
         ) from error
     names = {key.get("id", ""): key.get("attr.name", "") for key in root.iter("{*}key")}
     nodes = {
@@ -155,8 +155,8 @@ def _entities(
             losses.add("entities", "without a name")
             continue
         units = _joined(_parts(row.get("source_id", "")), chunks.get(key, ()))
-        kind, told = plain_name(row.get("entity_type", "")), _told(row)
-        found.append(ForeignEntity(key, place, name, kind, told, units))
+        kind, text = plain_name(row.get("entity_type", "")), _description_text(row)
+        found.append(ForeignEntity(key, place, name, kind, text, units))
     return found
 
 
@@ -174,7 +174,7 @@ def _relations(
                 place,
                 plain_name(source),
                 plain_name(target),
-                _told(row),
+                _description_text(row),
                 column_number(row, "weight", 1.0),
                 units,
                 label,
@@ -184,7 +184,7 @@ def _relations(
     return found
 
 
-def _told(row: Mapping[str, str]) -> str:
+def _description_text(row: Mapping[str, str]) -> str:
     parts = [part.strip().strip('"') for part in _parts(row.get("description", ""))]
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
@@ -198,5 +198,5 @@ def _joined(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without the quotes that early versions left around all names."""
+    """Return a name without the quotation marks of early versions."""
     return " ".join(name.strip().strip('"').split())

@@ -1,4 +1,4 @@
-"""Place text units as chunks: find each in its document, to the character."""
+"""Convert text units to chunks by finding their exact position in their document."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from knotwork.text.sentences import split_sentences, wrapping_width
 SOURCE_METADATA = "imported_from"
 
 _PREPENDED = re.compile(r"[^\n:]{1,60}: [^\n]*\n")
-"""A line of metadata that was put before the text of every unit."""
+"""A line of metadata prepended to the text of a unit."""
 _MOST_PREPENDED = 8
 _SPACE = re.compile(r"\s+")
 _CUT = "\ufffd"
-"""What stands for half a character where a unit was cut between the bytes of one."""
+"""Replaces a character that was split between two units."""
 
 
 @dataclass(slots=True)
@@ -36,16 +36,16 @@ class PlacedDocument:
 
 @dataclass(slots=True)
 class Placement:
-    """All documents with their chunks; ``chunks_of`` are those of each text unit, by its id."""
+    """All documents with their chunks; ``chunks_of`` maps the id of a text unit to its chunks."""
 
     documents: list[PlacedDocument]
     chunks_of: dict[str, list[Chunk]]
     apart: int
-    """How many units stand in none of their documents, and became documents of their own."""
+    """The number of units that were in none of their documents and became documents."""
 
 
 def place_units(index: ForeignIndex) -> Placement:
-    """Make documents and chunks of an index; what cannot be placed is counted in its losses."""
+    """Return the documents and chunks of an index; count lost ones in ``index.losses``."""
     units = {unit.id: unit for unit in index.units}
     listed = _units_by_document(index)
     placed: list[PlacedDocument] = []
@@ -63,7 +63,7 @@ def place_units(index: ForeignIndex) -> Placement:
         if made.chunks:
             placed.append(made)
         else:
-            reason = "its text holds none of its text units" if missing else "without text units"
+            reason = "its text contains none of its text units" if missing else "without text units"
             index.losses.add("documents", reason)
     titles = {unit.id: title for title, unit in reversed(apart)}
     lost = [units[key] for key in waiting]
@@ -79,7 +79,7 @@ def place_units(index: ForeignIndex) -> Placement:
 
 
 def _units_by_document(index: ForeignIndex) -> dict[str, list[str]]:
-    """Return the ids of the units of each document, in its own order where it lists them."""
+    """Return the ids of the units of each document, first in the order that it lists."""
     known = {unit.id for unit in index.units}
     found: dict[str, list[str]] = {}
     for document in index.documents:
@@ -93,7 +93,7 @@ def _units_by_document(index: ForeignIndex) -> dict[str, list[str]]:
 
 
 def _start_document(title: str, text: str, index: ForeignIndex, names: set[str]) -> PlacedDocument:
-    """Return a document without chunks under a uri of its own: `graphrag:PROJECT/TITLE`."""
+    """Return a document without chunks under a unique uri: `graphrag:PROJECT/TITLE`."""
     root = import_root(index)
     base = f"{root}/{' '.join(title.split()).strip('/') or 'untitled'}"
     uri = base
@@ -113,15 +113,15 @@ def _start_document(title: str, text: str, index: ForeignIndex, names: set[str])
 
 
 def import_root(index: ForeignIndex) -> str:
-    """Return the root of an import in the ledger: no folder, so that none covers it."""
+    """Return the root of an import in the ledger, which is never inside a folder."""
     return f"{index.format}:{index.name}"
 
 
 def _spans_in(
     text: str, units: Sequence[ForeignUnit]
 ) -> tuple[list[tuple[str, Span]], list[ForeignUnit]]:
-    """Return where units stand, each behind the start of the one before, and those that do not."""
-    searched = _Searched(text)
+    """Return the spans of units in reading order, and the units that were not found."""
+    searched = _SearchedText(text)
     found: list[tuple[str, Span]] = []
     missing: list[ForeignUnit] = []
     behind = 0
@@ -135,14 +135,14 @@ def _spans_in(
     return found, missing
 
 
-class _Searched:
-    """A document's text in which units are looked for."""
+class _SearchedText:
+    """The text of a document in which units are searched."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def find(self, wanted: str, behind: int) -> Span | None:
-        """Return where a text stands: exactly, else but for white space; behind a place, if so."""
+        """Return the span of a text, exact or up to white space, preferably after a position."""
         for variant in _variants(wanted):
             for start in (behind, 0):
                 place = self.text.find(variant, start)
@@ -167,13 +167,13 @@ class _Searched:
 
     @cached_property
     def _flat(self) -> tuple[str, list[int]]:
-        """The text without white space, and where each of its characters stands in the text."""
+        """The text without white space, and the offset of each remaining character."""
         offsets = [place for place, sign in enumerate(self.text) if not sign.isspace()]
         return "".join(self.text[place] for place in offsets), offsets
 
 
 def _variants(text: str) -> Iterator[str]:
-    """Yield what of a unit may stand in the document: all of it, without lines put before it."""
+    """Yield the parts of a unit that may be in the document, without prepended lines."""
     for _ in range(_MOST_PREPENDED):
         yield text
         bare = text.strip(_CUT)
@@ -188,7 +188,7 @@ def _variants(text: str) -> Iterator[str]:
 def _add_chunks(
     made: PlacedDocument, spans: Sequence[tuple[str, Span]], chunks_of: dict[str, list[Chunk]]
 ) -> None:
-    """Make one chunk of each distinct span, in reading order."""
+    """Add a chunk for each distinct span, in reading order."""
     document = made.document
     width = wrapping_width(document.text)
     by_span: dict[Span, Chunk | None] = {}
