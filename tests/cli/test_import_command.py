@@ -6,7 +6,11 @@ import sys
 
 import pytest
 from tests.cli.running import knotwork
-from tests.indexing.exchange.foreign_files import current_tables, write_lightrag, write_tables
+from tests.indexing.foreign_indexes.foreign_files import (
+    current_tables,
+    write_lightrag,
+    write_tables,
+)
 
 
 @pytest.fixture

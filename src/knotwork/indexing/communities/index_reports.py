@@ -38,11 +38,11 @@ from knotwork.indexing.communities.extractive_reports import (
     write_extractive_report,
 )
 from knotwork.indexing.communities.report_writer import ReportWriter, WrittenReports, stand_in_key
-from knotwork.indexing.embedding import EMBEDDER_META, Embedding, FloatMatrix
+from knotwork.indexing.embedding import EMBEDDER_META, Embedding
 from knotwork.indexing.steps import Steps, finish_steps
 from knotwork.inference.concurrency import Patience
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
-from knotwork.stores.base import Scored, Store
+from knotwork.stores.base import FloatMatrix, Scored, Store
 from knotwork.stores.extensions import CommunityStore, ReportsWriting, read_parents
 from knotwork.stores.removal import remove_vectors
 from knotwork.transform.model.reply_records import Complaint

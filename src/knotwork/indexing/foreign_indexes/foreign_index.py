@@ -231,7 +231,7 @@ def raw_column_text(row: ForeignRow, *names: str) -> str:
 
 
 def column_number(row: ForeignRow, name: str, default: float = 0.0) -> float:
-    """Return a number, which may be written as text, or ``default`` if there is none."""
+    """Return a finite number, which may be given as text, or else ``default``."""
     value = row.get(name)
     try:
         number = float(value) if value is not None else default

@@ -1,7 +1,7 @@
 """Triples as TSV and CSV, from the file to what an index answers."""
 
 import pytest
-from tests.indexing.domain.graph_files import edges_of, text_of, write
+from tests.indexing.graph_import.graph_files import edges_of, text_of, write
 
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import ALIAS_RELATION

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.indexing.exchange.foreign_files import ESSAY, unit_texts, write_lightrag
-from tests.indexing.exchange.reading_back import chunks_of, edges_of
+from tests.indexing.foreign_indexes.foreign_files import ESSAY, unit_texts, write_lightrag
+from tests.indexing.foreign_indexes.reading_back import chunks_of, edges_of
 
 from knotwork.errors import IndexingError
 from knotwork.indexing.communities.index_reports import bring_up_to_date, find_topics

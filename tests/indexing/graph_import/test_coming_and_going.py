@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.domain.graph_files import write
+from tests.indexing.graph_import.graph_files import write
 from tests.indexing.snapshots import snapshot
 
 from knotwork.indexing.embedding import Embedding

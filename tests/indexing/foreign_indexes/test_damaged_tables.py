@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.exchange.foreign_files import current_tables, write_tables
+from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
 
 from knotwork.errors import IndexingError
 from knotwork.indexing.communities.index_reports import bring_up_to_date

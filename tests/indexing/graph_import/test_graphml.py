@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.domain.graph_files import edges_of, elements_of, facts_of, text_of, write
+from tests.indexing.graph_import.graph_files import edges_of, elements_of, facts_of, text_of, write
 
 from knotwork.errors import IndexingError
 

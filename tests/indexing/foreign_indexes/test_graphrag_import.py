@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.indexing.exchange.foreign_files import (
+from tests.indexing.foreign_indexes.foreign_files import (
     ESSAY,
     LETTER,
     current_tables,
@@ -15,7 +15,7 @@ from tests.indexing.exchange.foreign_files import (
     unit_texts,
     write_tables,
 )
-from tests.indexing.exchange.reading_back import chunks_of, dropped, edges_of, shape
+from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edges_of, shape
 
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.indexing.commits import remove_sources

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.domain.graph_files import facts_of
+from tests.indexing.graph_import.graph_files import facts_of
 
 from knotwork.indexing.graph_import import import_graph_steps
 from knotwork.stores.memory import MemoryStore

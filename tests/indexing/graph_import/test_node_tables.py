@@ -1,7 +1,7 @@
 """Tables of nodes and edges, in the layouts of several systems."""
 
 import pytest
-from tests.indexing.domain.graph_files import edges_of, text_of, type_of, write
+from tests.indexing.graph_import.graph_files import edges_of, text_of, type_of, write
 
 from knotwork.errors import IndexingError
 

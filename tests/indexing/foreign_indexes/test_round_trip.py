@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.exchange.foreign_files import current_tables, write_tables
-from tests.indexing.exchange.reading_back import shape
+from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
+from tests.indexing.foreign_indexes.reading_back import shape
 
 from knotwork.errors import StoreBusy
 from knotwork.indexing.communities.index_reports import bring_up_to_date, is_current
