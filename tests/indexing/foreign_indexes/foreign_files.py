@@ -10,6 +10,10 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from knotwork.config import EmbeddingSettings, Settings
+
+NO_EMBEDDER = Settings(embedding=EmbeddingSettings(model="none"))
+
 ESSAY = (
     "# The Squad\n\n"
     "Ada Stone leads the Night Squad from Harbour Base. She trained Bo Finch there.\n\n"

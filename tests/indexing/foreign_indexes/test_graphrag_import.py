@@ -10,6 +10,7 @@ import pytest
 from tests.indexing.foreign_indexes.foreign_files import (
     ESSAY,
     LETTER,
+    NO_EMBEDDER,
     current_tables,
     older_tables,
     unit_texts,
@@ -263,8 +264,7 @@ def test_two_indexes_of_one_folder_name_stay_apart_by_name(store, folder):
 def test_all_of_it_answers_and_leaves_again(tmp_path, folder):
     store = EmbeddedStore.open(tmp_path / "index.knot", create=True)
     import_index(store, folder)
-    with KnowledgeBase(store, embedder=None) as base:
-        base._has_embedder = True
+    with KnowledgeBase(store, settings=NO_EMBEDDER) as base:
         assert base.search("Who repaired the radio?").hits[0].chunk.text.find("radio") > 0
         assert "Ada Stone" in base.ask("Who leads the Night Squad?").text
         assert {t.report.title for t in base.communities(level=0)} >= {"The squad"}
@@ -286,8 +286,7 @@ def test_all_of_it_answers_and_leaves_again(tmp_path, folder):
 
 
 def test_beside_other_documents_nothing_of_theirs_is_lost(tmp_path, folder):
-    with KnowledgeBase(MemoryStore(), embedder=None) as base:
-        base._has_embedder = True
+    with KnowledgeBase(MemoryStore(), settings=NO_EMBEDDER) as base:
         notes = tmp_path / "notes"
         notes.mkdir()
         (notes / "a.md").write_text("Ada Stone and Dora Quill met Clem Moss in Lund.", "utf-8")

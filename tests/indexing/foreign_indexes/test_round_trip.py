@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
+from tests.indexing.foreign_indexes.foreign_files import NO_EMBEDDER, current_tables, write_tables
 from tests.indexing.foreign_indexes.reading_back import shape
 
 from knotwork.errors import StoreBusy
@@ -77,8 +77,7 @@ def make_index(seed: int) -> MemoryStore:
         ]
         documents.append(Document(f"notes/{number}.txt", " ".join(sentences), f"Note {number}"))
     store = MemoryStore()
-    with KnowledgeBase(store, embedder=None) as base:
-        base._has_embedder = True
+    with KnowledgeBase(store, settings=NO_EMBEDDER) as base:
         base.index_documents(documents)
     chunks = [c for key in store.documents.document_ids() for c in store.documents.chunk_ids(key)]
     mentions = store.graph.mentions(chunks)
