@@ -187,16 +187,15 @@ def test_deleting_a_document_makes_no_call_and_equals_a_fresh_build(opened):
     assert snapshot(kb.store) == snapshot(fresh.store)
 
 
-def test_the_interpreter_is_as_before_once_a_run_is_over(opened):
+def test_a_run_leaves_the_settings_of_the_interpreter_alone(opened):
     def manners():
         return sys.getswitchinterval(), gc.get_threshold()
 
     before, during = manners(), []
     kb = opened(brained(lambda request, reply: during.append(manners()) or reply), llm_tier="full")
     kb.index_documents(documents_of(TEXTS))
-    assert manners() == before
-    assert max(switch_s for switch_s, _ in during) < before[0]
-    assert min(garbage for _, garbage in during) > before[1]
+    assert during
+    assert {*during, manners()} == {before}
 
 
 def test_an_estimate_asks_a_few_and_another_one_nobody(opened, tmp_path):

@@ -5,7 +5,6 @@ from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text
 from tests.indexing.snapshots import snapshot
 
 from knotwork.indexing.changes import Tiers
-from knotwork.indexing.document_reader import DocumentReader
 from knotwork.indexing.embedding import Embedding
 from knotwork.indexing.pipeline import Pipeline
 from knotwork.indexing.report import EventKind
@@ -54,9 +53,8 @@ class Library:
             extractor = ModelExtractor(
                 CachedChatModel(self.model, self.cache), rules=NameExtractor(), concurrency=4
             )
-            reader = DocumentReader(extractor, tiers)
             stages = IndexingStages(
-                ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, reader
+                ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, extractor
             )
             sources = [text_source(uri, text) for uri, text in documents.items()]
             events = list(Pipeline(store, stages).run(sources, covers=lambda entry: True))

@@ -19,13 +19,13 @@ from knotwork.errors import LoadError
 from knotwork.indexing.loaders import load_file
 from knotwork.indexing.preparation import (
     WORTH_BYTES,
-    PreparationOrder,
     ProcessPreparer,
     Recipe,
     SerialPreparer,
     open_preparer,
     prepare,
 )
+from knotwork.indexing.prepared import Candidate, Prepared
 from knotwork.indexing.splitters import make_splitter
 from knotwork.records import Document
 from knotwork.transform.rules import RuleExtractor
@@ -41,16 +41,14 @@ def give(document):
 def order(number, *, paragraphs=10, **options):
     text = make_text(random.Random(number), paragraphs=paragraphs)
     document = Document(f"{number}.txt", text)
-    return PreparationOrder(
-        document.uri, partial(give, document), size=len(document.text), **options
-    )
+    return Candidate(document.uri, partial(give, document), size=len(document.text), **options)
 
 
 def wait_until_up(preparer):
     """Prepare documents in this process until a worker is up, and wait for that."""
     while preparer._up is None:
         preparer.begin(order(0))
-        assert preparer.take().error is None
+        assert isinstance(preparer.take(), Prepared)
     preparer._up.result(timeout=60)
 
 
@@ -73,20 +71,22 @@ def take_all(preparer, orders):
 
 
 def told(made):
-    """What a preparation says, but for its times."""
+    """What a preparation says, but for its times; an error last, and None for no document."""
+    if isinstance(made, Prepared):
+        parts = (made.document, made.sections, made.chunks, made.extractions, made.descriptions)
+        return (made.source.uri, *parts, dict(made.memories), None)
     error = made.error and (type(made.error), made.error.message, made.error.fix)
-    parts = (made.document, made.is_known, made.sections, made.chunks, made.extractions)
-    return (*parts, dict(made.memories), error)
+    return (made.source.uri, None, {}, error)
 
 
 def test_other_processes_make_the_same_of_documents_in_the_same_order(preparer):
     wait_until_up(preparer)
-    orders = [order(n, paragraphs=n % 40 + 1, for_model=n % 2 == 0) for n in range(120)]
+    orders = [order(n, paragraphs=n % 40 + 1, wants_model=n % 2 == 0) for n in range(120)]
     revision = orders[5].read().revision
     orders[5] = order(5, paragraphs=6, known_revision=revision)
     found = take_all(preparer, orders)
     assert found == [told(prepare(one, RECIPE)) for one in orders]
-    assert found[5][1]
+    assert found[5] == ("5.txt", None, {}, None)
     assert any(memories for *_, memories, _ in found)
 
 
@@ -100,7 +100,7 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
     empty = tmp_path / "empty.pdf"
     empty.write_bytes(b"")
     reads = partial(load_file, empty, uri="docs/empty.pdf")
-    orders = [PreparationOrder("docs/empty.pdf", reads, size=BATCH_BYTES), order(1)]
+    orders = [Candidate("docs/empty.pdf", reads, size=BATCH_BYTES), order(1)]
     found = take_all(preparer, orders)
     kind, message, fix = found[0][-1]
     assert kind is LoadError
@@ -112,17 +112,15 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
 def test_a_document_that_kills_its_process_is_the_only_one_to_fail(preparer):
     wait_until_up(preparer)
     orders = [order(n, paragraphs=60) for n in range(30)]
-    orders[7] = PreparationOrder(
-        "bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000
-    )
-    orders[20] = PreparationOrder("worse.pdf", lambda: os._exit(3), size=9_000)
+    orders[7] = Candidate("bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000)
+    orders[20] = Candidate("worse.pdf", lambda: os._exit(3), size=9_000)
     found = take_all(preparer, orders)
     errors = {n: parts[-1] for n, parts in enumerate(found) if parts[-1]}
     assert {n: error[1] for n, error in errors.items()} == {
-        7: "`bad.pdf` ended the process that read it.",
-        20: "`worse.pdf` ended the process that read it.",
+        7: "`bad.pdf` crashed the process that read it.",
+        20: "`worse.pdf` crashed the process that read it.",
     }
-    assert [parts[0].uri for n, parts in enumerate(found) if n not in errors] == [
+    assert [parts[0] for n, parts in enumerate(found) if n not in errors] == [
         f"{n}.txt" for n in range(30) if n not in errors
     ]
 
@@ -136,7 +134,7 @@ def test_what_cannot_be_sent_is_made_ready_here(preparer):
         with held:
             return document
 
-    orders = [PreparationOrder(document.uri, read, size=BATCH_BYTES), order(2)]
+    orders = [Candidate(document.uri, read, size=BATCH_BYTES), order(2)]
     assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
 
 

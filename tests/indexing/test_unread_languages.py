@@ -65,6 +65,25 @@ def test_the_report_says_why_and_what_to_change(store):
     assert run(store, LatinEmbedder(), texts=only_english).notes == ()
 
 
+def test_a_run_of_one_document_counts_outdated_ones_without_reading_all_of_the_ledger(
+    tmp_path, monkeypatch
+):
+    store = open_store(str(tmp_path / "index.knot"), create=True)
+    run(store, None)
+    assert store.ledger.settings_counts() == {e.settings: 3 for e in store.ledger.entries()}
+
+    def refuse(ledger):
+        raise AssertionError("every entry is read")
+
+    monkeypatch.setattr(type(store.ledger), "entries", refuse)
+    embedder = LatinEmbedder()
+    stages = make_stages(embedder, settings=Embedding(embedder).identity)
+    *_, last = Pipeline(store, stages).run([text_source("people.txt", TEXTS["people.txt"])])
+    (note,) = last.report.notes
+    assert "4 of 7 chunks have no vectors: 2 documents were indexed with other settings" in note
+    store.close()
+
+
 def test_an_unchanged_index_stays_untouched(store):
     run(store, LatinEmbedder())
     generation, idle = store.generation(), LatinEmbedder()

@@ -8,8 +8,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from knotwork.errors import LoadError
-from knotwork.indexing.prepared import UNKNOWN_TIME_NS, Candidate, Prepared
+from knotwork.indexing.discovery import UNKNOWN_TIME_NS
+from knotwork.indexing.prepared import Candidate, Prepared
 from knotwork.stores.base import Ledger, LedgerEntry
+
+LEDGER_BATCH = 1_000
+"""Ledger entries that are looked up at a time."""
+
+OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
+"""Failures that may pass while the file stays the same: every run tries these again."""
 
 _READ = "read "
 _PENDING = "pending "
@@ -19,22 +26,22 @@ class Tier(StrEnum):
     """How much of an index a language model makes."""
 
     NONE = "none"
-    """Nothing: rules and statistics."""
+    """Nothing: rules and statistics do all of it."""
     LEAN = "lean"
-    """What rules cannot do, when it is needed: doubtful names, reports for a question, answers."""
+    """What rules cannot do, on demand: doubtful names, reports that a question needs, answers."""
     FULL = "full"
     """It reads every chunk, and writes descriptions and reports ahead of time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """Tells by the ledger whether a document is to be read by a model, and whether it was.
+    """Decide from a document's ledger settings whether a model should read it, and whether it did.
 
     ``plain`` is the fingerprint of all that shapes an index without a model, ``read`` of what
-    shapes a model's reading beside it. Neither holds the model or the wording of its prompts: a
-    document that was paid for is not read again until it changes. A document that was read once
-    stays so (``keeps_read``), unless another tier was asked for; ``reads_new`` has all of them
-    read.
+    shapes a model's reading in addition. Neither covers the model or the wording of its prompts: a
+    document that was paid for is not read again until it changes. With ``keeps_read``, documents
+    that a model read once are read by a model again when they change. With ``reads_new``, a model
+    reads all documents.
     """
 
     plain: str
@@ -43,29 +50,29 @@ class Tiers:
     reads_new: bool = False
     keeps_read: bool = True
 
-    def wants_model(self, entry: LedgerEntry | None) -> bool:
-        """Tell whether a document should be read by a model, be there one or not."""
-        if self.reads_new:
-            return True
-        marked = entry is not None and entry.settings.startswith((_READ, _PENDING))
-        return self.keeps_read and marked
+    def wants_model(self, settings: str) -> bool:
+        """Return True if a model should read the document, whether or not there is one.
 
-    def is_current(self, entry: LedgerEntry) -> bool:
-        """Tell whether a document was indexed as it would be now."""
-        wanted = self.wants_model(entry)
-        if wanted and not self.has_model and entry.settings == self.settings(wanted, read=False):
-            return True  # nothing better can be done today
-        return entry.settings == self.settings(wanted, read=wanted)
+        ``settings`` are those in its ledger entry, empty for a new document.
+        """
+        return self.reads_new or (self.keeps_read and settings.startswith((_READ, _PENDING)))
+
+    def is_current(self, settings: str) -> bool:
+        """Return True if a document with these settings was indexed as this run would index it."""
+        wanted = self.wants_model(settings)
+        if wanted and not self.has_model and settings == self.settings(wanted, read=False):
+            return True  # without a model, a pending document stays pending
+        return settings == self.settings(wanted, read=wanted)
 
     def settings(self, wanted: bool, *, read: bool) -> str:
-        """Return what the ledger says of a document: whether a model should, and did, read it."""
+        """Return the ledger's settings of a document that a model should read, and did or not."""
         if not wanted:
             return self.plain
         return f"{_READ}{self.plain} {self.read}" if read else f"{_PENDING}{self.plain}"
 
 
 def with_fingerprint(settings: str, old: str, new: str) -> str:
-    """Return what the ledger says of a document, with one plain fingerprint replaced by another."""
+    """Return the ledger's settings of a document with the plain fingerprint ``old`` replaced."""
     head, mark = "", settings
     for prefix in (_READ, _PENDING):
         if settings.startswith(prefix):
@@ -74,52 +81,50 @@ def with_fingerprint(settings: str, old: str, new: str) -> str:
     return f"{head}{new}{space}{rest}" if mark == old else settings
 
 
-_LEDGER_BATCH = 1_000
+def compare_with_ledger(
+    sources: Sequence[Candidate],
+    ledger: Ledger,
+    tiers: Tiers,
+    *,
+    retry: bool = False,
+    reread: Container[str] = frozenset(),
+) -> Iterator[Candidate]:
+    """Yield each source with its ledger entry and what that decides.
 
-
-def entry_path(entry: LedgerEntry) -> str:
-    """Return where the file of an entry lies, or lay."""
-    root = Path(entry.root)
-    head, _, tail = entry.uri.partition("/")
-    return str(root.joinpath(*tail.split("/"))) if tail and root.name == head else entry.root
-
-
-def lies_in(uri: str, folders: Container[str]) -> bool:
-    """Return whether a source lies in one of these folders, at any depth."""
-    parts = uri.split("/")
-    return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))
-
-
-def with_entries(
-    sources: Sequence[Candidate], ledger: Ledger
-) -> Iterator[tuple[Candidate, LedgerEntry | None]]:
-    """Yield each source with what the ledger knows of it."""
-    for start in range(0, len(sources), _LEDGER_BATCH):
-        batch = sources[start : start + _LEDGER_BATCH]
+    A source is not read if its size, time and settings are those of its entry: its document is
+    unchanged, or fails as it did before. ``retry`` reads failed sources again. Documents whose ids
+    are in ``reread`` are read and indexed again in any case.
+    """
+    for start in range(0, len(sources), LEDGER_BATCH):
+        batch = sources[start : start + LEDGER_BATCH]
         known = ledger.get([source.uri for source in batch])
         for source in batch:
-            yield source, known.get(source.uri)
-
-
-def needs_no_reading(source: Candidate, entry: LedgerEntry | None, tiers: Tiers) -> bool:
-    """Tell whether a source surely gives what it gave last time, a failure included."""
-    return (
-        entry is not None
-        and tiers.is_current(entry)
-        and source.modified_ns != UNKNOWN_TIME_NS
-        and (entry.size, entry.modified_ns) == (source.size, source.modified_ns)
-        and entry.repeated == source.repeated
-    )
-
-
-def known_revision(entry: LedgerEntry | None, tiers: Tiers) -> str:
-    """Return the revision with which a source, when it is read anew, is indexed as it is."""
-    current = entry is not None and not entry.error and tiers.is_current(entry)
-    return entry.revision if entry is not None and current else ""
+            entry = known.get(source.uri)
+            wanted = tiers.wants_model(entry.settings if entry else "")
+            settings = tiers.settings(wanted, read=False)
+            if entry is None:
+                yield replace(source, settings=settings, wants_model=wanted)
+                continue
+            forced = entry.document_id in reread
+            current = tiers.is_current(entry.settings) and not forced
+            same_file = (
+                source.modified_ns != UNKNOWN_TIME_NS
+                and (entry.size, entry.modified_ns) == (source.size, source.modified_ns)
+                and entry.repeated == source.repeated
+            )
+            tried_again = entry.error and (retry or entry.error_reason in OUTSIDE_REASONS)
+            yield replace(
+                source,
+                entry=entry,
+                needs_reading=bool(tried_again) or not (current and same_file),
+                known_revision=entry.revision if current and not entry.error else "",
+                settings=settings,
+                wants_model=wanted,
+            )
 
 
 def indexed_entry(prepared: Prepared) -> LedgerEntry:
-    """Return the entry of a document that is stored."""
+    """Return the ledger entry of a document that is stored."""
     source, document = prepared.source, prepared.document
     return LedgerEntry(
         uri=source.uri,
@@ -136,7 +141,7 @@ def indexed_entry(prepared: Prepared) -> LedgerEntry:
 
 
 def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
-    """Return the entry of a file that was written anew with the same content."""
+    """Return the ledger entry of a file that was written again with the same content."""
     return replace(
         entry,
         root=source.root,
@@ -147,22 +152,20 @@ def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
     )
 
 
-def failed_entry(
-    source: Candidate, entry: LedgerEntry | None, error: LoadError, tiers: Tiers
-) -> LedgerEntry:
-    """Return the entry of a source that cannot be read.
+def failed_entry(source: Candidate, error: LoadError, tiers: Tiers) -> LedgerEntry:
+    """Return the ledger entry of a source that cannot be read.
 
-    What was indexed of it before stays (``chunks`` tells): a file that is locked or half written
-    today is not a file that was deleted, and the report names it. The revision is forgotten, so
-    that the file is indexed anew as soon as it can be read.
+    The document indexed from it before stays, as ``chunks`` shows: a file that is locked or half
+    written today was not deleted, and the report names it. The revision is dropped, so that the
+    file is indexed again as soon as it can be read.
     """
-    wanted = tiers.wants_model(entry)
+    entry = source.entry
     return LedgerEntry(
         uri=source.uri,
         document_id=entry.document_id if entry else "",
         root=source.root,
         revision="",
-        settings=tiers.settings(wanted, read=wanted and tiers.has_model),
+        settings=tiers.settings(source.wants_model, read=source.wants_model and tiers.has_model),
         size=source.size,
         modified_ns=source.modified_ns,
         chunks=entry.chunks if entry else 0,
@@ -171,3 +174,16 @@ def failed_entry(
         edge_keys=source.edge_keys,
         repeated=source.repeated,
     )
+
+
+def entry_path(entry: LedgerEntry) -> str:
+    """Return the path of the file of an entry, whether or not it still exists."""
+    root = Path(entry.root)
+    head, _, tail = entry.uri.partition("/")
+    return str(root.joinpath(*tail.split("/"))) if tail and root.name == head else entry.root
+
+
+def lies_in(uri: str, folders: Container[str]) -> bool:
+    """Return True if a source is in one of these folders, at any depth."""
+    parts = uri.split("/")
+    return any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))

@@ -11,23 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from knotwork.errors import ModelError, Unparsable
 from knotwork.indexing.batch_requests import batches_by_language, make_messages
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.prepared import Prepared
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork.records import Chunk, Extraction, Mention, Span, content_id
 from knotwork.stores.base import FloatMatrix, Store
 from knotwork.stores.extensions import StoresQuestions
 from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
-
-if TYPE_CHECKING:
-    from knotwork.indexing.prepared import Prepared
-
 
 QUESTIONS = "question"
 """The text index, and the vector index, of questions, by the ids of their chunks."""

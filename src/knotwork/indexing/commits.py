@@ -3,7 +3,7 @@
 A commit writes whole documents with all that follows from them: graph, full text, vectors, the
 texts and vectors of the entities they touch, tables and ledger entries.
 
-An entity's full text is its name. Its vector is that of its normal form, and exists as long as
+An entity's full text is its name. Its vector is that of its normal form, and exists while at least
 `VECTOR_CHUNKS` chunks mention it: most names occur in one chunk only, lead to no other chunk, and
 would double the cost of embedding. Both are functions of the current graph, so an index that grew
 and shrank equals a fresh build, and removing documents never needs a model.
@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knotwork.indexing.changes import indexed_entry
 from knotwork.indexing.chunk_questions import put_questions
@@ -34,35 +33,36 @@ from knotwork.indexing.embedding import (
     stamp_embedder,
 )
 from knotwork.indexing.prepared import Prepared
-from knotwork.indexing.report import EventKind
 from knotwork.indexing.resolution.resolver import RULES_META
 from knotwork.indexing.table_storage import drop_tables, put_tables
 from knotwork.inference.embedder import PassageVectors
 from knotwork.records import Chunk, Entity
-from knotwork.stores.base import LedgerEntry, Store
+from knotwork.stores.base import FloatMatrix, LedgerEntry, Store
 from knotwork.stores.extensions import StoresReadings
 from knotwork.stores.removal import remove_vectors
 from knotwork.stores.resolutions import StoresResolutions
 
 BATCH_CHUNKS = 1_024
-"""Ids are random, so each commit writes pages all over the file: the fewer commits, the less."""
+"""Chunks of a commit. Ids are random, so each commit writes pages all over the file."""
 
 EMBEDDED_BATCH_CHUNKS = 256
-"""What a killed run loses of a model's work at most: seconds of it."""
+"""With an embedder: a killed run loses at most some seconds of its work."""
 
 READ_BATCH_CHUNKS = 128
-"""Where a language model reads all: its server waits while a batch is written."""
+"""If a language model reads everything: its server waits while a batch is written."""
 
 BATCH_S = 5.0
+"""Seconds after which a batch with a document is committed, however small it is."""
+
 STEP_S = 0.2
-"""Seconds between two steps of embedding, so that progress moves and costs little."""
+"""Seconds between two progress steps of embedding."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Documents on their way to one commit, and ledger entries that go with them."""
+    """The documents of the next commit, their vectors, and further ledger entries."""
 
-    prepared: list[tuple[Prepared, EventKind]] = field(default_factory=list)
+    prepared: list[Prepared] = field(default_factory=list)
     entries: list[LedgerEntry] = field(default_factory=list)
     vectors: dict[str, PassageVectors] = field(default_factory=dict)
     chunks: int = 0
@@ -72,23 +72,23 @@ class Batch:
     def __post_init__(self) -> None:
         self.opened = self.clock()
 
-    def add(self, prepared: Prepared, kind: EventKind) -> None:
-        """Add a document that is ready to be embedded and stored."""
-        self.prepared.append((prepared, kind))
+    def add(self, prepared: Prepared) -> None:
+        """Add a document to embed and store."""
+        self.prepared.append(prepared)
         self.chunks += len(prepared.leaves)
 
     def is_full(self, limit: int) -> bool:
-        """Tell whether to commit: enough chunks or entries, or something that waits too long."""
+        """Return True if it is time to commit: ``limit`` chunks or entries, or ``BATCH_S``."""
         waiting = bool(self.prepared) and self.clock() - self.opened > BATCH_S
         return self.chunks >= limit or len(self.entries) >= limit or waiting
 
     def recall(self, store: Store, embedding: Embedding) -> dict[str, Chunk]:
-        """Take the vectors that the index holds; return the chunks that lack one, by their keys."""
+        """Read known vectors from the index; return the chunks that lack one, by content key."""
         if not embedding or not self.prepared:
             return {}
         wanted: dict[str, Chunk] = {}
         unread = 0
-        for prepared, _ in self.prepared:
+        for prepared in self.prepared:
             wanted.update(zip(prepared.keys, prepared.leaves, strict=True))
             unread += prepared.keys.count(NO_VECTORS)
         wanted.pop(NO_VECTORS, None)
@@ -106,7 +106,7 @@ class Batch:
     ) -> Iterator[int]:
         """Embed ``missing`` in document order; yield how many chunks of the batch are done.
 
-        The first step comes with the first vectors; further ones are at least ``STEP_S`` apart.
+        The first step follows the first vectors; further ones are at least ``STEP_S`` apart.
         """
         done = self.chunks - len(missing)
         shown_s = -math.inf
@@ -121,13 +121,13 @@ class Batch:
                     yield done
 
     def drop_unfinished(self) -> None:
-        """Keep those documents alone that need nothing more."""
+        """Drop the documents that still lack a vector."""
         self.prepared = [
-            (prepared, kind)
-            for prepared, kind in self.prepared
+            prepared
+            for prepared in self.prepared
             if all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
         ]
-        self.chunks = sum(len(prepared.leaves) for prepared, _ in self.prepared)
+        self.chunks = sum(len(prepared.leaves) for prepared in self.prepared)
 
 
 def commit_documents(
@@ -141,9 +141,9 @@ def commit_documents(
 ) -> None:
     """Write documents with their chunks, graph, texts, vectors and ledger entries at once.
 
-    Documents that were indexed before are replaced. ``vectors`` are by content key; ``entries``
-    are further ledger entries that belong to the same moment; ``questions`` are what chunks answer,
-    by their ids.
+    Replaces documents that are in the index. ``vectors`` are by content key; ``entries`` are
+    further ledger entries of the same commit; ``questions`` are those that chunks answer, by chunk
+    id. Raises SchemaMismatch while the index is being switched to another embedder.
     """
     put_tables(store, [prepared.document for prepared in batch])
     with store.transaction():
@@ -169,40 +169,31 @@ def commit_documents(
         _put_vectors(store, batch, vectors)
         if questions:
             put_questions(store, questions, embedding)
-        _put_readings(store, batch)
-        _touch(store, mentioned)
+        readings = [reading for prepared in batch for reading in prepared.readings]
+        descriptions = [said for prepared in batch for said in prepared.descriptions]
+        if (readings or descriptions) and isinstance(store, StoresReadings):
+            store.readings.put(readings, descriptions)
+        if isinstance(store, StoresResolutions) and RULES_META in store.meta():
+            store.resolutions.touch(mentioned)  # before the first resolution, all names are new
         if batch:
             _outdate_communities(store)
         refresh_entities(store, before, embedding)
         store.ledger.put([*map(indexed_entry, batch), *entries])
 
 
-def _touch(store: Store, entity_ids: Collection[str]) -> None:
-    """Note which names are to be looked at again, if they were ever looked at: else all are."""
-    if isinstance(store, StoresResolutions) and RULES_META in store.meta():
-        store.resolutions.touch(entity_ids)
-
-
 def _outdate_communities(store: Store) -> None:
-    """Note that communities are outdated, and stay so when the documents become as they were: what
-    only a removed document supported has left them.
+    """Mark communities as outdated.
+
+    They stay so even if the documents become what they were: whatever only a removed document
+    supported has left the communities.
     """
     held = [name for name in (CONTENT_META, WRITTEN_META) if store.meta().get(name)]
     if held:
         store.set_meta(dict.fromkeys(held, ""))
 
 
-def _put_readings(store: Store, batch: Sequence[Prepared]) -> None:
-    """Store what a model read; a store without that power keeps the graph that came of it."""
-    if isinstance(store, StoresReadings):
-        store.readings.put(
-            [reading for prepared in batch for reading in prepared.readings],
-            [description for prepared in batch for description in prepared.descriptions],
-        )
-
-
 def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
-    """Remove the documents of these entries, with all that only they supported, at once."""
+    """Remove the documents of these entries, and all that only they supported, at once."""
     with store.transaction():
         ids = [entry.document_id for entry in entries if entry.document_id]
         chunks = [chunk for document_id in ids for chunk in store.documents.chunk_ids(document_id)]
@@ -215,7 +206,7 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
 
 
 def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collection[str]]:
-    """Return the chunk ids of those documents of the batch that are in the index already."""
+    """Return the chunk ids of each document of the batch that is in the index, by document id."""
     known = store.ledger.get([prepared.source.uri for prepared in batch])
     return {
         prepared.document.id: store.documents.chunk_ids(prepared.document.id)
@@ -239,16 +230,15 @@ def _put_vectors(
     )
 
 
-FloatMatrix = NDArray[np.float32]
-
 VECTOR_CHUNKS = 2
+"""Chunks that mention an entity before it gets a vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityState:
-    """The entities that a write may touch, as they were before it.
+    """The entities that a write may touch, before it.
 
-    Those of ``removed`` chunks may vanish and come back within the write.
+    ``removed`` are those of removed chunks: they may vanish and come back within the write.
     """
 
     ids: frozenset[str]
@@ -258,7 +248,7 @@ class EntityState:
 
 
 def entities_before(store: Store, removed_from: Collection[str], added: set[str]) -> EntityState:
-    """Return the state of the entities of chunks about to be removed, and of those to be added."""
+    """Return the state of the entities of the chunks ``removed_from``, and of those ``added``."""
     old: set[str] = set()
     if removed_from:
         for mentions in store.graph.mentions(removed_from).values():
@@ -269,9 +259,9 @@ def entities_before(store: Store, removed_from: Collection[str], added: set[str]
 
 
 def refresh_entities(store: Store, before: EntityState, embedding: Embedding | None) -> None:
-    """Bring texts and vectors of the touched entities in step with the graph.
+    """Update the texts and vectors of the touched entities to match the graph.
 
-    Without ``embedding``, as in a removal, no vector is made: an entity that stays keeps its own.
+    Without ``embedding``, as in a removal, no vector is added: an entity that stays keeps its own.
     """
     after = store.graph.entities(before.ids)
     gone = before.ids - after.keys()
@@ -285,7 +275,8 @@ def refresh_entities(store: Store, before: EntityState, embedding: Embedding | N
     )
     linking = {i: entity for i, entity in after.items() if entity.chunk_count >= VECTOR_CHUNKS}
     linked = (i for i, entity in before.entities.items() if entity.chunk_count >= VECTOR_CHUNKS)
-    remove_vectors(store, "entity", [i for i in linked if i not in linking])
+    if unlinked := [i for i in linked if i not in linking]:
+        remove_vectors(store, "entity", unlinked)
     if embedding:
         _add_vectors(store, linking, before.vectors, embedding)
 

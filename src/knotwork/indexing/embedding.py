@@ -6,16 +6,11 @@ import time
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from knotwork.errors import SchemaMismatch
 from knotwork.inference.embedder import Embedder, PassageText, PassageVectors, embedding_key
 from knotwork.records import Chunk, content_id
-from knotwork.stores.base import Store
+from knotwork.stores.base import FloatMatrix, Store
 from knotwork.text.languages import is_read
-
-FloatMatrix = NDArray[np.float32]
 
 EMBEDDER_META = "embedder"
 DIMENSION_META = "dimension"

@@ -31,14 +31,14 @@ from knotwork.stores.resolutions import StoresResolutions, read_groups
 from knotwork.text.token_counts import count_tokens
 
 LEAST_JUDGE_TOKENS = 600
-"""What doubtful names may cost after a small change: one call."""
+"""Tokens for doubtful names after a small change: enough for one call."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class EnrichmentStep:
-    """How far a step is: its name, and how many of how many things are done, 0 of 0 at first."""
+    """Progress of a step: ``done`` of ``total`` items, 0 of 0 at its start."""
 
     name: str
     done: int = 0
@@ -47,7 +47,7 @@ class EnrichmentStep:
 
 @dataclass(slots=True)
 class Enrichment:
-    """What was done, and how long each step took; None for a step that was not due."""
+    """The result and seconds of each step; None for a step that was not due."""
 
     names: ResolutionChanges | None = None
     descriptions: DescriptionChanges | None = None
@@ -56,7 +56,7 @@ class Enrichment:
 
 
 class Enricher:
-    """Brings what a model makes of an index up to date."""
+    """Updates what a model adds to an index; ``done`` collects the results of the steps."""
 
     def __init__(
         self,
@@ -68,6 +68,7 @@ class Enricher:
         concurrency: int,
         retry: bool = False,
         communities: CommunityOptions | None = None,
+        done: Enrichment,
     ) -> None:
         self._store = store
         self._communities = communities
@@ -76,29 +77,29 @@ class Enricher:
         self._embedding = embedding
         self._concurrency = concurrency
         self._retry = retry
-        self.done = Enrichment()
+        self.done = done
 
     def run(self, *, text_tokens: int) -> Iterator[EnrichmentStep]:
-        """Do each step that is due, and yield how far it is; ``text_tokens`` are new.
+        """Do each step that is due and yield its progress; ``text_tokens`` were indexed just now.
 
-        Raises ModelError, and BudgetExceeded at the ceiling; what is finished is kept.
+        Needs a model that summarizes. Raises ModelError, such as BudgetExceeded; what is finished
+        is stored.
         """
-        if self._tier is Tier.NONE or not self._models.has("summarize"):
-            return
         model = self._models.open("summarize")
         assert model is not None, "a model is set"
-        all_names = must_see_all(self._store, with_judge=True)
-        if all_names or _has_touched_names(self._store):
-            tokens = _count_text(self._store) if all_names else text_tokens
-            self.done.names = yield from self._told("names", self._resolve(model, tokens))
-        if was_read_by_model(self._store):
-            steps = self._describe(model)
-            self.done.descriptions = yield from self._told("descriptions", steps)
-        if self._tier is Tier.FULL and (self._retry or not is_current(self._store, written=True)):
-            self.done.reports = yield from self._told("reports", self._report(model))
+        store = self._store
+        all_names = must_see_all(store, with_judge=True)
+        if all_names or (isinstance(store, StoresResolutions) and store.resolutions.touched()):
+            tokens = _count_text(store) if all_names else text_tokens
+            self.done.names = yield from self._timed("names", self._resolve(model, tokens))
+        if was_read_by_model(store):
+            described = self._timed("descriptions", self._describe(model))
+            self.done.descriptions = yield from described
+        if self._tier is Tier.FULL and (self._retry or not is_current(store, written=True)):
+            self.done.reports = yield from self._timed("reports", self._report(model))
 
-    def _told(self, name: str, steps: Steps[T]) -> Generator[EnrichmentStep, None, T]:
-        """Do a step, yield how far it is, take its time, and return what came of it."""
+    def _timed(self, name: str, steps: Steps[T]) -> Generator[EnrichmentStep, None, T]:
+        """Do all of ``steps``, yield the progress, note the time, and return the result."""
         start = time.perf_counter()
         yield EnrichmentStep(name)
         try:
@@ -135,12 +136,8 @@ class Enricher:
         )
 
 
-def _has_touched_names(store: Store) -> bool:
-    return isinstance(store, StoresResolutions) and bool(store.resolutions.touched())
-
-
 def _count_text(store: Store) -> int:
-    """Return the tokens of all documents, read one by one."""
+    """Return the number of tokens in all documents, which are read one by one."""
     total = 0
     for document_id in store.documents.document_ids():
         for document in store.documents.documents([document_id]).values():

@@ -5,30 +5,28 @@ is never split over two. If a run stops, the index is as after its last commit, 
 continues from there, because the ledger commits with the documents. The result depends on the
 documents alone, not on the batches or their order.
 
-The stages run in one thread, so that an interruption finds everything at rest. If there is much to
-read, files are prepared in other processes (`preparation.py`), and a language model is called from
-threads of its own (`document_reader.py`). `Tally` counts what a run does and builds its events and
-report; `ChunkForecast` expects its chunks from the sizes of its files.
+The pipeline itself runs in one thread, so that an interruption finds everything at rest. If there
+is much to read, files are prepared in other processes (`preparation.py`), and a language model is
+called from threads of its own (`document_reader.py`). `Tally` counts what a run does and builds its
+events and report; `ChunkForecast` estimates the number of chunks from file sizes.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, closing
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import PurePosixPath
 
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.indexing.changes import (
     Tiers,
+    compare_with_ledger,
     failed_entry,
-    known_revision,
     lies_in,
-    needs_no_reading,
     touched_entry,
-    with_entries,
 )
 from knotwork.indexing.chunk_questions import write_questions
 from knotwork.indexing.commits import (
@@ -39,7 +37,11 @@ from knotwork.indexing.commits import (
     commit_documents,
     remove_sources,
 )
-from knotwork.indexing.document_reader import READ_AHEAD_CHUNKS, quarantined_documents
+from knotwork.indexing.document_reader import (
+    READ_AHEAD_CHUNKS,
+    DocumentReader,
+    quarantined_documents,
+)
 from knotwork.indexing.embedding import (
     EMBEDDING_CHUNKS,
     UNREAD_FIX,
@@ -48,16 +50,7 @@ from knotwork.indexing.embedding import (
     check_embedder,
     check_not_switching,
 )
-from knotwork.indexing.preparation import (
-    Preparation,
-    PreparationOrder,
-    Preparer,
-    SerialPreparer,
-    finish_document,
-    open_preparer,
-    recipe_of,
-    timed,
-)
+from knotwork.indexing.preparation import Preparation, load_error_of, open_preparer, timed
 from knotwork.indexing.prepared import Candidate, Prepared
 from knotwork.indexing.report import (
     OUTCOMES,
@@ -71,40 +64,29 @@ from knotwork.indexing.stages import IndexingStages
 from knotwork.inference.role_models import ModelRun
 from knotwork.records import ReadingStatus
 from knotwork.stores.base import LedgerEntry, Store
+from knotwork.stores.extensions import CountsSettings
 from knotwork.text.token_counts import count_tokens
 
 REMOVAL_DOCUMENTS = 64
-OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
-"""Failures that may pass while the file stays as it is: tried again by every run."""
+"""Documents that are removed in one transaction."""
 
 
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """Brings an index up to date with sources.
 
-    A commit holds about ``batch_chunks`` chunks; the model gets ``embedding_chunks`` at a time.
+    A commit holds about ``batch_chunks`` chunks, by default as many as suit the stages; the
+    embedder gets ``embedding_chunks`` at a time. ``workers`` are processes that prepare documents,
+    -1 for one per spare core. ``clock`` returns seconds.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        stages: IndexingStages,
-        *,
-        batch_chunks: int | None = None,
-        embedding_chunks: int = EMBEDDING_CHUNKS,
-        workers: int = 0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._stages = stages
-        self._batch_chunks = batch_chunks or usual_batch_chunks(stages)
-        self._embedding_chunks = embedding_chunks
-        self._batch = Batch(clock=clock)
-        self._tally = Tally()
-        self._retried: frozenset[str] = frozenset()
-        self._workers = workers
-        self._preparer: Preparer = SerialPreparer(recipe_of(stages))
-        self._offered: deque[tuple[Candidate, LedgerEntry | None]] = deque()
+    store: Store
+    stages: IndexingStages
+    _: KW_ONLY
+    batch_chunks: int | None = None
+    embedding_chunks: int = EMBEDDING_CHUNKS
+    workers: int = 0
+    clock: Callable[[], float] = time.monotonic
 
     def run(
         self,
@@ -115,35 +97,49 @@ class Pipeline:
         retry: bool = False,
         tally: Tally | None = None,
     ) -> Iterator[IndexEvent]:
-        """Index what changed, remove what ``covers`` holds and ``sources`` lack; yield each step.
+        """Index what changed, remove entries that ``covers`` selects and ``sources`` lack.
 
-        ``failures`` were met on the way to the sources and are only reported. ``retry`` reads
-        again what failed last time. A failing source is reported and the run goes on; what
-        concerns every document (the store, the embedder) is raised, after a commit of the
-        finished documents. Raises IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, likewise.
+        Yields an event for each step. ``failures`` were met while finding the sources and are only
+        reported. ``retry`` reads again what failed last time. A source that fails is reported and
+        the run continues. An error that concerns every document, of the store or a model, is
+        raised after a commit of the finished documents. Raises SchemaMismatch if the index holds
+        the vectors of another embedder, and IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C,
+        after a commit too.
         """
-        self._batch, self._tally = Batch(clock=self._clock), tally or Tally()
-        self._retried = frozenset()
-        if retry and self._stages.reader:
-            self._retried = quarantined_documents(self._store)
+        run = _Run(self, tally or Tally())
         sources = list({source.uri: source for source in sources}.values())
-        self._tally.total = len(sources) + len(failures)
-        check_not_switching(self._store)
-        check_embedder(self._store, self._stages.embedding.name)
+        run.tally.total = len(sources) + len(failures)
+        check_not_switching(self.store)
+        check_embedder(self.store, self.stages.embedding.name)
         try:
-            yield from self._steps(sources, covers, failures, retry=retry)
+            yield from run.events(sources, covers, failures, retry=retry)
         except KeyboardInterrupt:
-            self._commit_finished(give_up=True)
-            raise IndexingInterrupted(self._report(interrupted=True)) from None
+            run.commit_finished(give_up=True)
+            raise IndexingInterrupted(run.report(interrupted=True)) from None
         except (ModelError, GeneratorExit) as stop:
-            self._commit_finished(give_up=not isinstance(stop, BudgetExceeded))
+            run.commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
         finally:
-            self._preparer.close()
-            if self._stages.reader:
-                self._stages.reader.close(give_up=True)
+            if run.reader:
+                run.reader.close(give_up=True)
 
-    def _steps(
+
+class _Run:
+    """The state of one run: the open batch, the documents that a model reads, the tally."""
+
+    def __init__(self, pipeline: Pipeline, tally: Tally) -> None:
+        stages = pipeline.stages
+        self.pipeline = pipeline
+        self.store = pipeline.store
+        self.stages = stages
+        self.tally = tally
+        self.batch = Batch(clock=pipeline.clock)
+        self.batch_chunks = pipeline.batch_chunks or _usual_batch_chunks(stages)
+        self.reader: DocumentReader | None = None
+        if stages.model_extractor:
+            self.reader = DocumentReader(stages.model_extractor, stages.tiers)
+
+    def events(
         self,
         sources: Sequence[Candidate],
         covers: Callable[[LedgerEntry], bool] | None,
@@ -151,220 +147,205 @@ class Pipeline:
         *,
         retry: bool,
     ) -> Iterator[IndexEvent]:
-        yield self._tally.event(EventKind.DISCOVERED)
-        stored = self._store.ledger.get([failure.uri for failure in failures])
+        yield self.tally.event(EventKind.DISCOVERED)
+        stored = self.store.ledger.get([failure.uri for failure in failures])
         for failure in failures:
             kept = failure.uri in stored and stored[failure.uri].chunks > 0
-            yield self._tally.failure(replace(failure, kept=kept))
-        known = list(with_entries(sources, self._store.ledger))
-        self._open_preparer(known)
-        for source, entry in known:
-            yield from self._offer(source, entry, retry=retry)
-            while self._preparer.is_ready():
-                yield from self._take()
-        while self._preparer.open:
-            yield from self._take()
-        yield from self._collect(waiting_chunks=0)
+            yield self.tally.failure(replace(failure, kept=kept))
+        yield from self._index(sources, retry=retry)
         yield from self._flush()
         if covers is not None:
             present = {item.uri for group in (sources, failures) for item in group}
             yield from self._remove_gone(present, covers)
-        event = self._tally.event(EventKind.FINISHED)
-        yield IndexEvent(
-            event.kind, "", event.done, event.total, event.chunks, report=self._report()
+        event = self.tally.event(EventKind.FINISHED)
+        yield replace(event, chunks_known=0, chunks_expected=0, report=self.report())
+
+    def _index(self, sources: Sequence[Candidate], *, retry: bool) -> Iterator[IndexEvent]:
+        """Prepare what changed, have a model read it if one should, and fill batches."""
+        reread = quarantined_documents(self.store) if retry and self.reader else frozenset()
+        candidates = list(
+            compare_with_ledger(
+                sources, self.store.ledger, self.stages.tiers, retry=retry, reread=reread
+            )
         )
-
-    def _open_preparer(self, known: Sequence[tuple[Candidate, LedgerEntry | None]]) -> None:
-        tiers = self._stages.tiers
-        total_bytes = 0
-        for source, entry in known:
-            if not needs_no_reading(source, entry, tiers):
-                self._tally.forecast.expect(source)
-                total_bytes += source.size
-        recipe = recipe_of(self._stages)
-        self._preparer = open_preparer(recipe, workers=self._workers, total_bytes=total_bytes)
-        self._offered.clear()
-
-    def _offer(
-        self, source: Candidate, entry: LedgerEntry | None, *, retry: bool
-    ) -> Iterator[IndexEvent]:
-        """Have one source made ready, unless the ledger shows that there is nothing to do."""
-        tiers = self._stages.tiers
-        again = entry is not None and entry.document_id in self._retried
-        if entry is not None and not again and needs_no_reading(source, entry, tiers):
-            if not entry.error:
-                yield self._leave(source, entry)
-                return
-            if not retry and entry.error_reason not in OUTSIDE_REASONS:
-                yield self._tally.failure(_known_failure(entry))
-                return
-        yield self._tally.event(EventKind.STARTED, source.uri)
-        known = "" if again else known_revision(entry, tiers)
-        wanted = self._stages.reader is not None and tiers.wants_model(entry)
-        self._preparer.begin(
-            PreparationOrder(source.uri, source.read, source.size, known, for_model=wanted)
+        changed = [source for source in candidates if source.needs_reading]
+        for source in changed:
+            self.tally.forecast.expect(source)
+        preparer = open_preparer(
+            self.stages.recipe,
+            workers=self.pipeline.workers,
+            total_bytes=sum(source.size for source in changed),
         )
-        self._offered.append((source, entry))
+        with closing(preparer):
+            for source in candidates:
+                if source.needs_reading:
+                    yield self.tally.event(EventKind.STARTED, source.uri)
+                    preparer.begin(source)
+                elif source.entry is not None:
+                    yield self._skip(source, source.entry)
+                while preparer.is_ready():
+                    yield from self._take_over(preparer.take())
+            while preparer.open:
+                yield from self._take_over(preparer.take())
+        yield from self._collect(waiting_chunks=0)
 
-    def _take(self) -> Iterator[IndexEvent]:
-        """Take over the next source that is ready, and what else is."""
-        made = self._preparer.take()
-        source, entry = self._offered.popleft()
-        for stage, seconds in made.seconds.items():
-            self._tally.seconds[stage] += seconds
-        leaves = sum(not chunk.is_parent for chunk in made.chunks)
-        self._tally.forecast.note(source, leaves)
-        if made.is_known and entry is not None:
-            yield self._leave(source, entry)
-        else:
-            yield from self._place(source, entry, made)
-        yield from self._collect(waiting_chunks=READ_AHEAD_CHUNKS)
-        if self._batch.is_full(self._batch_chunks):
-            yield from self._flush()
-
-    def _leave(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
-        """Leave a source as it is indexed, and note what else is known of it now."""
+    def _skip(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
+        """Leave a source as it was indexed, or as it failed, and update what the ledger knows."""
+        if entry.error:
+            return self.tally.failure(_failure_of(entry))
         touched = touched_entry(entry, source)
         if touched != entry:
-            self._batch.entries.append(touched)
-        return self._tally.event(EventKind.UNCHANGED, source.uri)
+            self.batch.entries.append(touched)
+        return self.tally.event(EventKind.UNCHANGED, source.uri)
 
-    def _place(
-        self, source: Candidate, entry: LedgerEntry | None, made: Preparation
-    ) -> Iterator[IndexEvent]:
-        """Put a document into the batch, or before a model that reads it first."""
-        tiers = self._stages.tiers
-        wanted = tiers.wants_model(entry)
-        try:
-            prepared = finish_document(source, made, self._stages, wanted=wanted)
-        except LoadError as error:
-            failed = failed_entry(source, entry, error, tiers)
-            if failed != entry:
-                self._batch.entries.append(failed)
-            yield self._tally.failure(_known_failure(failed))
-            return
-        known = entry is not None and (entry.chunks > 0 or not entry.error)
-        kind = EventKind.CHANGED if known else EventKind.ADDED
-        self._tally.chunks_known += len(prepared.leaves)
-        if wanted and self._stages.reader:
-            self._stages.reader.begin(prepared, kind)
+    def _take_over(self, found: Preparation) -> Iterator[IndexEvent]:
+        """Put a document that was prepared into the batch, or in the queue of a model."""
+        source = found.source
+        for stage, seconds in found.seconds.items():
+            self.tally.seconds[stage] += seconds
+        chunks = len(found.leaves) if isinstance(found, Prepared) else 0
+        self.tally.forecast.note(source, chunks)
+        if isinstance(found, Prepared):
+            self._add(found)
+        elif (error := load_error_of(found)) is not None:
+            yield self._fail(source, error)
+        elif source.entry is not None:
+            yield self._skip(source, source.entry)
+        yield from self._collect(waiting_chunks=READ_AHEAD_CHUNKS)
+        if self.batch.is_full(self.batch_chunks):
+            yield from self._flush()
+
+    def _add(self, prepared: Prepared) -> None:
+        leaves = prepared.leaves
+        self.tally.chunks_known += len(leaves)
+        if embedding := self.stages.embedding:
+            prepared = replace(prepared, keys=tuple(map(embedding.chunk_key, leaves)))
+        if self.reader and prepared.source.wants_model:
+            self.reader.begin(prepared)
         else:
-            self._batch.add(prepared, kind)
+            self.batch.add(prepared)
+
+    def _fail(self, source: Candidate, error: LoadError) -> IndexEvent:
+        failed = failed_entry(source, error, self.stages.tiers)
+        if failed != source.entry:
+            self.batch.entries.append(failed)
+        return self.tally.failure(_failure_of(failed))
 
     def _collect(self, *, waiting_chunks: int) -> Iterator[IndexEvent]:
-        """Take over what a model has read, and wait until no more chunks than these are open."""
-        reader = self._stages.reader
+        """Take over what a model has read; wait while more chunks than these are open."""
+        reader = self.reader
         while reader and (reader.is_ready() or reader.open_chunks > waiting_chunks):
-            with self._tally.timed("read"):
+            with self.tally.timed("read"):
                 finished = reader.step()
-            yield self._tally.event(EventKind.READ, read=reader.read_chunks + self._batch.chunks)
+            yield self.tally.event(EventKind.READ, read=reader.read_chunks + self.batch.chunks)
             if finished:
-                self._batch.add(*finished)
-                if self._batch.is_full(self._batch_chunks):
+                self.batch.add(finished)
+                if self.batch.is_full(self.batch_chunks):
                     yield from self._flush()
 
     def _flush(self) -> Iterator[IndexEvent]:
         """Embed and commit the batch."""
-        embedding = self._stages.embedding
-        with self._tally.timed("embed"):
-            missing = self._batch.recall(self._store, embedding)
+        embedding, tally = self.stages.embedding, self.tally
+        with tally.timed("embed"):
+            missing = self.batch.recall(self.store, embedding)
         if missing and not embedding.is_loaded:
-            yield replace(self._tally.event(EventKind.LOADING), message=embedding.name)
-            with self._tally.timed("embed"):
+            yield replace(tally.event(EventKind.LOADING), message=embedding.name)
+            with tally.timed("embed"):
                 embedding.load()
-        stored = self._tally.chunks
-        steps = self._batch.embed(missing, embedding, chunks_at_once=self._embedding_chunks)
-        while (done := self._timed_step(steps)) is not None:
-            self._tally.chunks = stored + done
-            yield self._tally.event(EventKind.EMBEDDED)
-        self._tally.chunks = stored
+        stored = tally.chunks
+        steps = self.batch.embed(missing, embedding, chunks_at_once=self.pipeline.embedding_chunks)
+        while True:
+            with tally.timed("embed"):
+                done = next(steps, None)
+            if done is None:
+                break
+            tally.chunks = stored + done
+            yield tally.event(EventKind.EMBEDDED)
+        tally.chunks = stored
         yield from self._commit()
-
-    def _timed_step(self, steps: Iterator[int]) -> int | None:
-        with self._tally.timed("embed"):
-            return next(steps, None)
 
     def _commit(self) -> list[IndexEvent]:
         """Write the batch, open the next one, and return the outcomes."""
-        batch = self._batch
+        batch = self.batch
         if batch.prepared or batch.entries:
-            documents = [prepared for prepared, _ in batch.prepared]
-            questions = self._write_questions(documents)
-            with self._tally.timed("store"):
+            questions: Mapping[str, Sequence[str]] = {}
+            if self.stages.questions is not None:
+                with self.tally.timed("extract"):
+                    questions = write_questions(self.stages.questions, batch.prepared)
+            with self.tally.timed("store"):
                 commit_documents(
-                    self._store,
-                    documents,
+                    self.store,
+                    batch.prepared,
                     vectors=batch.vectors,
-                    embedding=self._stages.embedding,
+                    embedding=self.stages.embedding,
                     entries=batch.entries,
                     questions=questions,
                 )
-        self._batch = Batch(clock=self._clock)
-        self._tally.chunks += batch.chunks
-        for prepared, _ in batch.prepared:
-            self._tally.stored(prepared)
-        return [self._tally.event(kind, prepared.source.uri) for prepared, kind in batch.prepared]
+        self.batch = Batch(clock=self.pipeline.clock)
+        self.tally.chunks += batch.chunks
+        for prepared in batch.prepared:
+            self.tally.stored(prepared)
+        return [
+            self.tally.event(
+                EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
+                prepared.source.uri,
+            )
+            for prepared in batch.prepared
+        ]
 
-    def _write_questions(self, documents: Sequence[Prepared]) -> Mapping[str, Sequence[str]]:
-        if self._stages.questions is None:
-            return {}
-        with self._tally.timed("extract"):
-            return write_questions(self._stages.questions, documents)
+    def commit_finished(self, *, give_up: bool) -> None:
+        """Commit the documents of a run that was stopped, if they are read and embedded in full.
 
-    def _commit_finished(self, *, give_up: bool) -> None:
-        """Commit those documents of a broken off run that are read and embedded in full.
-
-        Calls to a language model under way are waited for, unless ``give_up``.
+        Waits for calls to a language model that are in progress, unless ``give_up``.
         """
-        batch = self._batch
-        if self._stages.reader:
-            for prepared, kind in self._stages.reader.close(give_up=give_up):
-                batch.add(prepared, kind)
-        batch.drop_unfinished()
+        for prepared in self.reader.close(give_up=give_up) if self.reader else ():
+            self.batch.add(prepared)
+        self.batch.drop_unfinished()
         self._commit()
 
     def _remove_gone(
         self, present: set[str], covers: Callable[[LedgerEntry], bool]
     ) -> Iterator[IndexEvent]:
-        """Remove what is gone; not what lies in a folder that could not be looked into."""
-        closed = {failure.uri for failure in self._tally.failures}
+        """Remove the documents that are gone, except those in a folder that cannot be read."""
+        closed = {failure.uri for failure in self.tally.failures}
         gone = [
             entry
-            for entry in self._store.ledger.entries()
+            for entry in self.store.ledger.entries()
             if entry.uri not in present and covers(entry) and not lies_in(entry.uri, closed)
         ]
         for start in range(0, len(gone), REMOVAL_DOCUMENTS):
             batch = gone[start : start + REMOVAL_DOCUMENTS]
-            with self._tally.timed("store"):
-                remove_sources(self._store, batch)
+            with self.tally.timed("store"):
+                remove_sources(self.store, batch)
             for entry in batch:
                 if entry.chunks or not entry.error:
-                    yield self._tally.event(EventKind.REMOVED, entry.uri)
+                    yield self.tally.event(EventKind.REMOVED, entry.uri)
 
-    def _report(self, *, interrupted: bool = False) -> IndexReport:
-        return self._tally.report(
-            self._store,
-            self._stages.embedding,
-            tiers=self._stages.tiers,
-            interrupted=interrupted,
-        )
+    def report(self, *, interrupted: bool = False) -> IndexReport:
+        return self.tally.report(self.store, self.stages, interrupted=interrupted)
 
 
-def _known_failure(entry: LedgerEntry) -> Failure:
+def _failure_of(entry: LedgerEntry) -> Failure:
     return Failure(entry.uri, entry.error_reason, entry.error, kept=entry.chunks > 0)
+
+
+def _usual_batch_chunks(stages: IndexingStages) -> int:
+    if stages.model_extractor and stages.tiers.reads_new:
+        return READ_BATCH_CHUNKS
+    return EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
 
 
 _TEXT_BYTES = 1_000
 _PACKED_BYTES = 20_000
-"""Bytes of a chunk while no file of the format has been read: of text, and of packed formats."""
+"""Assumed bytes of a chunk before any file of the format was read: text, and packed formats."""
 _PRIOR_CHUNKS = 20
-"""How many chunks the guess above counts for, once files of the format have been read."""
+"""The weight of that assumption, in chunks, once files of the format have been read."""
 _PACKED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".xls", ".doc", ".ppt", ".epub", ".zip"})
 
 
 @dataclass(slots=True)
 class _Format:
-    """Files of one suffix: bytes still to read, bytes read, and the chunks these made."""
+    """Files of one suffix: bytes to read, bytes read, and the chunks that these made."""
 
     left: int = 0
     read: int = 0
@@ -372,9 +353,9 @@ class _Format:
 
 
 class ChunkForecast:
-    """Expects as many chunks in a byte as the files of the same suffix had so far.
+    """Estimates the chunks of a run from the chunks per byte of the files read so far.
 
-    A megabyte of PDF makes far fewer chunks than one of plain text, so formats count apart.
+    Each suffix counts apart: a megabyte of PDF makes far fewer chunks than one of plain text.
     """
 
     def __init__(self) -> None:
@@ -383,12 +364,12 @@ class ChunkForecast:
         """The chunks of the whole run."""
 
     def expect(self, source: Candidate) -> None:
-        """Add a file that is to be read."""
+        """Add a file that will be read."""
         self._formats[_suffix(source)].left += source.size
         self._count()
 
     def note(self, source: Candidate, chunks: int) -> None:
-        """Take into account how many chunks a file made, 0 if it is unchanged or failed."""
+        """Add how many chunks a file made, 0 if it is unchanged or failed."""
         found = self._formats[_suffix(source)]
         found.left = max(found.left - source.size, 0)
         found.read += source.size
@@ -421,7 +402,7 @@ OUTDATED_NOTE = (
 
 @dataclass(slots=True)
 class Tally:
-    """Counts what happened; ``total`` sources are expected."""
+    """Counts the outcomes of a run of ``total`` sources, and builds its events and report."""
 
     total: int = 0
     chunks: int = 0
@@ -432,7 +413,7 @@ class Tally:
     mentions: int = 0
     relations: int = 0
     text_tokens: int = 0
-    """Tokens of what was committed, counted where models are set."""
+    """Tokens of the committed documents, counted if a model that summarizes is set."""
     readings: Counter[ReadingStatus] = field(default_factory=Counter)
     models: ModelRun | None = None
     removed: list[str] = field(default_factory=list)
@@ -470,11 +451,12 @@ class Tally:
 
     def stored(self, prepared: Prepared) -> None:
         """Count what a committed document brought."""
-        self.sentences += prepared.sentence_count
+        leaves = prepared.leaves
+        self.sentences += sum(len(chunk.sentences) for chunk in leaves)
         self.mentions += sum(len(e.mentions) for e in prepared.extractions)
         self.relations += sum(len(e.relations) for e in prepared.extractions)
         if self.models is not None and self.models.has("summarize"):
-            self.text_tokens += sum(count_tokens(chunk.text) for chunk in prepared.leaves)
+            self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
         self.readings.update(reading.status for reading in prepared.readings)
 
     @property
@@ -483,21 +465,16 @@ class Tally:
         return time.perf_counter() - self.started
 
     def report(
-        self,
-        store: Store,
-        embedding: Embedding | None,
-        *,
-        tiers: Tiers | None = None,
-        interrupted: bool = False,
+        self, store: Store, stages: IndexingStages, *, interrupted: bool = False
     ) -> IndexReport:
-        """Return the report of the run so far; ``tiers`` tell which documents are outdated."""
+        """Return the report of the run so far."""
+        embedding = stages.embedding
         seconds = {**self.seconds, "total": self.elapsed_s}
-        if embedding is not None:
-            seconds["embed"] += embedding.names_s
-            seconds["store"] -= embedding.names_s
+        seconds["embed"] += embedding.names_s
+        seconds["store"] -= embedding.names_s
         chunks = store.documents.chunk_count()
         bare = chunks - store.vectors("chunk").count() if embedding else 0
-        outdated = _count_outdated(store, tiers) if bare and tiers else 0
+        outdated = _count_outdated(store, stages.tiers) if bare else 0
         return IndexReport(
             added=self.outcomes[EventKind.ADDED],
             changed=self.outcomes[EventKind.CHANGED],
@@ -514,13 +491,13 @@ class Tally:
             total_documents=store.documents.document_count(),
             total_chunks=chunks,
             total_entities=store.graph.entity_count(),
-            embedder=embedding.name if embedding is not None else "",
-            embedded=embedding.embedded if embedding is not None else 0,
-            reused=embedding.reused if embedding is not None else 0,
+            embedder=embedding.name,
+            embedded=embedding.embedded,
+            reused=embedding.reused,
             seconds=seconds,
             without_vectors=bare,
             notes=(
-                *(_notes(embedding, chunks, bare, outdated) if embedding is not None else ()),
+                *_notes(embedding, chunks, bare, outdated),
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,
@@ -529,12 +506,17 @@ class Tally:
 
 def _count_outdated(store: Store, tiers: Tiers) -> int:
     """Return how many documents were indexed with other settings than these."""
-    entries = store.ledger.entries()
-    return sum(not tiers.is_current(entry) for entry in entries if not entry.error_reason)
+    ledger = store.ledger
+    counts: Mapping[str, int]
+    if isinstance(ledger, CountsSettings):
+        counts = ledger.settings_counts()
+    else:
+        counts = Counter(e.settings for e in ledger.entries() if not e.error_reason)
+    return sum(count for settings, count in counts.items() if not tiers.is_current(settings))
 
 
 def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple[str, ...]:
-    """Return what the user should know of the index's ``chunks``, ``bare`` ones without vectors."""
+    """Return what the user should know about an index of ``chunks``, ``bare`` without vectors."""
     if not embedding:
         return (NO_EMBEDDER_NOTE,) if embedding.wanted else ()
     if bare and outdated:
@@ -543,10 +525,3 @@ def _notes(embedding: Embedding, chunks: int, bare: int, outdated: int) -> tuple
         note = UNREAD_NOTE.format(count=bare, chunks=chunks, embedder=embedding.name)
         return (f"{note} {UNREAD_FIX}",)
     return ()
-
-
-def usual_batch_chunks(stages: IndexingStages) -> int:
-    """Return about how many chunks a commit holds."""
-    if stages.reader and stages.tiers.reads_new:
-        return READ_BATCH_CHUNKS
-    return EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS

@@ -1,10 +1,9 @@
-"""Prepare documents, in-process or in workers: load, split and extract by rules.
+"""Prepare documents, in this process or in workers: load, split and extract by rules.
 
 Preparation depends on the document and the `Recipe` alone and knows no store, so it can run in
-other processes. Loading, splitting and rules are all Python, which runs one thread at a time;
-beside a server that reads many chunks at once, and beside the writing of the index, they run in
-workers. The result is the same, in the same order. A file that crashes its worker is one failed
-file.
+other processes. Loading, splitting and rules are pure Python, which runs one thread at a time;
+while a server reads many chunks at once, or the index is written, they run in workers. The result
+is the same, in the same order. A file that crashes its worker is one failed file.
 """
 
 from __future__ import annotations
@@ -19,18 +18,16 @@ import threading
 import time
 import traceback
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from knotwork.errors import KnotworkError, LoadError
-from knotwork.indexing.prepared import Candidate, Prepared
+from knotwork.indexing.prepared import Candidate, Prepared, Unprepared
 from knotwork.indexing.splitters import Splitter
-from knotwork.indexing.stages import IndexingStages
-from knotwork.records import Chunk, Document, Extraction, Section
 from knotwork.transform.extractor import Extractor
 from knotwork.transform.model.chunk_memory import recall_similar
 
@@ -41,49 +38,120 @@ if TYPE_CHECKING:
 _log = logging.getLogger("knotwork.indexing")
 
 MOST_WORKERS = 8
-"""Processes that are started where their number is left open; each holds 50 to 100 MB."""
+"""Workers that are started if their number is not set; each takes 50 to 100 MB."""
 
 WORTH_BYTES = 512 << 10
-"""Files below this are made ready in this process, before another is up."""
+"""Less text than this is prepared in this process before a worker has started."""
 
 _BEFORE_BYTES = 32 << 10
-"""Files that are made ready before any process is started, so that a model has some to read."""
+"""Text that is prepared before any worker is started, so that a model has some to read."""
 
 _BATCH_BYTES = 16 << 10
 _AHEAD_BYTES = 2 << 20
-"""Files for each worker that may be under way: enough to go on with while a batch is written."""
+"""Text in progress for each worker: enough to keep it busy while a batch is written."""
 _WATCH_S = 1.0
 _GARBAGE_OBJECTS = 20_000
-"""New objects after which a worker looks for garbage: what it makes is hardly ever in circles."""
+"""New objects after which a worker collects garbage: few of its objects are in cycles."""
 _UNSENDABLE = (pickle.PicklingError, TypeError, AttributeError)
+
+Preparation: TypeAlias = Prepared | Unprepared
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to prepare documents.
+
+    ``memory_tokens`` limits what the prompt about a chunk recalls of its document; 0 without a
+    model that reads.
+    """
+
+    splitter: Splitter
+    extractor: Extractor
+    memory_tokens: int = 0
+
+
+def prepare(source: Candidate, recipe: Recipe) -> Preparation:
+    """Return a document ready to be embedded and stored, but for its content keys.
+
+    Never raises: what goes wrong is the ``error`` of the result.
+    """
+    seconds: defaultdict[str, float] = defaultdict(float)
+    try:
+        with timed(seconds, "load"):
+            document = source.read()
+        if document.revision == source.known_revision:
+            return Unprepared(source, seconds=seconds)
+        with timed(seconds, "split"):
+            sections, chunks = recipe.splitter.split(document)
+        leaves = [chunk for chunk in chunks if not chunk.is_parent]
+        memories: Mapping[str, str] = {}
+        with timed(seconds, "extract"):
+            extractions = recipe.extractor.extract(document, leaves)
+            if source.wants_model:
+                memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
+    except KnotworkError as error:
+        return Unprepared(source, error, seconds=seconds)
+    except Exception as fault:  # noqa: BLE001 - a bug that one document meets must not stop a run
+        wrapped = LoadError("fault", f"{type(fault).__name__}: {fault}")
+        return Unprepared(source, wrapped, traceback.format_exc(), seconds)
+    return Prepared(
+        source,
+        document,
+        tuple(sections),
+        tuple(chunks),
+        tuple(extractions),
+        source.settings,
+        descriptions=tuple(d for extraction in extractions for d in extraction.descriptions),
+        memories=memories,
+        seconds=seconds,
+    )
+
+
+def load_error_of(failed: Unprepared) -> LoadError | None:
+    """Return the error that concerns this document alone, None if it is unchanged; raise others."""
+    if failed.trace:
+        _log.error("cannot index %s\n%s", failed.source.uri, failed.trace)
+    if failed.error is None or isinstance(failed.error, LoadError):
+        return failed.error
+    raise failed.error
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time of the block to a stage."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[stage] += time.perf_counter() - start
 
 
 class Preparer(Protocol):
-    """Makes documents ready, and gives them back in the order in which they came."""
+    """Prepares documents and returns them in the order in which they were offered."""
 
     @property
     def open(self) -> int:
-        """How many documents were begun and not yet taken."""
+        """The number of documents that were offered and not yet taken."""
 
-    def begin(self, order: PreparationOrder) -> None:
-        """Have a document made ready."""
+    def begin(self, source: Candidate) -> None:
+        """Add a document to the queue."""
 
     def is_ready(self) -> bool:
-        """Tell whether the next one is to be taken now, as it is ready or too many wait."""
+        """Return True if `take` should be called now: a document is ready, or too many wait."""
 
     def take(self) -> Preparation:
-        """Wait for the oldest document and return what became of it."""
+        """Wait for the oldest document and return it."""
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Drop the documents in progress."""
 
 
 def open_preparer(recipe: Recipe, *, workers: int, total_bytes: int) -> Preparer:
-    """Return what makes ``total_bytes`` of text ready in ``workers`` processes beside this one.
+    """Return a preparer of ``total_bytes`` of text with ``workers`` processes beside this one.
 
-    -1 is as many as there are cores to spare. None are started for what is done sooner without.
+    -1 starts one for each spare core. None is started if the work is done sooner without.
     """
-    may_start = not multiprocessing.current_process().daemon  # such may have no children
+    may_start = not multiprocessing.current_process().daemon  # a daemon may have no children
     if total_bytes < WORTH_BYTES or not may_start:
         return SerialPreparer(recipe)
     if workers < 0:
@@ -94,34 +162,34 @@ def open_preparer(recipe: Recipe, *, workers: int, total_bytes: int) -> Preparer
 
 
 class SerialPreparer:
-    """Makes documents ready one by one, when they are taken; implements `Preparer`."""
+    """Prepares each document when it is taken; implements `Preparer`."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self._orders: deque[PreparationOrder] = deque()
+        self._sources: deque[Candidate] = deque()
 
     @property
     def open(self) -> int:
-        return len(self._orders)
+        return len(self._sources)
 
-    def begin(self, order: PreparationOrder) -> None:
-        self._orders.append(order)
+    def begin(self, source: Candidate) -> None:
+        self._sources.append(source)
 
     def is_ready(self) -> bool:
-        return bool(self._orders)
+        return bool(self._sources)
 
     def take(self) -> Preparation:
-        return prepare(self._orders.popleft(), self._recipe)
+        return prepare(self._sources.popleft(), self._recipe)
 
     def close(self) -> None:
-        self._orders.clear()
+        self._sources.clear()
 
 
 @dataclass(slots=True)
-class _OrderBatch:
-    """Orders that go to a worker together, since each way there and back takes a while."""
+class _Batch:
+    """Documents that are sent to a worker together, since each round trip takes a while."""
 
-    orders: list[PreparationOrder] = field(default_factory=list)
+    sources: list[Candidate] = field(default_factory=list)
     size: int = 0
     future: Future[list[Preparation]] | None = None
 
@@ -130,10 +198,10 @@ class _OrderBatch:
 
 
 class ProcessPreparer:
-    """Makes documents ready in ``workers`` processes, and in this one while they start.
+    """Prepares documents in ``workers`` processes, and in this one while they start.
 
-    A document that kills its process is a failed document and no more. What cannot be sent to
-    another process is done in this one. Implements `Preparer`.
+    A document that crashes its worker is one failed document. What cannot be sent to a worker is
+    prepared in this process. Implements `Preparer`.
     """
 
     def __init__(self, recipe: Recipe, *, workers: int) -> None:
@@ -142,28 +210,30 @@ class ProcessPreparer:
         self._bytes_before = _BEFORE_BYTES
         self._executor: ProcessPoolExecutor | None = None
         self._up: Future[None] | None = None
-        self._forming = _OrderBatch()
-        self._batches: deque[_OrderBatch] = deque()
+        self._forming = _Batch()
+        self._batches: deque[_Batch] = deque()
         self._done: deque[Preparation] = deque()
         self.open = 0
 
-    def begin(self, order: PreparationOrder) -> None:
+    def begin(self, source: Candidate) -> None:
         self.open += 1
-        self._forming.orders.append(order)
-        self._forming.size += order.size
+        self._forming.sources.append(source)
+        self._forming.size += source.size
         if self._up is None and self._bytes_before <= 0:
             self._start()
-        self._bytes_before -= order.size
+        self._bytes_before -= source.size
         if self._forming.size >= _BATCH_BYTES and self._are_up():
-            self._send_forming()
+            self._send(self._forming)
+            self._batches.append(self._forming)
+            self._forming = _Batch()
 
     def is_ready(self) -> bool:
         if self._done or (self._batches and self._batches[0].is_done()):
             return True
         if not self._are_up():
             return self.open > 0
-        under_way = sum(batch.size for batch in self._batches)
-        return under_way >= _AHEAD_BYTES * self._workers
+        in_progress = sum(batch.size for batch in self._batches)
+        return in_progress >= _AHEAD_BYTES * self._workers
 
     def take(self) -> Preparation:
         self.open -= 1
@@ -172,13 +242,13 @@ class ProcessPreparer:
         if self._batches:
             self._done.extend(self._result(self._batches.popleft()))
             return self._done.popleft()
-        order = self._forming.orders.pop(0)
-        self._forming.size -= order.size
-        return prepare(order, self._recipe)
+        source = self._forming.sources.pop(0)
+        self._forming.size -= source.size
+        return prepare(source, self._recipe)
 
     def close(self) -> None:
         self._stop()
-        self._forming = _OrderBatch()
+        self._forming = _Batch()
         self._batches.clear()
         self._done.clear()
         self.open = 0
@@ -193,7 +263,7 @@ class ProcessPreparer:
             self._up = executor.submit(_report)
             self._executor = executor
         except (*_UNSENDABLE, OSError) as error:
-            _log.info("all documents are made ready in this process: %s", error)
+            _log.info("no workers; documents are prepared in this process: %s", error)
             executor.shutdown(kill_workers=True)
             self._up = Future()
             self._up.set_exception(error)
@@ -208,58 +278,52 @@ class ProcessPreparer:
         self._start()
 
     def _are_up(self) -> bool:
-        """Tell whether processes run that can be sent to; none do if the recipe cannot be sent."""
+        """Return True if a worker has started. None does if the recipe cannot be sent."""
         return self._up is not None and self._up.done() and self._up.exception() is None
 
-    def _send_forming(self) -> None:
-        self._send(self._forming)
-        self._batches.append(self._forming)
-        self._forming = _OrderBatch()
+    def _send(self, batch: _Batch) -> None:
+        batch.future = self._executor.submit(_work, batch.sources) if self._executor else None
 
-    def _send(self, batch: _OrderBatch) -> None:
-        batch.future = self._executor.submit(_work, batch.orders) if self._executor else None
-
-    def _result(self, batch: _OrderBatch) -> list[Preparation]:
+    def _result(self, batch: _Batch) -> list[Preparation]:
         if batch.future is None:
-            return [prepare(order, self._recipe) for order in batch.orders]
+            return [prepare(source, self._recipe) for source in batch.sources]
         try:
             return batch.future.result()
         except BrokenProcessPool:
             self._restart()
-            made = [self._result_alone(order) for order in batch.orders]
+            found = [self._result_alone(source) for source in batch.sources]
             for waiting in self._batches:
                 self._send(waiting)
-            return made
+            return found
         except _UNSENDABLE:
-            return [prepare(order, self._recipe) for order in batch.orders]
+            return [prepare(source, self._recipe) for source in batch.sources]
 
-    def _result_alone(self, order: PreparationOrder) -> Preparation:
-        """Return what becomes of a document, one of those under way when a process ended."""
+    def _result_alone(self, source: Candidate) -> Preparation:
+        """Prepare one document of a batch whose worker crashed, in a worker of its own."""
         if self._executor is None:
-            return prepare(order, self._recipe)
+            return prepare(source, self._recipe)
         try:
-            made: list[Preparation] = self._executor.submit(_work, [order]).result()
-            return made[0]
+            found: list[Preparation] = self._executor.submit(_work, [source]).result()
+            return found[0]
         except BrokenProcessPool:
-            came_up = self._are_up()
+            had_started = self._are_up()
             self._restart()
-            if not came_up:  # this document is not to blame
-                return prepare(order, self._recipe)
-            return Preparation(
-                error=LoadError(
-                    "crashed",
-                    f"`{order.uri}` ended the process that read it.",
-                    fix="Leave it out with `exclude`, or save it in another format.",
-                )
+            if not had_started:  # the document is not the cause
+                return prepare(source, self._recipe)
+            error = LoadError(
+                "crashed",
+                f"`{source.uri}` crashed the process that read it.",
+                fix="Leave it out with `exclude`, or save it in another format.",
             )
+            return Unprepared(source, error)
 
 
 _recipe: Recipe | None = None
-"""That of a worker's whole life."""
+"""In a worker: the recipe of all its documents."""
 
 
 def _begin_work(recipe: Recipe, parent: int) -> None:
-    """Take the recipe into a worker, leave Ctrl-C to its parent, and end when that has ended."""
+    """Set up a worker: keep the recipe, ignore Ctrl-C, and exit when the parent process has."""
     global _recipe  # noqa: PLW0603
     _recipe = recipe
     gc.set_threshold(_GARBAGE_OBJECTS)
@@ -274,132 +338,9 @@ def _watch(parent: int) -> None:
 
 
 def _report() -> None:
-    """Tell that a worker is up."""
+    """Do nothing, which shows that a worker has started."""
 
 
-def _work(orders: Sequence[PreparationOrder]) -> list[Preparation]:
+def _work(sources: Sequence[Candidate]) -> list[Preparation]:
     assert _recipe is not None
-    return [prepare(order, _recipe) for order in orders]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How documents are made ready; ``memory_tokens`` are those of a prompt about a chunk."""
-
-    splitter: Splitter
-    extractor: Extractor
-    memory_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PreparationOrder:
-    """A document to be made ready.
-
-    One whose revision is ``known_revision`` is read and left at that. ``for_model`` has what the
-    prompt about each chunk recalls made ready too. ``size`` is about that of its text, in bytes.
-    """
-
-    uri: str
-    read: Callable[[], Document]
-    size: int = 0
-    known_revision: str = ""
-    for_model: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """What became of an order: ``error`` says why there is no document, or nothing but it.
-
-    ``trace`` tells of a fault of ours. ``is_known`` is a document of the known revision.
-    """
-
-    document: Document | None = None
-    is_known: bool = False
-    sections: tuple[Section, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
-    extractions: tuple[Extraction, ...] = ()
-    memories: Mapping[str, str] = field(default_factory=dict)
-    error: KnotworkError | None = None
-    trace: str = ""
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-
-def recipe_of(stages: IndexingStages) -> Recipe:
-    """Return the part of the stages that is done before a model or the store comes in."""
-    memory_tokens = stages.reader.memory_tokens if stages.reader else 0
-    return Recipe(stages.splitter, stages.extractor, memory_tokens)
-
-
-def prepare(order: PreparationOrder, recipe: Recipe) -> Preparation:
-    """Make one document ready; what goes wrong with it is told in the result."""
-    seconds: defaultdict[str, float] = defaultdict(float)
-    try:
-        with timed(seconds, "load"):
-            document = order.read()
-        if document.revision == order.known_revision:
-            return Preparation(document, is_known=True, seconds=seconds)
-        return _prepare(document, order, recipe, seconds)
-    except KnotworkError as error:
-        return Preparation(error=error, seconds=seconds)
-    except Exception as fault:  # noqa: BLE001
-        # One document that meets a fault of ours must not keep all others out of the index.
-        refusal = LoadError("fault", f"{type(fault).__name__}: {fault}")
-        return Preparation(error=refusal, trace=traceback.format_exc(), seconds=seconds)
-
-
-def _prepare(
-    document: Document, order: PreparationOrder, recipe: Recipe, seconds: dict[str, float]
-) -> Preparation:
-    with timed(seconds, "split"):
-        sections, chunks = recipe.splitter.split(document)
-    leaves = [chunk for chunk in chunks if not chunk.is_parent]
-    memories: Mapping[str, str] = {}
-    with timed(seconds, "extract"):
-        extractions = recipe.extractor.extract(document, leaves)
-        if order.for_model:
-            memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
-    return Preparation(
-        document,
-        sections=tuple(sections),
-        chunks=tuple(chunks),
-        extractions=tuple(extractions),
-        memories=memories,
-        seconds=seconds,
-    )
-
-
-@contextmanager
-def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the time of the block to a stage."""
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[stage] += time.perf_counter() - start
-
-
-def finish_document(
-    source: Candidate, made: Preparation, stages: IndexingStages, *, wanted: bool
-) -> Prepared:
-    """Return a document as it can be embedded and stored, or given to a model if that is wanted.
-
-    Raises what went wrong with it: LoadError for what concerns this document alone.
-    """
-    if made.error is not None:
-        if made.trace:
-            _log.error("cannot index %s\n%s", source.uri, made.trace)
-        raise made.error
-    assert made.document is not None, "what has no error has a document"
-    embedding = stages.embedding
-    leaves = [chunk for chunk in made.chunks if not chunk.is_parent]
-    return Prepared(
-        source,
-        made.document,
-        made.sections,
-        made.chunks,
-        made.extractions,
-        stages.tiers.settings(wanted, read=False),
-        tuple(embedding.chunk_key(chunk) for chunk in leaves) if embedding else (),
-        descriptions=tuple(d for extraction in made.extractions for d in extraction.descriptions),
-        memories=made.memories,
-    )
+    return [prepare(source, _recipe) for source in sources]

@@ -1,6 +1,8 @@
-"""A document on its way through indexing: as offered, and as prepared for storage.
+"""The record of a document on its way through indexing.
 
-Every stage takes and returns these records. Nothing here knows a store, a model or a setting.
+A `Candidate` is a source before it is read; the ledger decides what is done with it. Preparation
+turns it into a `Prepared` document, which a model may read and the index stores, or into an
+`Unprepared` one. Nothing here knows a model or a setting.
 """
 
 from __future__ import annotations
@@ -8,24 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
+from knotwork.errors import KnotworkError
+from knotwork.indexing.discovery import UNKNOWN_TIME_NS
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
-
-if TYPE_CHECKING:
-    pass
-
-
-UNKNOWN_TIME_NS = -1
-"""The time of a source that has none: it is read to see whether it changed."""
+from knotwork.stores.base import LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something to index: what identifies it, what tells that it changed, and how to read it.
+    """A source to index: its identity, how to read it, and what the ledger decides about it.
 
-    ``read`` raises LoadError when it cannot be read. ``edge_keys`` and ``repeated`` are those of
-    `LedgerEntry`, for the page of a site.
+    ``read`` raises LoadError if the source cannot be read. ``edge_keys`` and ``repeated`` are those
+    of `LedgerEntry`, for a page of a web site. ``size`` is in bytes, ``modified_ns`` in nanoseconds
+    since the epoch.
+
+    The other fields are set by `changes.compare_with_ledger`. ``entry`` is the ledger's entry, if
+    any. The source is skipped unless ``needs_reading``, and left as it is if the document has the
+    ``known_revision``. ``settings`` are recorded in the ledger with the document. ``wants_model``
+    is true if a model should read the document.
     """
 
     uri: str
@@ -35,25 +38,35 @@ class Candidate:
     modified_ns: int = UNKNOWN_TIME_NS
     edge_keys: bytes = b""
     repeated: str = ""
+    entry: LedgerEntry | None = None
+    needs_reading: bool = True
+    known_revision: str = ""
+    settings: str = ""
+    wants_model: bool = False
+
+    @property
+    def was_indexed(self) -> bool:
+        """True if the index holds a document of this source."""
+        return self.entry is not None and (self.entry.chunks > 0 or not self.entry.error)
 
 
 def document_source(document: Document) -> Candidate:
-    """Return the source of a document that is in memory already."""
-    return Candidate(document.uri, partial(_give, document), size=len(document.text))
+    """Return a candidate for a document in memory."""
+    return Candidate(document.uri, partial(_same, document), size=len(document.text))
 
 
-def _give(document: Document) -> Document:
-    return document
+def _same(document: Document) -> Document:
+    return document  # a function, as a lambda could not be sent to a worker process
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document that was read, split and extracted from, ready to be embedded and stored.
+    """A document that was read, split and extracted from.
 
-    ``keys`` are the content keys of the leaf chunks, in order, NO_VECTORS for a chunk that gets
-    none; empty without an embedder. ``settings`` are what the ledger will say it was indexed with.
-    ``memories`` are what the prompt about each chunk recalls, by its id; ``readings`` and
-    ``descriptions`` what definitions say and what a model read, if one did.
+    ``settings`` are recorded in its ledger entry. ``keys`` are the content keys of the leaf chunks,
+    in order, NO_VECTORS for a chunk without a vector; empty without an embedder. ``memories`` are
+    what the prompt about each chunk recalls, by chunk id. ``readings`` and ``descriptions`` are
+    what a model read, the latter also what definitions in the text say. ``seconds`` are by stage.
     """
 
     source: Candidate
@@ -66,12 +79,22 @@ class Prepared:
     readings: tuple[ChunkReading, ...] = ()
     descriptions: tuple[Description, ...] = ()
     memories: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def leaves(self) -> list[Chunk]:
         """The chunks that are searched."""
         return [chunk for chunk in self.chunks if not chunk.is_parent]
 
-    @property
-    def sentence_count(self) -> int:
-        return sum(len(chunk.sentences) for chunk in self.leaves)
+
+@dataclass(frozen=True, slots=True)
+class Unprepared:
+    """A document that is not indexed: ``error`` says why, or it has the known revision.
+
+    ``trace`` is the traceback of an unexpected exception.
+    """
+
+    source: Candidate
+    error: KnotworkError | None = None
+    trace: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)

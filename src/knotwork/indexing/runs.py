@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from knotwork.config import Settings
-from knotwork.errors import LoadError, ModelError
-from knotwork.indexing.changes import needs_no_reading, with_entries
+from knotwork.errors import ModelError, ModelUnavailable
+from knotwork.indexing.changes import Tier, compare_with_ledger
 from knotwork.indexing.communities.detection import CommunityOptions
-from knotwork.indexing.document_reader import DocumentReader
+from knotwork.indexing.document_reader import jobs_of
 from knotwork.indexing.enrichment import Enricher, Enrichment
 from knotwork.indexing.pipeline import Pipeline, Tally
-from knotwork.indexing.preparation import PreparationOrder, finish_document, prepare, recipe_of
-from knotwork.indexing.prepared import Candidate
+from knotwork.indexing.preparation import load_error_of, prepare
+from knotwork.indexing.prepared import Candidate, Unprepared
 from knotwork.indexing.report import EventKind, IndexEvent, IndexingInterrupted, IndexReport
 from knotwork.indexing.sources import SourceSelection
 from knotwork.indexing.stages import IndexingStages, compose_stages
@@ -36,16 +36,16 @@ from knotwork.inference.embedder import Embedder
 from knotwork.inference.role_models import ModelRun
 from knotwork.stores.base import Ledger, Store
 from knotwork.text.token_counts import count_tokens
-from knotwork.transform.model.model_extractor import ChunkJob
+from knotwork.transform.model.model_extractor import ChunkJob, ModelExtractor
 
 
 class IndexOptions(TypedDict, total=False):
-    """What a run is told beside its sources.
+    """Options of an indexing run.
 
-    ``retry`` reads again what could not be read last time, and asks again where no reply of a
-    language model could be used. ``tier`` ("none", "lean" or "full") is that of all documents of
-    this run; by default new ones have that of the settings, and those that a model read once stay
-    so. ``budget`` is a ceiling of tokens or money, as `parse_ceiling` reads it.
+    ``retry`` reads again what could not be read last time, and asks again if no reply of a language
+    model could be used. ``tier`` ("none", "lean" or "full") applies to all documents of this run;
+    by default, new ones have that of the settings, and those that a model read once stay so.
+    ``budget`` limits tokens or money, in the syntax of `parse_ceiling`.
     """
 
     retry: bool
@@ -54,7 +54,7 @@ class IndexOptions(TypedDict, total=False):
 
 
 class IndexingRun:
-    """Brings an index up to date once; close it afterwards."""
+    """One run that brings an index up to date; close it afterwards."""
 
     def __init__(
         self,
@@ -66,10 +66,8 @@ class IndexingRun:
         chat_model: ChatModel | None = None,
     ) -> None:
         self._store = store
+        self._settings = settings
         self._retry = options.get("retry", False)
-        self._concurrency = settings.llm.concurrency
-        self._workers = settings.index.workers
-        self._communities = CommunityOptions.of(settings.communities)
         self.models = ModelRun(
             settings.llm,
             store_url=store.url,
@@ -79,18 +77,19 @@ class IndexingRun:
             retry=self._retry,
         )
         self.tally = Tally(models=self.models)
-        self._enricher: Enricher | None = None
         self.stages = compose_stages(
             settings, embedder=embedder, models=self.models, tier=options.get("tier")
         )
 
     def events(self, selection: SourceSelection) -> Iterator[IndexEvent]:
-        """Index what changed, bring up to date what a model makes of it, and yield every step.
+        """Index what changed, enrich the index with a model, and yield every step.
 
-        Raises as `Pipeline.run`, and ModelError of the model; what is finished is kept, and told
-        before.
+        Raises as `Pipeline.run`, and ModelError of the model. What is finished is stored, and the
+        last event before a ModelError is ``STOPPED``, with the report.
         """
-        pipeline = Pipeline(self._store, self.stages, workers=self._workers)
+        workers = self._settings.index.workers
+        pipeline = Pipeline(self._store, self.stages, workers=workers)
+        done = Enrichment()
         try:
             for event in pipeline.run(
                 selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
@@ -98,21 +97,29 @@ class IndexingRun:
                 if event.report is None:
                     yield event
                 else:
-                    yield from self._enrich(event, event.report)
+                    yield from self._enrich(event, event.report, done)
         except ModelError:
-            yield self._stopped()
+            report = self.tally.report(self._store, self.stages, interrupted=True)
+            event = self.tally.event(EventKind.STOPPED)
+            yield replace(event, report=self._with_enrichment(report, done))
             raise
 
-    def _enrich(self, last: IndexEvent, report: IndexReport) -> Iterator[IndexEvent]:
-        """Yield the steps of enrichment and, at last, the last event with all that was done."""
-        self._enricher = enricher = Enricher(
+    def _enrich(
+        self, last: IndexEvent, report: IndexReport, done: Enrichment
+    ) -> Iterator[IndexEvent]:
+        """Yield the steps of enrichment, then ``last`` with the report of all that was done."""
+        if self.stages.tier is Tier.NONE or not self.models.has("summarize"):
+            yield replace(last, report=replace(report, enrichment=done))
+            return
+        enricher = Enricher(
             self._store,
             self.models,
             self.stages.tier,
             embedding=self.stages.embedding,
-            concurrency=self._concurrency,
+            concurrency=self._settings.llm.concurrency,
             retry=self._retry,
-            communities=self._communities,
+            communities=CommunityOptions.of(self._settings.communities),
+            done=done,
         )
         try:
             for step in enricher.run(text_tokens=self.tally.text_tokens):
@@ -127,33 +134,25 @@ class IndexingRun:
                 )
         except KeyboardInterrupt:
             self.models.halt.set()
-            told = self._with_enrichment(report, enricher.done)
-            raise IndexingInterrupted(replace(told, interrupted=True)) from None
-        yield replace(last, report=self._with_enrichment(report, enricher.done))
-
-    def _stopped(self) -> IndexEvent:
-        """Return what a run tells that a model's error ends."""
-        report = self.tally.report(
-            self._store, self.stages.embedding, tiers=self.stages.tiers, interrupted=True
-        )
-        done = self._enricher.done if self._enricher else Enrichment()
-        event = self.tally.event(EventKind.STOPPED)
-        return replace(event, report=self._with_enrichment(report, done))
+            report = self._with_enrichment(report, done)
+            raise IndexingInterrupted(replace(report, interrupted=True)) from None
+        yield replace(last, report=self._with_enrichment(report, done))
 
     def _with_enrichment(self, report: IndexReport, done: Enrichment) -> IndexReport:
-        seconds = {**report.seconds, **done.seconds}
-        seconds["total"] = self.tally.elapsed_s
         return replace(
             report,
             usage=self.models.meter.by_stage(),
             money=self.models.meter.money(self.models.prices),
-            seconds=seconds,
+            seconds={**report.seconds, **done.seconds, "total": self.tally.elapsed_s},
             enrichment=done,
             notes=tuple(dict.fromkeys((*report.notes, *self.models.notes))),
         )
 
     def estimate(self, selection: SourceSelection) -> IndexEstimate:
-        """Return what `events` would have a model read, and at what cost; ask a few chunks."""
+        """Return what a model would read in `events` and what that would cost.
+
+        Samples a few chunks; raises as `estimate_reading`.
+        """
         return estimate_reading(
             selection.candidates,
             ledger=self._store.ledger,
@@ -162,23 +161,23 @@ class IndexingRun:
         )
 
     def close(self) -> None:
-        """Close the file of calls to language models."""
+        """Close the cache of calls to language models."""
         self.models.close()
 
 
 SAMPLED_CHUNKS = 12
-"""Chunks whose replies say what others will cost: first such as are kept, which cost nothing."""
+"""Chunks whose replies predict the cost of others; those with cached replies come first."""
 
 _Pair = tuple[ChunkJob, ChatRequest]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEstimate:
-    """What a run will have a model read, and at what cost.
+    """What a model would read in a run, and at what cost.
 
-    ``documents`` are to be read, with ``chunks`` of ``text_tokens``; ``kept`` of the chunks were
-    asked before and cost nothing, ``sampled`` were asked for this estimate and cost ``spent``.
-    ``run`` is the cost of what is left.
+    It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
+    are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
+    ``run`` is the cost of the rest.
     """
 
     documents: int
@@ -198,67 +197,75 @@ def estimate_reading(
     prices: PriceTable,
     sampled_chunks: int = SAMPLED_CHUNKS,
 ) -> IndexEstimate:
-    """Return what a run over ``sources`` will cost; a few chunks are asked to find out, unless kept
-    replies tell.
+    """Return what a run over ``sources`` would cost, from cached replies and a few new ones.
 
-    Sources that cannot be read are left out. Raises ModelError when the model fails.
+    Leaves out sources that cannot be read. Raises ModelError if the model fails.
     """
-    reader = stages.reader
-    if reader is None:
+    extractor = stages.model_extractor
+    if extractor is None:
         return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), estimate_run([], [], prices=prices))
-    jobs = list(_jobs(sources, ledger, stages, reader))
-    asked = [(job, request) for job in jobs if (request := reader.request(job))]
-    known: list[_Pair] = []
+    model = extractor.model
+    jobs = list(_jobs(sources, ledger, stages, extractor))
+    cached: list[_Pair] = []
     new: list[_Pair] = []
-    for pair in asked:
-        (known if _is_kept(reader.model, pair[1]) else new).append(pair)
-    free = _spread(known, sampled_chunks)
+    for job in jobs:
+        if request := extractor.request(job):
+            is_cached = isinstance(model, CachedChatModel) and model.is_kept(request)
+            (cached if is_cached else new).append((job, request))
+    free = _spread(cached, sampled_chunks)
     bought = _spread(new, sampled_chunks - len(free))
-    before = reader.spent()
-    calls = [_ask(reader, job, request) for job, request in (*free, *bought)]
-    spent = reader.spent().since(before)
+    before = _spent(model)
+    calls = [_sample(extractor, job, request) for job, request in (*free, *bought)]
+    spent = _spent(model).since(before)
     left = [request for job, request in new if not any(job is other for other, _ in bought)]
-    planned = plan_calls(reader.model.name, left, count_tokens=count_tokens)
+    planned = plan_calls(model.name, left, count_tokens=count_tokens)
     return IndexEstimate(
         documents=len({job.document.uri for job in jobs}),
         chunks=len(jobs),
         text_tokens=sum(count_tokens(job.chunk.text) for job in jobs),
-        kept=len(known),
+        kept=len(cached),
         sampled=len(bought),
         spent=spent,
         run=estimate_run(calls, planned, prices=prices),
     )
 
 
+def _jobs(
+    sources: Sequence[Candidate], ledger: Ledger, stages: IndexingStages, extractor: ModelExtractor
+) -> Iterator[ChunkJob]:
+    recipe = stages.recipe
+    for source in compare_with_ledger(sources, ledger, stages.tiers):
+        if not (source.wants_model and source.needs_reading):
+            continue
+        found = prepare(source, recipe)
+        if isinstance(found, Unprepared):
+            load_error_of(found)  # raises what concerns more than this document
+        else:
+            yield from jobs_of(found, extractor)
+
+
 def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:
-    """Return at most so many of them, from all over."""
+    """Return at most ``most`` pairs, at even distances."""
     return list(pairs[:: max(1, len(pairs) // max(most, 1))][: max(most, 0)])
 
 
-def _jobs(
-    sources: Sequence[Candidate], ledger: Ledger, stages: IndexingStages, reader: DocumentReader
-) -> Iterator[ChunkJob]:
-    recipe = recipe_of(stages)
-    for source, entry in with_entries(sources, ledger):
-        wanted = stages.tiers.wants_model(entry)
-        if not wanted or needs_no_reading(source, entry, stages.tiers):
-            continue
-        try:
-            made = prepare(PreparationOrder(source.uri, source.read, for_model=wanted), recipe)
-            prepared = finish_document(source, made, stages, wanted=wanted)
-        except LoadError:
-            continue
-        yield from reader.jobs(prepared)
+def _sample(extractor: ModelExtractor, job: ChunkJob, request: ChatRequest) -> SampledCall:
+    """Have the model read one chunk, with all turns, and return the cost, now or when cached.
 
-
-def _is_kept(model: object, request: ChatRequest) -> bool:
-    return isinstance(model, CachedChatModel) and model.is_kept(request)
-
-
-def _ask(reader: DocumentReader, job: ChunkJob, request: ChatRequest) -> SampledCall:
-    """Have one chunk read, with all its turns, and return what that cost."""
-    usage = reader.cost(job)
+    Raises ModelError, such as ModelUnavailable if no server answers.
+    """
+    model = extractor.model
+    before = _spent(model, with_saved=True)
+    outcome = extractor.extract_chunk(job)
+    if outcome.unavailable:
+        raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
+    usage = _spent(model, with_saved=True).since(before)
     counted = count_request(request, count_tokens)
-    return SampledCall(
-        request.stage, reader.model.name, counted, usage.input_tokens, usage.output_tokens
-    )
+    return SampledCall(request.stage, model.name, counted, usage.input_tokens, usage.output_tokens)
+
+
+def _spent(model: ChatModel, *, with_saved: bool = False) -> TokenUsage:
+    """Return the tokens that this run used, with those that cached replies saved if asked."""
+    if not isinstance(model, CachedChatModel):
+        return TokenUsage()
+    return model.meter.total() + model.meter.saved if with_saved else model.meter.total()

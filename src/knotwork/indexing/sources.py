@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from knotwork.config import IndexSettings
 from knotwork.errors import IndexingError, LoadError, UnknownName
-from knotwork.indexing.changes import entry_path, lies_in
+from knotwork.indexing.changes import LEDGER_BATCH, entry_path, lies_in
 from knotwork.indexing.discovery import UNKNOWN_TIME_NS, SourceFile, discover, source_file
 from knotwork.indexing.loaders import load_edge_keys, load_file
 from knotwork.indexing.loaders.html import HtmlLoader
@@ -39,7 +39,6 @@ from knotwork.records import content_id
 from knotwork.stores.base import LedgerEntry, Store
 
 ROOTS_META = "roots"
-_LEDGER_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +137,8 @@ def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
 
 def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
     """Raise IndexingError for a file with the name of another one that is still there."""
-    for start in range(0, len(files), _LEDGER_BATCH):
-        batch = files[start : start + _LEDGER_BATCH]
+    for start in range(0, len(files), LEDGER_BATCH):
+        batch = files[start : start + LEDGER_BATCH]
         known = store.ledger.get([file.uri for file in batch])
         for file in batch:
             entry = known.get(file.uri)

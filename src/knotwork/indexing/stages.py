@@ -1,6 +1,4 @@
-"""The stages of a run, composed from settings: splitter, extractor, embedder, model reader,
-questions.
-"""
+"""Compose the stages of a run from settings: splitter, extractors, embedder, question writer."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ from knotwork.config import ExtractionSettings, IndexSettings, Settings, fingerp
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.indexing.changes import Tier, Tiers
 from knotwork.indexing.chunk_questions import QuestionWriter, questions_identity
-from knotwork.indexing.document_reader import DocumentReader
 from knotwork.indexing.embedding import Embedding
+from knotwork.indexing.preparation import Recipe
 from knotwork.indexing.splitters import Splitter, make_splitter
 from knotwork.inference.embedder import Embedder
 from knotwork.inference.model_registry import NO_EMBEDDER
@@ -31,6 +29,28 @@ QUESTION_WAYS = ("none", "rules", "model")
 FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
 
 
+@dataclass(frozen=True, slots=True)
+class IndexingStages:
+    """What a run applies to each document; ``tiers`` holds the fingerprint of all of it.
+
+    ``model_extractor`` reads the documents that should be read by a model, if there is one.
+    """
+
+    splitter: Splitter
+    extractor: Extractor
+    embedding: Embedding
+    tiers: Tiers
+    model_extractor: ModelExtractor | None = None
+    tier: Tier = Tier.NONE
+    questions: QuestionWriter | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """The stages that know no store and no model."""
+        memory_tokens = self.model_extractor.memory_tokens if self.model_extractor else 0
+        return Recipe(self.splitter, self.extractor, memory_tokens)
+
+
 def compose_stages(
     settings: Settings,
     *,
@@ -38,13 +58,13 @@ def compose_stages(
     models: ModelRun,
     tier: str | None = None,
 ) -> IndexingStages:
-    """Return what a run applies to each document.
+    """Return the stages that settings ask for.
 
-    ``tier`` is that of all documents; by default new ones have that of the settings, and those that
-    a model read once stay read. Raises UnknownName for an unknown tier, and ConfigError for the
-    full one without a model, for a schema that cannot be read, and for wrong settings of models.
+    ``tier`` is that of all documents; by default, new ones have that of the settings, and those
+    that a model read once stay so. Raises UnknownName for an unknown tier, and ConfigError for the
+    tier "full" without a model, an unreadable schema, and invalid settings of models.
     """
-    index = settings.index
+    index, extraction = settings.index, settings.extraction
     splitter = make_splitter(
         index.splitter,
         chunk_tokens=index.chunk_tokens,
@@ -61,28 +81,47 @@ def compose_stages(
             fix='Set llm.model (for example "openai:gpt-4o-mini"), or choose the tier "lean".',
         )
     questions = _make_question_writer(index.questions, models)
+    path = extraction.schema
+    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
+    shaping = (
+        extraction.form,
+        extraction.question,
+        extraction.gleanings,
+        extraction.check_relations,
+    )
     tiers = Tiers(
         plain=_fingerprint(index, embedding.identity, rules),
-        read=_reading_fingerprint(settings.extraction),
+        read=content_id(*map(str, shaping), schema.fingerprint),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
     )
-    reader = _make_reader(settings, models, rules, tiers) if wants_model else None
-    return IndexingStages(splitter, rules, embedding, tiers, reader, chosen, questions)
+    model_extractor = (
+        _make_model_extractor(
+            extraction, schema, models, rules, concurrency=settings.llm.concurrency
+        )
+        if wants_model
+        else None
+    )
+    return IndexingStages(splitter, rules, embedding, tiers, model_extractor, chosen, questions)
 
 
 def plain_fingerprints(settings: Settings, identities: Collection[str]) -> dict[str, str]:
-    """Return the fingerprint of indexing with these settings, for each of several embedders.
-
-    ``identities`` are those of `Embedding.identity`. See `Tiers.plain`.
-    """
+    """Return `Tiers.plain` under these settings, for each of several `Embedding.identity`."""
     rules = _make_rules(settings.index)
     return {identity: _fingerprint(settings.index, identity, rules) for identity in identities}
 
 
+def read_tier(name: str) -> Tier:
+    """Return the tier of this name. Raises UnknownName."""
+    try:
+        return Tier(name.strip().lower())
+    except ValueError:
+        raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
+
+
 def _fingerprint(index: IndexSettings, identity: str, rules: Extractor) -> str:
-    # Questions are named only where there are any, so that other indexes are as they were.
+    # Questions are named only if they are written, so that older indexes stay current.
     asked = f" {questions_identity(index.questions)}" if index.questions != "none" else ""
     return fingerprint(index, identity, f"{rules.name}{asked}")
 
@@ -95,16 +134,8 @@ def _make_rules(index: IndexSettings) -> Extractor:
     )
 
 
-def read_tier(name: str) -> Tier:
-    """Return the tier of this name. Raises UnknownName."""
-    try:
-        return Tier(name.strip().lower())
-    except ValueError:
-        raise UnknownName("tier", name, [tier.value for tier in Tier]) from None
-
-
 def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:
-    """Return what writes questions as `index.questions` says. Raises UnknownName, ConfigError."""
+    """Return the question writer that `index.questions` names. Raises UnknownName, ConfigError."""
     if wanted not in QUESTION_WAYS:
         raise UnknownName("way to write questions", wanted, QUESTION_WAYS)
     if wanted == "none":
@@ -120,44 +151,24 @@ def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | Non
     return QuestionWriter(model)
 
 
-def _make_reader(
-    settings: Settings, models: ModelRun, rules: Extractor, tiers: Tiers
-) -> DocumentReader:
-    wanted = settings.extraction
-    schema = _schema(wanted)
+def _make_model_extractor(
+    wanted: ExtractionSettings,
+    schema: ExtractionSchema,
+    models: ModelRun,
+    rules: Extractor,
+    *,
+    concurrency: int,
+) -> ModelExtractor:
     if wanted.form not in FORMS:
         raise UnknownName("form of extraction", wanted.form, FORMS)
     model = models.open("extract")
     assert model is not None, "a model is set"
-    extractor = ModelExtractor(
+    return ModelExtractor(
         model,
         method=LineMethod(FORMS[wanted.form], schema=schema, question=wanted.question),
         turns=Turns(wanted.gleanings, wanted.check_relations, schema),
         rules=rules,
         memory_tokens=wanted.memory_tokens,
-        concurrency=settings.llm.concurrency,
+        concurrency=concurrency,
         halt=models.halt,
     )
-    return DocumentReader(extractor, tiers)
-
-
-def _schema(wanted: ExtractionSettings) -> ExtractionSchema:
-    return ExtractionSchema.read(Path(wanted.schema)) if wanted.schema else ExtractionSchema()
-
-
-def _reading_fingerprint(wanted: ExtractionSettings) -> str:
-    shaping = (wanted.form, wanted.question, wanted.gleanings, wanted.check_relations)
-    return content_id(*map(str, shaping), _schema(wanted).fingerprint)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexingStages:
-    """What a run applies to each document; ``tiers`` holds the fingerprint of all of it."""
-
-    splitter: Splitter
-    extractor: Extractor
-    embedding: Embedding
-    tiers: Tiers
-    reader: DocumentReader | None = None
-    tier: Tier = Tier.NONE
-    questions: QuestionWriter | None = None

@@ -64,6 +64,15 @@ class CommunityStore(Protocol):
 
 
 @runtime_checkable
+class CountsSettings(Protocol):
+    """A ledger that counts its entries by settings without yielding them."""
+
+    def settings_counts(self) -> Mapping[str, int]:
+        """Return the number of entries without an error, by `LedgerEntry.settings`."""
+        ...
+
+
+@runtime_checkable
 class ReadsCommunityParents(Protocol):
     """A community store that tells how communities lie in each other without reading them."""
 

@@ -28,7 +28,6 @@ from knotwork.indexing.graph_import.formats import (
 )
 from knotwork.indexing.graph_import.spool import Spool
 from knotwork.indexing.prepared import Candidate, Prepared
-from knotwork.indexing.report import EventKind
 from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Relationship, content_id
 from knotwork.stores.base import LedgerEntry, Store
 from knotwork.stores.property_graphs import StoresPropertyGraphs
@@ -219,7 +218,7 @@ class _Import:
             keys=tuple(map(self._key, part.chunks)) if embedding else (),
         )
         batch = Batch()
-        batch.add(prepared, EventKind.ADDED)
+        batch.add(prepared)
         return batch
 
     def _key(self, chunk: Chunk) -> str:
@@ -234,7 +233,7 @@ class _Import:
 
     def _commit(self, batch: Batch) -> None:
         """Write a document, unless an interrupted run has already written it."""
-        ((prepared, _),) = batch.prepared
+        (prepared,) = batch.prepared
         entry = self.store.ledger.get([prepared.source.uri]).get(prepared.source.uri)
         if entry is not None and (entry.revision, entry.settings, entry.error) == (
             prepared.document.revision,

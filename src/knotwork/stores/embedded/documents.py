@@ -448,6 +448,7 @@ _LEDGER_PLACES = ", ".join("?" for _ in fields(LedgerEntry))
 _PUT_ENTRY = f"INSERT OR REPLACE INTO ledger ({_LEDGER_COLUMNS}) VALUES ({_LEDGER_PLACES})"  # noqa: S608
 _ENTRY = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri = ?"  # noqa: S608
 _NEXT_ENTRIES = f"SELECT {_LEDGER_COLUMNS} FROM ledger WHERE uri > ? ORDER BY uri LIMIT ?"  # noqa: S608
+_SETTINGS_COUNTS = "SELECT settings, count(*) FROM ledger WHERE error_reason = '' GROUP BY settings"
 
 
 class EmbeddedLedger:
@@ -476,6 +477,10 @@ class EmbeddedLedger:
             yield LedgerEntry(*row)
         for row in fetch_pages(self._database, _NEXT_ENTRIES, ("",)):
             yield LedgerEntry(*row)
+
+    def settings_counts(self) -> dict[str, int]:
+        """Return the number of entries without an error, by their settings."""
+        return dict(self._database.rows(_SETTINGS_COUNTS))
 
     def remove(self, uris: Collection[str]) -> None:
         """Remove entries."""
