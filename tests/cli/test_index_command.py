@@ -204,7 +204,7 @@ def test_what_is_gone_from_the_disk_can_be_deleted_as_is_told(folder):
     assert knotwork("index", folder / "a.md", "--store", "x.knot", *NO_MODEL).code == 0
     (folder / "a.md").unlink()
     gone = knotwork("index", "papers/a.md", "--store", "x.knot", *NO_MODEL)
-    assert "does not exist any more" in gone.err
+    assert "no longer exists" in gone.err
     assert "knotwork delete papers/a.md" in gone.err
     never = knotwork("index", "papers/b.md", "--store", "x.knot", *NO_MODEL)
     assert "Check the spelling" in never.err

@@ -12,7 +12,6 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 import knotwork
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.indexing import entity_descriptions
-from knotwork.indexing import entity_descriptions as known_descriptions
 from knotwork.indexing.description_writer import (
     DescriptionEntry,
     DescriptionWriter,
@@ -21,9 +20,10 @@ from knotwork.indexing.description_writer import (
 from knotwork.indexing.entity_descriptions import (
     MERGED_TOKENS,
     Describer,
+    describe_in_steps,
     merge_descriptions,
-    refresh_descriptions,
 )
+from knotwork.indexing.steps import finish_steps
 from knotwork.inference.call_cache import CachedChatModel, CallCache
 from knotwork.inference.chat import ChatReply
 from knotwork.records import (
@@ -80,8 +80,11 @@ def writer(model=None, **options):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-    for module in (entity_descriptions, known_descriptions):
-        monkeypatch.setattr(module, "MERGED_TOKENS", 60)
+    monkeypatch.setattr(entity_descriptions, "MERGED_TOKENS", 60)
+
+
+def refresh_descriptions(store, **options):
+    return finish_steps(describe_in_steps(store, **options))
 
 
 @pytest.fixture(params=["memory", "file"])

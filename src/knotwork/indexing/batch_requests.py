@@ -23,12 +23,12 @@ Made = TypeVar("Made")
 
 
 LONGEST_LINE = 2_000
-"""Characters of a line of a reply; what is longer was never asked for."""
+"""Characters of a usable line of a reply; no prompt asks for longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReply(Generic[Made]):
-    """What a reply holds: the usable parts, by the place of their item, and what is not used."""
+    """A parsed reply: usable parts by the position of their item, and complaints on the rest."""
 
     found: Mapping[int, Made]
     complaints: tuple[Complaint, ...] = ()
@@ -36,10 +36,10 @@ class BatchReply(Generic[Made]):
 
 @dataclass(slots=True)
 class BatchOutcome(Generic[Item, Made]):
-    """What became of the items of a batch: ``failed`` has those without a part, each with why.
+    """The outcome of a batch: items with their results, and ``failed`` ones with the reason.
 
-    ``unanswered`` are those for which no server answered, and may be asked about again;
-    ``absence`` says why it did not.
+    For ``unanswered`` items no server answered, for the reason ``absence``; they can be tried
+    again.
     """
 
     made: list[tuple[Item, Made]] = field(default_factory=list)
@@ -51,10 +51,11 @@ class BatchOutcome(Generic[Item, Made]):
 
 @dataclass(frozen=True, slots=True)
 class BatchTask(Generic[Item, Made]):
-    """How items are asked about, and how a reply is read.
+    """How to ask about items and parse the reply.
 
-    ``request`` makes a request for some items, with the fault of the last reply; ``read`` never
-    fails; ``missing`` says in a sentence what a reply without a part for any item lacks.
+    ``request`` builds a request for items; its second argument is the fault of the last reply, or
+    empty. ``read`` parses a reply and never raises. ``missing`` is the fault, in a sentence, of a
+    reply without a part for some item.
     """
 
     request: Callable[[Sequence[Item], str], ChatRequest]
@@ -63,7 +64,7 @@ class BatchTask(Generic[Item, Made]):
 
 
 def reply_lines(text: str) -> list[str]:
-    """Return the lines of a reply that hold anything, tabs as bars, spaces one at a time."""
+    """Return the non-empty lines of a reply, with bars for tabs and single spaces."""
     lines = plain_text(text).replace("\t", "|").split("\n")
     return [flat for line in lines if (flat := " ".join(line.split()))]
 
@@ -71,11 +72,11 @@ def reply_lines(text: str) -> list[str]:
 def ask_in_batch(
     model: ChatModel, items: Sequence[Item], task: BatchTask[Item, Made]
 ) -> BatchOutcome[Item, Made]:
-    """Ask about items in one call, and once more, in one call, about those it says nothing of.
+    """Ask about items in one call, and in a second call about those missing in the reply.
 
-    What a server refuses as one request is asked about item by item. Items that no server answers
-    for are left for another time. Raises ModelError for what concerns all calls: a ceiling reached,
-    a key refused.
+    If the server refuses the request, each item gets a request of its own. If no server answers,
+    the items are left for another run. Raises ModelError for what concerns all calls: an exhausted
+    budget, a refused key.
     """
     outcome: BatchOutcome[Item, Made] = BatchOutcome()
     try:
@@ -94,7 +95,7 @@ def _ask_twice(
     task: BatchTask[Item, Made],
     outcome: BatchOutcome[Item, Made],
 ) -> str:
-    """Add what the replies hold to the outcome, and return what the last one lacks."""
+    """Add the results of all replies to the outcome, and return the fault of the last one."""
     fault, refused = _ask(model, items, task, "", outcome)
     left = _left(items, outcome)
     groups = [[item] for item in left] if refused else [left]
@@ -112,7 +113,7 @@ def _ask(
     fault: str,
     outcome: BatchOutcome[Item, Made],
 ) -> tuple[str, bool]:
-    """Add what a reply holds to the outcome; return what it lacks, and whether it was refused."""
+    """Add the results of a reply to the outcome; return its fault, and True if it was refused."""
 
     def parse(reply: ChatReply) -> BatchReply[Made]:
         reading = task.read(reply, items)
@@ -139,7 +140,7 @@ def _left(items: Sequence[Item], outcome: BatchOutcome[Item, Made]) -> list[Item
 
 
 def _why_empty(reply: ChatReply, complaints: Sequence[Complaint], missing: str) -> str:
-    """Return in one sentence why nothing of a reply can be used."""
+    """Return a sentence on why nothing in a reply is usable."""
     if reply.finish_reason == "filter":
         return "The server withheld the reply."
     if not reply.text.strip():
@@ -149,6 +150,7 @@ def _why_empty(reply: ChatReply, complaints: Sequence[Complaint], missing: str) 
     return missing
 
 
+# Tags of the prompts: replaced in the material, so that it cannot end its own section.
 _MARKS = re.compile(r"<(/?\s*(?:community|descriptions|name)\s*)>", re.IGNORECASE)
 _REPAIR = {
     "en": "Your last reply could not be used: {fault} Reply again, in the form above alone.",
@@ -159,25 +161,25 @@ _REPAIR = {
 def make_messages(
     task: str, language: str, material: str, *, fault: str = ""
 ) -> tuple[Message, ...]:
-    """Return the messages of a task: the fixed part first, which servers keep, then the material.
+    """Return the messages of a task: the fixed part, which servers can cache, then the material.
 
-    English stands in for a language without prompts of its own. ``fault`` says why the last reply
-    could not be used, in one sentence.
+    A language without prompts gets the English ones. ``fault`` is a sentence on why the last reply
+    was unusable.
     """
     known = language if language in PROMPT_LANGUAGES else "en"
     instructions, asked = read_prompt("knotwork.indexing", task, known)
-    told = asked.replace("{material}", _harmless(material))
+    content = asked.replace("{material}", _MARKS.sub("‹\\1›", material))
     if fault:
-        told = f"{told}\n\n{_REPAIR[known].format(fault=fault)}"
-    return Message("system", instructions), Message("user", told)
+        content = f"{content}\n\n{_REPAIR[known].format(fault=fault)}"
+    return Message("system", instructions), Message("user", content)
 
 
 def batches_by_language(
     items: Iterable[Item], text: Callable[[Item], str], *, size: int
 ) -> Iterator[tuple[str, tuple[Item, ...]]]:
-    """Yield batches of at most ``size`` items that are asked about in one language, in order.
+    """Yield batches of at most ``size`` items whose texts share a prompt language, in order.
 
-    So no reply has to change its language halfway.
+    So no reply has to switch languages.
     """
     groups: dict[str, list[Item]] = {"en": [], "zh": []}
     for item in items:
@@ -186,8 +188,3 @@ def batches_by_language(
         rest = iter(group)
         while batch := tuple(islice(rest, size)):
             yield language, batch
-
-
-def _harmless(text: str) -> str:
-    """Return a text that cannot end its own section."""
-    return _MARKS.sub("‹\\1›", text)

@@ -1,9 +1,9 @@
-"""Questions that a chunk answers, written by rules or by a model and searched beside its text.
+"""Write questions that a chunk answers, by rules or by a model, to be searched like its text.
 
-By rules, a sentence that mentions several entities is asked about each of them: the entity is
-replaced by the question word of its type, which moves to the front. The questions need not read
-well; they have the words that a person would use, with the answer missing. A pronoun at the
-beginning is replaced by what the chunk is about.
+The rules turn a sentence into a question for each entity in it: they replace the entity by the
+question word of its type, which moves to the front. The questions need not be grammatical; they
+have the words that a person would use, without the answer. A pronoun at the beginning is replaced
+by the main entity of the chunk.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from knotwork.text.languages import detect_language
 from knotwork.text.terms import content_terms
 
 QUESTIONS = "question"
-"""The text index, and the vector index, of questions, by the ids of their chunks."""
+"""The name of the text index and the vector index of questions, by chunk id."""
 
 STAGE = "questions"
 TASK = "write-questions"
 MOST_QUESTIONS = 5
-"""For each chunk."""
+"""Questions of a chunk."""
 
 CHUNKS_A_CALL = 6
 FEWEST_TERMS = 3
-"""A question of fewer content terms could be about anything."""
+"""Content terms of a question; with fewer, it would fit any chunk."""
 
 _OUTPUT_TOKENS = 90
 _LONGEST_SENTENCE = 300
 _OWN = 0.8
-"""Aboutness from which an entity is what a chunk is about."""
+"""Least aboutness of the main entity of a chunk."""
 
 _WORDS = {
     "en": {"person": "Who", "place": "Where", "date": "When", "number": "How many", "": "What"},
@@ -62,9 +62,9 @@ _ENDS = " \t\r\n.。!！;；,，:：?？"
 
 @dataclass(frozen=True, slots=True)
 class QuestionWriter:
-    """Writes the questions of chunks, ``most`` for each; with ``model`` several chunks a call.
+    """Writes at most ``most`` questions for each chunk, by rules or by ``model``.
 
-    What a model fails to write the rules do.
+    A model gets several chunks a call. Chunks without a usable reply get the rules' questions.
     """
 
     model: ChatModel | None = None
@@ -72,13 +72,13 @@ class QuestionWriter:
 
     @property
     def identity(self) -> str:
-        """What tells its questions from others'; the model itself does not count."""
+        """The part of a fingerprint for these questions; the model's name does not count."""
         return questions_identity("model" if self.model else "rules", self.most)
 
     def write(
         self, chunks: Sequence[Chunk], extractions: Sequence[Extraction]
     ) -> dict[str, tuple[str, ...]]:
-        """Return questions by chunk id; a chunk that answers none is absent."""
+        """Return questions by chunk id, without chunks that answer none."""
         mentions = {extraction.chunk_id: extraction.mentions for extraction in extractions}
         found = {
             chunk.id: questions_of(chunk, mentions.get(chunk.id, ()), most=self.most)
@@ -94,20 +94,20 @@ class QuestionWriter:
     def _ask(
         self, language: str, chunks: Sequence[Chunk], model: ChatModel
     ) -> dict[str, tuple[str, ...]]:
-        """Return what a model asks about some chunks; nothing where it fails."""
-        told = "\n".join(
+        """Return a model's questions by chunk id; empty if it fails."""
+        material = "\n".join(
             f"[{number}] {' '.join(f'{chunk.context} | {chunk.text}'.split())}"
             for number, chunk in enumerate(chunks, start=1)
         )
         request = ChatRequest(
-            make_messages(TASK, language, told),
+            make_messages(TASK, language, material),
             max_output_tokens=_OUTPUT_TOKENS * len(chunks),
             stage=STAGE,
         )
         try:
             read = complete_checked(model, request, _read_reply)
         except ModelError:
-            return {}  # the rules' questions stay
+            return {}  # the chunks keep the rules' questions
         return {
             chunks[number - 1].id: tuple(questions[: self.most])
             for number, questions in read.items()
@@ -115,9 +115,9 @@ class QuestionWriter:
         }
 
 
-def questions_identity(way: str, most: int = MOST_QUESTIONS) -> str:
-    """Return the part of a fingerprint for questions written by "rules" or by a "model"."""
-    return f"questions {way} {most}"
+def questions_identity(writer: str, most: int = MOST_QUESTIONS) -> str:
+    """Return the part of a fingerprint for questions by the ``writer`` "rules" or "model"."""
+    return f"questions {writer} {most}"
 
 
 def write_questions(
@@ -131,7 +131,10 @@ def write_questions(
 def put_questions(
     store: Store, questions: Mapping[str, Sequence[str]], embedding: Embedding
 ) -> None:
-    """Write the questions of chunks into the index, in its transaction."""
+    """Store the questions of chunks, with vectors if there is an embedder.
+
+    Call this in a transaction of the store.
+    """
     store.texts(QUESTIONS).add((key, "\n".join(asked)) for key, asked in questions.items())
     if isinstance(store, StoresQuestions):
         store.questions.put(questions)
@@ -142,7 +145,7 @@ def put_questions(
 def embed_questions(
     questions: Mapping[str, Sequence[str]], embedding: Embedding
 ) -> list[tuple[str, str, FloatMatrix]]:
-    """Return the chunk id, the content key and the vectors of questions in a language it reads."""
+    """Return (chunk id, content key, a row per question), for languages the embedder reads."""
     read = {key: asked for key, asked in questions.items() if embedding.reads(asked[0])}
     if not read:
         return []
@@ -159,9 +162,10 @@ def embed_questions(
 def questions_of(
     chunk: Chunk, mentions: Sequence[Mention], *, most: int = MOST_QUESTIONS
 ) -> tuple[str, ...]:
-    """Return questions that a chunk answers by rules, those of its first sentences first.
+    """Return the questions that the rules write for a chunk, in the order of its sentences.
 
-    Each sentence is asked about at most twice, so that a chunk is asked about throughout.
+    A sentence has at most two questions; the second ones follow all first ones, so that the
+    questions cover the whole chunk.
     """
     language = "zh" if detect_language(chunk.text) == "zh" else "en"
     subject = _subject(chunk, mentions)
@@ -181,7 +185,7 @@ def questions_of(
 
 
 def _subject(chunk: Chunk, mentions: Sequence[Mention]) -> str:
-    """Return what a chunk is about, or the title above it."""
+    """Return the name of a chunk's main entity, or else the document title."""
     own = max(mentions, key=lambda m: (m.about, m.name), default=None)
     if own is not None and own.about >= _OWN:
         return own.name
@@ -189,9 +193,9 @@ def _subject(chunk: Chunk, mentions: Sequence[Mention]) -> str:
 
 
 def _answers(chunk: Chunk, sentence: Span, mentions: Sequence[Mention]) -> list[tuple[Span, str]]:
-    """Return what in a sentence can be asked for, the last first, with the kind of its type.
+    """Return the spans in a sentence that can be an answer with their kinds, the last first.
 
-    What a sentence says of its subject mostly stands at its end.
+    The end of a sentence mostly has the news about its subject.
     """
     parts: dict[Span, str] = {}
     for mention in mentions:
@@ -220,7 +224,7 @@ def _kind(entity_type: str) -> str:
 
 
 def _ask_for(sentence: str, part: Span, kind: str, subject: str, language: str) -> str:
-    """Return a sentence as the question for one of its parts; empty where little is left of it."""
+    """Return a sentence as a question for one of its parts; empty if too little is left of it."""
     rest = sentence[: part.start] + (" " if language == "en" else "") + sentence[part.end :]
     rest = " ".join(rest.split()).strip(_ENDS)
     pronoun = _PRONOUN[language].match(rest)

@@ -1,4 +1,4 @@
-"""Have a model write descriptions of entities, several in a call, and parse its replies."""
+"""Have a model summarize the descriptions of entities, several in a call, and parse its replies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STOPS = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", "
 
 @dataclass(frozen=True, slots=True)
 class DescriptionEntry:
-    """An entity to write up: the lines that describe it; ``key`` is the caller's own."""
+    """An entity to summarize: its name and the lines that describe it; ``key`` is the caller's."""
 
     key: str
     name: str
@@ -50,9 +50,10 @@ class DescriptionEntry:
 
 @dataclass(frozen=True, slots=True)
 class DescriptionWriter:
-    """Writes up descriptions: ``entries_a_call`` share one prompt, ``concurrency`` calls run at a
-    time. ``retry`` asks again about entities of which no reply could be used before. After
-    ``patience`` calls in a row that no server answered the run is given up.
+    """Summarizes descriptions, ``entries_a_call`` in a prompt, ``concurrency`` calls at once.
+
+    ``retry`` asks again about entities whose earlier replies were unusable. After ``patience``
+    calls in a row without an answer from a server, the run stops.
     """
 
     model: ChatModel
@@ -65,9 +66,9 @@ class DescriptionWriter:
     def write(
         self, entries: Sequence[DescriptionEntry]
     ) -> Generator[BatchOutcome[DescriptionEntry, str], None, None]:
-        """Yield what became of the entries, call by call, in order by language.
+        """Yield the outcome of each call; entries are grouped by language, in order.
 
-        Raises ModelError where no more calls can be made; what came before has been yielded.
+        Raises ModelError if no more calls can be made; earlier outcomes have been yielded.
         """
         batches = batches_by_language(
             entries, lambda entry: "\n".join(entry.lines), size=self.entries_a_call
@@ -96,10 +97,10 @@ def _task(language: str) -> BatchTask[DescriptionEntry, str]:
 
 
 def parse_descriptions(reply: ChatReply, entries: Sequence[DescriptionEntry]) -> BatchReply[str]:
-    """Return the texts of a reply by the place of their entry; never fails.
+    """Return the texts of a reply by the position of their entry; never raises.
 
-    A text counts that shares a term with what it is written from, as garbage does not. Of two texts
-    for an entry the first counts.
+    A text must share a term with the lines that it summarizes, which garbage does not. Of two texts
+    for an entry, the first counts.
     """
     found: dict[int, str] = {}
     complaints: list[Complaint] = []
@@ -110,7 +111,7 @@ def parse_descriptions(reply: ChatReply, entries: Sequence[DescriptionEntry]) ->
         placed = _place(line, entries)
         if placed is None:
             if not is_idle(line):
-                complaints.append(Complaint(line, "it is of no entry"))
+                complaints.append(Complaint(line, "it belongs to no entry"))
             continue
         place, text = placed
         cut = reply.finish_reason == "length" and position == len(lines) - 1
@@ -125,7 +126,7 @@ def parse_descriptions(reply: ChatReply, entries: Sequence[DescriptionEntry]) ->
 
 
 def _place(line: str, entries: Sequence[DescriptionEntry]) -> tuple[int, str] | None:
-    """Return which entry a line is of, by number or by name, and what it says."""
+    """Return the position of a line's entry, found by number or by name, and the line's text."""
     if line[0] + line[-1] in _PAIRS:
         line = line[1:-1].strip()
     match = _NUMBERED.fullmatch(line[:LONGEST_LINE])
@@ -148,14 +149,14 @@ def _cleaned(text: str) -> str:
 
 
 def _fault(text: str, entry: DescriptionEntry, *, cut: bool) -> str:
-    """Return why a text cannot be the entry's, or "" if it can."""
+    """Return why a text cannot be the entry's summary; empty if it can."""
     if cut:
         return "it was cut off"
     if "|" in text:
-        return "it has another form"
+        return "it has a field too many"
     if count_tokens(text) > _LONGEST_TOKENS:
         return "it is too long"
-    told = set(content_terms("\n".join((entry.name, *entry.lines))))
-    if not told & set(content_terms(text)):
-        return "it says nothing of what is known"
+    known = set(content_terms("\n".join((entry.name, *entry.lines))))
+    if known.isdisjoint(content_terms(text)):
+        return "it shares no term with the descriptions"
     return ""

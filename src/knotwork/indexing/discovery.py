@@ -16,8 +16,11 @@ from pathspec import GitIgnoreSpec
 from knotwork.errors import IndexingError
 
 IGNORE_FILES = (".gitignore", ".knotignore")
-"""Read in every folder, the later one deciding; deeper ones decide over those above."""
+"""Read in every folder; the later file overrides the earlier, and a deeper folder its parents."""
+
 UNKNOWN_TIME_NS = -1
+"""The modification time of a source without one: it is read to see whether it changed."""
+
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "$RECYCLE.BIN"])
 _SKIPPED_FILES = GitIgnoreSpec.from_lines(
     ["~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm", "*.knot.calls*"]
@@ -26,10 +29,10 @@ _SKIPPED_FILES = GitIgnoreSpec.from_lines(
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to index. ``uri`` does not depend on where on the disk ``root`` lies.
+    """A file to index, with its name in the index, which does not depend on the path of ``root``.
 
-    ``size`` is in bytes. A file that cannot be looked at has size 0 and ``UNKNOWN_TIME_NS``: it is
-    offered all the same, so that loading it tells why.
+    ``size`` is in bytes. An inaccessible file has size 0 and ``UNKNOWN_TIME_NS``: it is included,
+    so that loading it reports the reason.
     """
 
     uri: str
@@ -40,14 +43,14 @@ class SourceFile:
 
 
 class _Rules(NamedTuple):
-    """The ignore files of a folder, ``depth`` levels below the root."""
+    """The rules in the ignore files of a folder ``depth`` levels below the root."""
 
     depth: int
     spec: GitIgnoreSpec
 
 
 class _Folder(NamedTuple):
-    """A folder on the way down, with the rules of all folders above it, the deepest first."""
+    """A folder to visit, with the rules of all folders above it, the deepest first."""
 
     path: Path
     parts: tuple[str, ...]
@@ -59,15 +62,15 @@ def discover(
 ) -> Iterator[SourceFile]:
     """Yield the files below ``paths`` (files, folders or globs), in a fixed order.
 
-    ``include`` and ``exclude`` are patterns as in a .gitignore, from the folder that was named;
-    with ``include``, only files that match are taken. A file named itself is always taken. Hidden
-    files and the folders of version control, virtual environments and packages are left out, and
-    links are not followed to where the walk comes by anyway.
+    ``include`` and ``exclude`` are .gitignore patterns relative to each folder in ``paths``; with
+    ``include``, only matching files are yielded. A file in ``paths`` is always yielded. Skips
+    hidden files and the folders of version control, virtual environments and packages. Follows a
+    link to a folder only if the walk would not reach that folder otherwise.
 
-    The uri of ``old.md`` in the folder ``docs`` is ``docs/old.md``; that of a file named itself is
+    The uri of ``old.md`` in the folder ``docs`` is ``docs/old.md``; that of a file in ``paths`` is
     its name.
 
-    Raises IndexingError when a path does not exist, or two files would have the same uri.
+    Raises IndexingError if a path does not exist, or two files would have the same uri.
     """
     seen: dict[str, Path] = {}
     for path in paths:
@@ -105,7 +108,7 @@ def _discover_one(
 def _matched(
     pattern: Path, matches: Iterable[str], include: tuple[str, ...], exclude: tuple[str, ...]
 ) -> Iterator[SourceFile]:
-    """Yield what a glob matched; uris begin with the last folder before its first wildcard."""
+    """Yield the files of a glob; uris begin with the last folder before its first wildcard."""
     fixed = takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1])
     taken = {_absolute(Path(match)) for match in matches}
     for source in _Walk(Path(*fixed), include, exclude).sources():
@@ -114,7 +117,7 @@ def _matched(
 
 
 class _Walk:
-    """One walk down a folder, in the order of the names."""
+    """A recursive walk through a folder, ordered by name."""
 
     def __init__(self, root: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
         self._root = _absolute(root)
@@ -137,7 +140,7 @@ class _Walk:
             with os.scandir(folder.path) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError:
-            # Offered like a file, so that loading it tells why it cannot be opened.
+            # Yielded like a file, so that loading it reports why it cannot be opened.
             return [self._source(folder.parts, folder.path)]
         rules = (*_ignore_rules(folder, entries), *folder.rules)
         found: list[_Folder | SourceFile] = []
@@ -159,7 +162,7 @@ class _Walk:
         return source_file(_uri(self._root.name, parts), path, root=self._root)
 
     def _enters_link(self, path: Path) -> bool:
-        """Return whether a linked folder leads to where the walk does not come by otherwise."""
+        """Return True if the walk reaches the target of a linked folder only through the link."""
         real = os.path.realpath(path)
         inside = real.startswith(self._real_root.rstrip(os.sep) + os.sep)
         above = self._real_root.startswith(real.rstrip(os.sep) + os.sep)
@@ -182,18 +185,18 @@ class _Walk:
 
 
 def _absolute(path: Path) -> Path:
-    """Return an absolute path without `..`, links left as they are: their names are the user's."""
+    """Return an absolute path without `..`; links are kept, as the user knows their names."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
 
 
 def _uri(name: str, parts: Sequence[str]) -> str:
     text = "/".join([name, *parts] if name else parts)
-    # A name that is no valid text in the file system's encoding must still be storable.
+    # A name that is invalid in the file system's encoding must still be storable.
     return os.fsencode(text).decode("utf-8", "replace")
 
 
 def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:
-    """Return a file as it is on the disk now."""
+    """Return a file with its current size and time."""
     try:
         status = path.stat()
     except OSError:
@@ -211,7 +214,7 @@ def _ignore_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[
             try:
                 text = (folder.path / name).read_text(encoding="utf-8", errors="replace")
             except OSError:
-                continue  # unreadable, or a folder of that name: no rules
+                continue  # unreadable, or a folder: no rules
             lines.extend(text.splitlines())
     return [_Rules(len(folder.parts), GitIgnoreSpec.from_lines(lines))] if lines else []
 

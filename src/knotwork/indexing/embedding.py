@@ -15,21 +15,21 @@ from knotwork.text.languages import is_read
 EMBEDDER_META = "embedder"
 DIMENSION_META = "dimension"
 LANGUAGES_META = "languages"
-"""The languages that the embedder was made for, parted by spaces; empty for all."""
+"""The languages that the embedder supports, separated by spaces; empty for all."""
 
 INTO_META = "embedding_into"
-"""The embedder that the index is being switched to; empty once the switch is finished."""
+"""The embedder that the index is being switched to; empty after the switch."""
 
 EMBEDDING_CHUNKS = 128
-"""Chunks in one call of an embedder that does not stream."""
+"""Chunks in a call of an embedder that does not stream."""
 
 NO_VECTORS = ""
-"""The content key of a chunk that gets no vectors."""
+"""The content key of a chunk without vectors."""
 
 REEMBED_COMMAND = "knotwork embed"
 UNREAD_NOTE = (
     "{count:,} of {chunks:,} chunks have no vectors, because `{embedder}` does not read their "
-    "language: full text and the knowledge graph find them."
+    "language. Full text and the knowledge graph find them."
 )
 UNFINISHED_NOTE = (
     "This index is being switched to the vectors of `{into}`. Until that is finished, it is "
@@ -43,11 +43,11 @@ UNREAD_FIX = (
 
 @dataclass(slots=True)
 class Embedding:
-    """An embedder as a run uses it, or none; ``embedded`` and ``reused`` count its texts.
+    """The embedder of a run, or none; ``embedded`` and ``reused`` count its texts.
 
-    Text in a language that it was not made for gets no vectors: they would be noise, and its
-    questions are not embedded either. Names are embedded while a batch is stored: ``names_s`` tells
-    how long that took. ``wanted`` is False when the settings ask for no embedder.
+    Text in a language that the embedder does not support gets no vectors, which would be noise;
+    questions in it are not embedded either. Names are embedded while a batch is stored, in
+    ``names_s`` seconds so far. ``wanted`` is False if the settings ask for no embedder.
     """
 
     embedder: Embedder | None = None
@@ -66,45 +66,45 @@ class Embedding:
 
     @property
     def languages(self) -> frozenset[str]:
-        """The languages it was made for; empty when it serves all."""
+        """The languages that the embedder supports; empty for all."""
         return frozenset(getattr(self.embedder, "languages", None) or ())
 
     @property
     def identity(self) -> str:
-        """What tells its vectors, and which texts have one, from those of another embedder."""
+        """The name and languages, which decide the vectors and the texts that have one."""
         return " ".join([self.name, *sorted(self.languages)])
 
     @property
     def dimension(self) -> int:
-        """The length of its vectors; the first use may load a model."""
+        """The length of a vector; the first use may load a model."""
         return self._model.dimension
 
     @property
     def is_loaded(self) -> bool:
-        """False if the next use loads a model, which may take seconds."""
+        """False if the next use will load a model, which may take seconds."""
         return bool(getattr(self.embedder, "is_loaded", True))
 
     def load(self) -> None:
-        """Load the model, if there is one to load."""
+        """Load the model, unless it is loaded."""
         _ = self.dimension
 
     @property
     def _model(self) -> Embedder:
-        assert self.embedder is not None, "an index without vectors asks for none"
+        assert self.embedder is not None, "nothing is embedded without an embedder"
         return self.embedder
 
     def chunk_key(self, chunk: Chunk) -> str:
-        """Return the key of all that decides a chunk's vectors; NO_VECTORS if it gets none."""
+        """Return a hash of all that decides a chunk's vectors; NO_VECTORS if it gets none."""
         if not self.reads(chunk.text):
             return NO_VECTORS
         return embedding_key(self.name, PassageText.of(chunk))
 
     def name_key(self, name: str) -> str:
-        """Return the key of a name's vector."""
+        """Return the content key of a name's vector."""
         return content_id("name", self.name, name)
 
     def reads(self, text: str) -> bool:
-        """Tell whether the embedder was made for the language of the text."""
+        """Return True if the embedder supports the language of the text."""
         return is_read(text, self.languages)
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
@@ -116,9 +116,9 @@ class Embedding:
     def stream_chunks(
         self, chunks: Sequence[Chunk], *, at_once: int = EMBEDDING_CHUNKS
     ) -> Generator[list[PassageVectors], None, None]:
-        """Yield the vectors of chunks in order, as many as the embedder returns together.
+        """Yield the vectors of chunks in order, as many at a time as the embedder returns.
 
-        An embedder that cannot stream is asked for ``at_once`` chunks at a time.
+        An embedder that does not stream gets ``at_once`` chunks in a call.
         """
         stream = getattr(self.embedder, "stream_passages", None)
         if stream is None:
@@ -130,7 +130,7 @@ class Embedding:
             yield [vectors]
 
     def embed_names(self, names: Sequence[str]) -> FloatMatrix:
-        """Return one unit row for each name."""
+        """Return a matrix with a unit row for each name."""
         started_s = time.perf_counter()
         rows = self._model.embed(names)
         self.names_s += time.perf_counter() - started_s
@@ -141,10 +141,10 @@ class Embedding:
 def known_vectors(
     store: Store, keys: Collection[str], *, names: tuple[str, str] = ("chunk", "sentence")
 ) -> dict[str, PassageVectors]:
-    """Return the vectors that the index holds, by content key.
+    """Return the stored vectors of these content keys; ``names`` are the two vector indexes.
 
-    A chunk and its sentences are stored in one transaction: where the chunk's vector is known, no
-    sentence matrix means that it had no sentence vectors.
+    A chunk and its sentences are stored in one transaction: a chunk with a vector and no sentence
+    matrix has no sentence vectors.
     """
     chunks = store.vectors(names[0]).by_key(keys)
     sentences = store.vectors(names[1]).by_key(chunks.keys())
@@ -155,12 +155,12 @@ def known_vectors(
 
 
 def holds_vectors(store: Store) -> bool:
-    """Tell whether the index holds any vector."""
+    """Return True if the index holds any vector."""
     return any(store.vectors(name).count() for name in ("chunk", "entity"))
 
 
 def stored_embedder(store: Store) -> str:
-    """Return the name of the embedder whose vectors the index holds; empty without vectors."""
+    """Return the name of the embedder of the stored vectors; empty without vectors."""
     stored = store.meta().get(EMBEDDER_META, "")
     return stored if stored and holds_vectors(store) else ""
 
@@ -182,9 +182,9 @@ def check_not_switching(store: Store) -> None:
 
 
 def check_embedder(store: Store, name: str) -> None:
-    """Raise SchemaMismatch when the index holds the vectors of another embedder than ``name``.
+    """Raise SchemaMismatch if the index holds the vectors of another embedder than ``name``.
 
-    An index without vectors fits every embedder: its documents are embedded by the next run.
+    An index without vectors fits every embedder: the next run embeds its documents.
     """
     stored = stored_embedder(store)
     if stored in {"", name}:
@@ -203,7 +203,7 @@ def check_embedder(store: Store, name: str) -> None:
 
 
 def stamp_embedder(store: Store, embedding: Embedding) -> None:
-    """Store the name, dimension and languages of the embedder of the index, if it has one."""
+    """Store the name, dimension and languages of the embedder, if there is one."""
     if not embedding:
         return
     meta = store.meta()

@@ -28,7 +28,6 @@ from knotwork.indexing.embedding import (
     NO_VECTORS,
     UNREAD_NOTE,
     Embedding,
-    FloatMatrix,
     known_vectors,
     stamp_embedder,
     stored_embedder,
@@ -37,18 +36,18 @@ from knotwork.indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork.indexing.resolution.resolver import RULES_META
 from knotwork.inference.embedder import PassageVectors
 from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
-from knotwork.stores.base import Store
+from knotwork.stores.base import FloatMatrix, Store
 from knotwork.stores.extensions import ReplacesVectors, StoresCommunities, StoresQuestions
 from knotwork.stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork.text.terms import terms
 
 BATCH_CHUNKS = 256
-"""Chunks of a transaction: a killed run loses at most the embedding of these."""
+"""Chunks in a transaction: a killed run loses at most the vectors of these."""
 
 LOST_QUESTIONS_NOTE = (
-    "The questions of {count:,} chunks were written by a model and have no vectors any more, since "
-    "an earlier version did not store their text: full text still finds them. Index the documents "
-    "again to have them embedded."
+    "The questions of {count:,} chunks were written by a model and have lost their vectors, since "
+    "an earlier version did not store their text. Full text still finds them. To embed them, index "
+    "the documents again."
 )
 
 _ENTRIES = 1_000
@@ -58,9 +57,9 @@ _ENTRIES = 1_000
 class EmbedReport:
     """The outcome of embedding an index.
 
-    ``previous`` is the embedder of the vectors before, empty if there were none. ``vectors`` counts
-    the ids with vectors by index, ``without_vectors`` the chunks that have none. ``embedded`` texts
-    went through the model in this run; ``done`` of ``chunks`` were looked at.
+    ``previous`` is the embedder of the earlier vectors, empty if there were none. ``vectors``
+    counts the ids with vectors by index, ``without_vectors`` the chunks without one. ``embedded``
+    texts went through the model in this run, which covered ``done`` of ``chunks``.
     """
 
     embedder: str
@@ -104,9 +103,9 @@ class EmbeddingInterrupted(KeyboardInterrupt):
 class Reembedding:
     """One run that embeds an index.
 
-    ``fingerprints`` maps `Embedding.identity` of an embedder to the fingerprint that the ledger
-    stores for documents indexed with it, at least for `identities`. With it the ledger says that
-    documents were indexed with the new embedder, so that the next `index` does not read them again.
+    ``fingerprints`` map the `Embedding.identity` of an embedder to the fingerprint that the ledger
+    stores for documents indexed with it, at least for `identities`. They are used to update the
+    ledger, so that the next `index` does not read the documents again.
     """
 
     def __init__(
@@ -132,9 +131,9 @@ class Reembedding:
     def run(self) -> Iterator[EmbedEvent]:
         """Embed what is missing, finish the switch, and yield every step.
 
-        Raises IndexingError for an index without documents, StoreReadOnly, StoreBusy, ModelError
-        if the embedder fails, EmbeddingInterrupted (a KeyboardInterrupt) on Ctrl-C. The finished
-        batches are kept.
+        Finished batches are kept if the run stops. Raises IndexingError for an index without
+        documents, StoreReadOnly, StoreBusy, ModelError if the embedder fails, and
+        EmbeddingInterrupted (a KeyboardInterrupt) on Ctrl-C.
         """
         try:
             self._begin()
@@ -147,7 +146,7 @@ class Reembedding:
         yield EmbedEvent("chunks", self._done, self._total, self._report(finished=True))
 
     def _begin(self) -> None:
-        """Load the model, then mark the switch; drop what is staged for another model."""
+        """Load the model and mark the switch; drop vectors staged for another model."""
         self._total = self._store.documents.chunk_count()
         if not self._total:
             raise IndexingError(
@@ -168,7 +167,7 @@ class Reembedding:
         return staged_name(name) if self._staged else name
 
     def _embed_documents(self) -> Iterator[EmbedEvent]:
-        """Embed all chunks in batches of the same borders in every run."""
+        """Embed all chunks, in batches that are the same in every run."""
         has_questions = self._store.texts(QUESTIONS).count() > 0
         for leaves, bare in self._batches():
             batch = VectorBatch(self._store, self._embedding, self._name)
@@ -189,7 +188,7 @@ class Reembedding:
             yield EmbedEvent("chunks", min(self._done, self._total), self._total)
 
     def _batches(self) -> Iterator[tuple[list[Chunk], set[str]]]:
-        """Yield chunks, document by document, and the ids of those to leave without vectors."""
+        """Yield batches of leaf chunks, and the ids of those that get no vectors."""
         graphs = _unembedded_graphs(self._store, has_vectors=bool(self._previous))
         ids: list[str] = []
         bare: set[str] = set()
@@ -223,7 +222,7 @@ class Reembedding:
             yield EmbedEvent("reports", done, len(ids))
 
     def _finish(self) -> None:
-        """Put the new vectors in use, and say so in the settings and the ledger of the index."""
+        """Replace the old vectors, and update the settings and the ledger of the index."""
         store, languages = self._store, " ".join(sorted(self._embedding.languages))
         with store.transaction():
             self._check_mark()
@@ -240,13 +239,13 @@ class Reembedding:
                 if languages or LANGUAGES_META in store.meta():
                     values[LANGUAGES_META] = languages
                 if store.meta().get(RULES_META):
-                    values[RULES_META] = ""  # similar names have to be looked for again
+                    values[RULES_META] = ""  # similar names must be searched again
                 store.set_meta(values)
             else:
                 stamp_embedder(store, self._embedding)
 
     def _update_ledger(self) -> None:
-        """Let the ledger say that documents of other vectors, or none, have these now."""
+        """Store in the ledger that all documents have the vectors of the new embedder."""
         new = self._fingerprints.get(self._embedding.identity, "")
         old = [mark for mark in self._fingerprints.values() if mark != new]
         if not new or not old:
@@ -264,13 +263,13 @@ class Reembedding:
                 store.ledger.put(changed[start : start + _ENTRIES])
 
     def _check_mark(self) -> None:
-        """Raise StoreBusy if another process has finished this switch, or begun another."""
+        """Raise StoreBusy if another process has finished this switch or started another."""
         into = self._embedding.name if self._staged else ""
         if self._store.meta().get(INTO_META, "") == into:
             return
         raise StoreBusy(
             f"Another process is embedding the index `{self._store.url}`, or has just finished.",
-            fix="Wait until it is done, then run this again if it is still needed.",
+            fix="Wait until it has finished, then run this again if it is still needed.",
         )
 
     def _report(self, *, finished: bool = False) -> EmbedReport:
@@ -301,7 +300,10 @@ class Reembedding:
 
 
 def identities(store: Store, embedding: Embedding) -> set[str]:
-    """Return the identities of all embedders that documents of an index may be indexed with."""
+    """Return the identities of the embedders that documents of an index may have: see `Embedding`.
+
+    These are that of the stored vectors, that of ``embedding``, and that of no embedder.
+    """
     meta = store.meta()
     languages = sorted(meta.get(LANGUAGES_META, "").split())
     stored = " ".join([meta.get(EMBEDDER_META, ""), *languages])
@@ -309,9 +311,9 @@ def identities(store: Store, embedding: Embedding) -> set[str]:
 
 
 def _unembedded_graphs(store: Store, *, has_vectors: bool) -> set[str]:
-    """Return the documents of imported graphs whose passages were left without vectors.
+    """Return the ids of the documents of imported graphs that have no vectors by choice.
 
-    In an index without vectors these are the graphs that are too big to be embedded by default.
+    In an index without vectors, these are the graphs that are too big to be embedded by default.
     """
     entries = [entry for entry in store.ledger.entries() if entry.root.startswith(GRAPH_URI)]
     sizes = Counter[str]()
@@ -342,7 +344,7 @@ def _require_replacing(store: Store) -> ReplacesVectors:
         return store
     raise StoreError(
         f"The store `{store.url}` cannot replace its vectors.",
-        fix="Give it the shape of `ReplacesVectors`, or build the index again.",
+        fix="Implement `ReplacesVectors` for it, or build the index again.",
     )
 
 
@@ -350,7 +352,7 @@ VectorRow = tuple[str, str, FloatMatrix]
 
 
 class VectorBatch:
-    """Chunks that get their vectors in one transaction, with their entities and questions."""
+    """The vectors of some chunks, with their entities and questions, for one transaction."""
 
     def __init__(self, store: Store, embedding: Embedding, name: Callable[[str], str]) -> None:
         self._store = store
@@ -364,7 +366,7 @@ class VectorBatch:
         self.missing: list[Chunk] = []
 
     def find_chunks(self, leaves: Sequence[Chunk], bare: Collection[str]) -> None:
-        """Find the chunks without vectors; those of ``bare`` are to have none."""
+        """Find the chunks that lack vectors; those in ``bare`` get none."""
         ids = [chunk.id for chunk in leaves]
         present = self._store.vectors(self._name("chunk")).get(ids)
         self._chunks = [chunk for chunk in leaves if chunk.id not in present]
@@ -381,7 +383,7 @@ class VectorBatch:
         self.missing = list(reversed(missing.values()))
 
     def embed(self) -> Iterator[int]:
-        """Embed the missing chunks, and yield how many are done as they are."""
+        """Embed the missing chunks, and yield how many are done."""
         waiting = iter(self.missing)
         done = 0
         for vectors in self._embedding.stream_chunks(self.missing):
@@ -391,7 +393,7 @@ class VectorBatch:
             yield done
 
     def embed_entities(self) -> None:
-        """Embed the entities of the chunks that have no vector and are in several chunks."""
+        """Embed the entities of the chunks that lack a vector and are in several chunks."""
         mentions = self._store.graph.mentions([chunk.id for chunk in self._chunks])
         ids = {mention.entity_id for found in mentions.values() for mention in found}
         present = self._store.vectors(self._name("entity")).get(ids)
@@ -410,7 +412,7 @@ class VectorBatch:
         ]
 
     def embed_questions(self, questions: Mapping[str, Sequence[str]]) -> None:
-        """Embed the questions of the chunks, of those in ``questions``."""
+        """Embed those of ``questions``, by chunk id, that lack vectors."""
         ids = {chunk.id for chunk in self._chunks}
         present = self._store.vectors(self._name(QUESTIONS)).get(ids)
         wanted = {k: q for k, q in questions.items() if k in ids and k not in present}
@@ -418,11 +420,11 @@ class VectorBatch:
 
     @property
     def has_news(self) -> bool:
-        """Whether there is anything to write."""
+        """True if there is anything to write."""
         return bool(self._keys or self._entities or self._questions)
 
     def put(self) -> None:
-        """Write the vectors, except those of what another process has removed meanwhile."""
+        """Write the vectors, except those of chunks that another process has removed meanwhile."""
         now = self._store.documents.chunks(self._keys.keys())
         kept = [c.id for c in self._chunks if c.id in self._keys and now.get(c.id) == c]
         found = [(i, self._keys[i], self._vectors[self._keys[i]]) for i in kept]
@@ -440,10 +442,10 @@ class VectorBatch:
 
 
 def find_questions(store: Store, chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
-    """Return the questions of chunks by id.
+    """Return the questions of chunks by chunk id.
 
-    An index of an earlier version stores the terms of questions, not their text. There the rules
-    write them again; those that do not match the stored terms are a model's, and are left out.
+    Indexes of earlier versions store the terms of questions, not their text. For these, the rules
+    write the questions again; if the terms differ, a model wrote them, and they are left out.
     """
     ids = [chunk.id for chunk in chunks]
     found: dict[str, tuple[str, ...]] = {}

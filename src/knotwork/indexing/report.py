@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(StrEnum):
-    """What happened. Every source ends in exactly one of the five outcomes."""
+    """The kind of an event. Every source has exactly one of the five outcomes."""
 
     DISCOVERED = "discovered"
     STARTED = "started"
@@ -48,13 +48,12 @@ OUTCOMES = frozenset(
 class IndexEvent:
     """One step of a run.
 
-    ``done`` of ``total`` sources have their outcome; ``chunks`` were read by a model, embedded or
-    stored so far in this run, out of ``chunks_known`` met so far; the whole run will have about
-    ``chunks_expected``, 0 if nobody can say. ``reason`` and ``message`` explain a failure. Of
-    ``LOADING``, ``message`` names the embedding model, which the next step waits for. Of
-    ``ENRICHING``, ``message`` names the step, and ``done`` of ``total`` are its own. ``report``
-    comes with ``FINISHED``, and with ``STOPPED``: a language model cannot be asked any more, and
-    its error is raised next.
+    ``done`` of ``total`` sources have their outcome. ``chunks`` were read by a model, embedded or
+    stored so far, out of ``chunks_known`` found so far; the whole run will have about
+    ``chunks_expected``, 0 if unknown. ``reason`` and ``message`` explain a failure. In ``LOADING``,
+    ``message`` names the embedding model that is loaded next. In ``ENRICHING``, ``message`` names
+    the step, and ``done`` and ``total`` are those of the step. ``FINISHED`` and ``STOPPED`` have
+    the ``report``; after ``STOPPED``, the error of the language model is raised.
     """
 
     kind: EventKind
@@ -71,7 +70,7 @@ class IndexEvent:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A source that could not be indexed. ``kept`` when its earlier content is still searchable."""
+    """A source that could not be indexed; ``kept`` if its earlier content is still searchable."""
 
     uri: str
     reason: str
@@ -84,12 +83,12 @@ class IndexReport:
     """The outcome of a run.
 
     ``chunks``, ``sentences``, ``mentions`` and ``relations`` were written by this run; the
-    ``total_*`` fields count the index afterwards. ``embedded`` texts went through the model,
-    ``reused`` ones kept the vectors they had. ``without_vectors`` counts the chunks of the index
-    that have none although there is an embedder. ``readings`` counts the chunks that a model read
-    in this run, by how it went, ``usage`` the tokens by stage; ``money`` is None where the price of
-    a model that was used is not known. ``enrichment`` is what was made of the index afterwards.
-    ``seconds`` are by stage. ``notes`` are for the user.
+    ``total_*`` fields count the index afterwards. ``embedded`` texts went through the embedder,
+    ``reused`` ones kept their vectors. ``without_vectors`` counts the chunks of the index without
+    one, if there is an embedder. ``readings`` counts the chunks that a model read in this run, by
+    status, and ``usage`` the tokens by stage; ``money`` is None if the price of a model is unknown.
+    ``enrichment`` is the work done after all documents. ``seconds`` are by stage. ``notes`` are for
+    the user.
     """
 
     added: int = 0
@@ -151,7 +150,7 @@ class IndexReport:
 
 
 def describe_counts(report: IndexReport) -> dict[str, Any]:
-    """Return what a run counted, as values for JSON."""
+    """Return the counts of a run as JSON values."""
     return {
         "added": report.added,
         "changed": report.changed,
@@ -173,9 +172,9 @@ def describe_counts(report: IndexReport) -> dict[str, Any]:
 
 
 class IndexingInterrupted(KeyboardInterrupt):
-    """The user stopped a run. Whatever ``report`` counts is committed; the same call continues.
+    """The user stopped a run. All that ``report`` counts is committed; the same call continues.
 
-    It is a KeyboardInterrupt, so that code which stops on one goes on to do so.
+    A KeyboardInterrupt, so that code that stops on Ctrl-C still does.
     """
 
     def __init__(self, report: IndexReport) -> None:

@@ -27,17 +27,17 @@ SAMPLE_CHUNKS = 40
 MOST_TYPES = 12
 MOST_RELATIONS = 20
 
-_SILENT = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, *UNNAMED_RELATION.values()})
-_NO_THINGS = frozenset({"", "NUMBER"})
+_SKIPPED_RELATIONS = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, *UNNAMED_RELATION.values()})
+_SKIPPED_TYPES = frozenset({"", "NUMBER"})
 _BATCH = 2_048
 
 
 @dataclass(frozen=True, slots=True)
 class ProposalReport:
-    """A proposed schema, by whom, from what, and at what cost.
+    """A proposed schema, the model that proposed it, what it read, and the cost.
 
-    ``model`` is "" where it was counted. ``usage`` is by stage; ``money`` is None where a price is
-    not known.
+    ``model`` is empty if the schema was counted. ``usage`` is by stage; ``money`` is None if a
+    price is unknown.
     """
 
     proposal: SchemaProposal
@@ -60,13 +60,13 @@ def propose_for_index(
     counts_only: bool = False,
     chat_model: ChatModel | None = None,
 ) -> ProposalReport:
-    """Return a schema for what an index is about; nothing is written to it.
+    """Return a schema for the contents of an index, without writing to it.
 
-    The model for extraction is asked about so many ``chunks``, where one is set and unless
-    ``counts_only``; its replies are kept beside the index. Else the entities and relations of the
-    index are counted. ``budget`` is a ceiling as `parse_ceiling` reads it, ``chat_model`` takes the
-    place of the model in the settings. Raises ConfigError for an empty index, BudgetExceeded at the
-    ceiling, ModelError when the model fails, Unparsable where no reply can be read.
+    If a model for extraction is set, it reads a sample of ``chunks``, and its replies are cached
+    beside the index. Without one, or with ``counts_only``, the entities and relations of the index
+    are counted. ``budget`` is a ceiling in the syntax of `parse_ceiling`; ``chat_model`` replaces
+    the model in the settings. Raises ConfigError for an empty index, BudgetExceeded at the ceiling,
+    ModelError if the model fails, Unparsable if no reply can be read.
     """
     if not store.documents.chunk_count():
         raise ConfigError(
@@ -108,11 +108,11 @@ def propose_for_index(
 
 
 def sample_chunks(documents: DocumentStore, count: int) -> list[Chunk]:
-    """Return leaf chunks spread over all documents, and over each document, the same every time.
+    """Return at most ``count`` leaf chunks, spread evenly over all documents and over each one.
 
-    Neighbours are of different documents. Fewer are there where the index has fewer.
+    The sample is the same every time. Documents alternate in it.
     """
-    ids = documents.document_ids()  # by hashes: an even step through them is a fair draw
+    ids = documents.document_ids()  # hashes, ascending: an even step through them is a fair sample
     chosen = [ids[place] for place in _spread(len(ids), min(count, len(ids)))]
     leaves = {document_id: _leaves(documents, document_id) for document_id in chosen}
     shares = dict.fromkeys(chosen, 0)
@@ -133,12 +133,12 @@ def sample_chunks(documents: DocumentStore, count: int) -> list[Chunk]:
 
 
 def _spread(size: int, count: int) -> list[int]:
-    """Return so many places of a list, evenly apart and away from its ends."""
+    """Return ``count`` positions in a list of ``size``, evenly apart and away from its ends."""
     return [(2 * place + 1) * size // (2 * count) for place in range(count)]
 
 
 def _leaves(documents: DocumentStore, document_id: str) -> list[str]:
-    """Return the ids of a document's leaf chunks, which stand before its parent chunks."""
+    """Return the ids of a document's leaf chunks, which come before its parent chunks."""
     ids = documents.chunk_ids(document_id)
 
     def is_parent(chunk_id: str) -> bool:
@@ -152,11 +152,11 @@ def _leaves(documents: DocumentStore, document_id: str) -> list[str]:
 def count_schema(
     store: Store, *, most_types: int = MOST_TYPES, most_relations: int = MOST_RELATIONS
 ) -> SchemaProposal:
-    """Return the schema of what is in an index: types by entities, relations by pairs of them.
+    """Return a schema counted in an index: types by entities, relations by pairs of entities.
 
-    Only entities that are related to others count. What is there once is left out, and so are
-    relations without a content word, or by the name of an entity. Rules find few types, and name
-    relations by any words between two names: what follows is a list to choose from, no more.
+    Only entities with a relation count. Types and relations that occur once are left out, and so
+    are relations without a content word and relations named like an entity. Rules find few types,
+    and name relations by any words between two names, so the result is a list to choose from.
     """
     counts = SchemaCounts(word_key)
     types: dict[str, str] = {}
@@ -169,7 +169,7 @@ def count_schema(
             if kind:
                 counts.add_type(kind)
         for edge in edges:
-            if edge.relation not in _SILENT and content_terms(edge.relation):
+            if edge.relation not in _SKIPPED_RELATIONS and content_terms(edge.relation):
                 facts[types.get(edge.source, ""), edge.relation, types.get(edge.target, "")] += 1
     names = store.graph.lookup({normal_form(relation) for _, relation, _ in facts})
     for (source, relation, target), times in facts.items():
@@ -184,6 +184,6 @@ def count_schema(
 
 
 def _types_of(store: Store, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each entity with its type, "" for one that says nothing."""
+    """Yield each entity's id with its type, empty for a type that says nothing."""
     for entity_id, entity in sorted(store.graph.entities(set(ids)).items()):
-        yield entity_id, "" if entity.type in _NO_THINGS else entity.type
+        yield entity_id, "" if entity.type in _SKIPPED_TYPES else entity.type

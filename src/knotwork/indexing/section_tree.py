@@ -12,9 +12,9 @@ from knotwork.records import Document, Frame, FrameKind, Heading, Section, Span,
 
 
 class SectionBody(NamedTuple):
-    """A section's own text, up to the next heading; regions follow each other without a gap.
+    """A section's own text, up to the next heading; together these cover the document.
 
-    ``body`` is where the heading ends and the text below it begins.
+    ``body`` is the offset after the heading. ``bare`` is true if no text follows the heading.
     """
 
     section: int
@@ -42,7 +42,7 @@ class SectionTree:
         return tuple(title for title in reversed(above) if title)
 
     def ancestors(self, section: int) -> list[int]:
-        """Return a section and all above it, up to the root."""
+        """Return a section and all sections above it, up to the root."""
         path = [section]
         while path[-1]:
             path.append(self.parents[path[-1]])
@@ -60,9 +60,9 @@ class SectionTree:
         return found[::-1] + self._frames[first : bisect_left(self._starts, span.end)]
 
     def subsections(self, section: int, places: Iterable[tuple[Span, int]]) -> list[Frame]:
-        """Return a frame for each run of places below a section, with the titles of their own.
+        """Return a title frame for each run of places in one region below a section.
 
-        ``places`` are (span, region), in order.
+        ``places`` are (span, region), in order. A frame has the titles below those of ``section``.
         """
         above = self.titles(section)
         found: list[Frame] = []
@@ -81,9 +81,9 @@ class SectionTree:
         return found
 
     def common_section(self, regions: Iterable[int]) -> int:
-        """Return the lowest section that holds these regions.
+        """Return the lowest section that contains all these regions.
 
-        Headings without text of their own do not count: they only announce what follows.
+        Headings without text of their own do not count, as they only introduce what follows.
         """
         listed = list(regions)
         full = [index for index in listed if not self.regions[index].bare] or listed[:1]
@@ -95,10 +95,10 @@ class SectionTree:
 
 
 def _enclosing(frames: Sequence[Frame]) -> list[int]:
-    """Return, for each of the frames in order, the last one before it that ends after it begins.
+    """Return for each frame the index of the innermost frame around its start, or -1.
 
-    Those open at any place are found from the last one before it, each leading to the next; -1 is
-    the end of the way.
+    From the last frame that starts before an offset, these indexes lead through all frames that
+    may contain the offset.
     """
     found: list[int] = []
     opened: list[int] = []
@@ -111,7 +111,7 @@ def _enclosing(frames: Sequence[Frame]) -> list[int]:
 
 
 def _usable(headings: Sequence[Heading], length: int) -> list[Heading]:
-    """Return the headings in order, without those outside the text or inside another."""
+    """Return the headings in order, without those outside the text or overlapping another."""
     kept: list[Heading] = []
     for heading in sorted(headings, key=lambda item: item.span):
         start, end = heading.span
@@ -124,7 +124,7 @@ def _usable(headings: Sequence[Heading], length: int) -> list[Heading]:
 
 
 def _parents(headings: Sequence[Heading]) -> list[int]:
-    """Return each section's parent, by index; the root, 0, is its own."""
+    """Return the index of each section's parent; the root, 0, is its own parent."""
     parents = [0]
     open_sections: list[tuple[int, int]] = []
     for index, heading in enumerate(headings, start=1):
@@ -141,7 +141,7 @@ def _sections(
     starts = [0, *(heading.span.start for heading in headings)]
     ends = [len(document.text)] * len(starts)
     last_open = list(range(len(starts)))
-    # A section ends where the next one that is not below it begins: its last descendant's end.
+    # A section ends where the next one begins that is not below it: at its last descendant's end.
     for index in range(len(starts) - 1, 0, -1):
         last_open[parents[index]] = max(last_open[parents[index]], last_open[index])
     for index in range(1, len(starts)):

@@ -1,11 +1,11 @@
-"""Choose the sources of a run: files with their names in the index, web sites, stored documents by
-name.
+"""Select the sources of a run: files with their names in the index, and the pages of web sites.
 
-`select_files` turns paths into candidates and says which ledger entries the run covers.
-`survey_sites` finds the lines that the web pages of one folder repeat, so that pages are loaded
-without them. A page contributes the keys of the lines at its edges, which the ledger keeps; what a
-site repeats follows from all its pages in any order, so a page is read again only if it changed, or
-if what is removed from it did. `select_entries` finds stored documents by name, path or pattern.
+`select_files` turns paths into candidates and decides which ledger entries the run covers.
+`survey_sites` finds the lines that the web pages of a folder repeat, so that pages are loaded
+without them. A page contributes the keys of the lines at its edges, which the ledger stores; the
+repeated lines of a site follow from all its pages in any order, so a page is read again only if it
+changed, or the lines removed from it did. `select_entries` finds indexed documents by name, path
+or pattern.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
-from glob import has_magic
-from os import sep
 from pathlib import Path
 
 import numpy as np
@@ -43,9 +41,9 @@ ROOTS_META = "roots"
 
 @dataclass(frozen=True, slots=True)
 class SourceSelection:
-    """The candidates of a run, and which entries of the ledger it may find gone.
+    """The candidates of a run, and the ledger entries that it ``covers``: removed if gone.
 
-    ``roots`` are the folders that were indexed so far, these ones among them.
+    ``roots`` are all folders that were indexed so far, with those of this run.
     """
 
     candidates: tuple[Candidate, ...]
@@ -56,12 +54,12 @@ class SourceSelection:
 def select_files(
     store: Store, paths: Sequence[str | Path], settings: IndexSettings
 ) -> SourceSelection:
-    """Find the files below ``paths``.
+    """Return the files below ``paths`` as candidates.
 
-    A file inside a folder that was indexed before keeps the name it has there, whether it is
-    reached through that folder, a part of it, or by itself. A run covers the folders it is given.
-    Web pages lose what their site repeats; where that has changed, further pages of it are found.
-    Raises IndexingError when a path does not exist, or when a name means another file already.
+    A file in a folder that was indexed before keeps its name, whether ``paths`` name that folder,
+    a part of it, or the file itself. The run covers the folders in ``paths``. Web pages are loaded
+    without the lines that their site repeats; if these changed, more pages of the site are added.
+    Raises IndexingError if a path does not exist, or a name belongs to another file already.
     """
     _check_presence(store, paths)
     known = stored_roots(store)
@@ -100,26 +98,26 @@ def _candidate(file: SourceFile, page: SitePage, settings: IndexSettings) -> Can
 
 
 def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
-    """Raise IndexingError for a path that is not there any more, though the index holds it."""
+    """Raise IndexingError for a path that was deleted since it was indexed."""
     for path in paths:
         if os.path.lexists(Path(path).expanduser()) or glob.has_magic(str(path)):
             continue
         place = absolute_path(path)
         if any(e.root and _is_inside(entry_path(e), place) for e in store.ledger.entries()):
             raise IndexingError(
-                f"`{path}` does not exist any more, but is in the index.",
-                fix=f"Take it out with: knotwork delete {shlex.quote(str(path))}",
+                f"`{path}` no longer exists, but is in the index.",
+                fix=f"Remove it with: knotwork delete {shlex.quote(str(path))}",
             )
 
 
 def stored_roots(store: Store) -> list[str]:
-    """Return the folders that were indexed so far."""
+    """Return the folders indexed so far."""
     roots: list[str] = json.loads(store.meta().get(ROOTS_META, "[]"))
     return roots
 
 
 def store_roots(store: Store, roots: Sequence[str]) -> None:
-    """Note the folders that are indexed, if there are new ones."""
+    """Store the indexed folders, if they changed."""
     if list(roots) != stored_roots(store):
         store.set_meta({ROOTS_META: json.dumps(list(roots), ensure_ascii=False)})
 
@@ -130,13 +128,13 @@ def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
         return file
     root = Path(min(wider, key=len))
     parts = (root.name, *Path(absolute_path(file.path)).relative_to(root).parts)
-    # As in discovery: a name that is no valid text must still be storable.
+    # As in discovery: a name that is invalid in the file system's encoding must be storable.
     uri = os.fsencode("/".join(part for part in parts if part)).decode("utf-8", "replace")
     return replace(file, uri=uri, root=str(root))
 
 
 def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
-    """Raise IndexingError for a file with the name of another one that is still there."""
+    """Raise IndexingError for a file with the name of another one that still exists."""
     for start in range(0, len(files), LEDGER_BATCH):
         batch = files[start : start + LEDGER_BATCH]
         known = store.ledger.get([file.uri for file in batch])
@@ -147,7 +145,8 @@ def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
             earlier = entry_path(entry)
             if Path(earlier).exists() and not _is_same(earlier, file.path):
                 raise IndexingError(
-                    f"`{file.uri}` means `{earlier}` in this index already, not `{file.path}`.",
+                    f"`{file.uri}` is already the name of `{earlier}` in this index, so "
+                    f"`{file.path}` cannot have it.",
                     fix="Index the folder that holds both, or use another index for this one.",
                 )
 
@@ -155,8 +154,10 @@ def _check_names(store: Store, files: Sequence[SourceFile]) -> None:
 def _coverage(
     paths: Sequence[str | Path], folders: Sequence[str]
 ) -> Callable[[LedgerEntry], bool] | None:
-    """Return whether a run is answerable for an entry: all below a folder; what is no more, below
-    the folder of a glob.
+    """Return the condition for a run to cover an entry; None if it covers none.
+
+    A run covers all entries below its folders, and those below the folder of a glob whose file no
+    longer exists.
     """
     patterns = [str(path) for path in paths if not os.path.lexists(Path(path).expanduser())]
     bases = [absolute_path(base) for pattern in patterns for base in _fixed_part(pattern)]
@@ -176,7 +177,7 @@ def _coverage(
 
 
 def _fixed_part(pattern: str) -> Iterator[str]:
-    """Yield the folder of a glob before its first wildcard."""
+    """Yield the folder of a glob before its first wildcard; nothing for a plain path."""
     path = Path(pattern).expanduser()
     fixed: list[str] = []
     for part in path.parts:
@@ -187,7 +188,7 @@ def _fixed_part(pattern: str) -> Iterator[str]:
 
 
 def absolute_path(path: str | Path) -> str:
-    """Return a path from the root of the disk, links as they are."""
+    """Return an absolute path; links are kept."""
     return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - resolve() would follow links
 
 
@@ -204,14 +205,14 @@ def _is_same(one: str | Path, other: str | Path) -> bool:
 
 _NEAR_NAMES = 8
 _ALIKE = 0.8
-"""Uris share their folders: less alike than this, only those are."""
+"""Least similarity of whole uris; below it, they only share their folders."""
 
 
 def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
-    """Return the ledger entries that are meant, ordered by uri.
+    """Return the ledger entries with these names, ordered by uri.
 
-    A name is a uri, the path of a file or of a folder, as it is or as the index calls it, or a
-    pattern with ``*`` over either. Raises UnknownName with the nearest uris when it means nothing.
+    A name is a uri or a path, of a file or a folder, or a pattern with ``*`` for either. Raises
+    UnknownName with the nearest uris if a name matches nothing.
     """
     exact = store.ledger.get(names)
     chosen = dict(exact)
@@ -230,18 +231,18 @@ def select_entries(store: Store, names: Sequence[str]) -> list[LedgerEntry]:
 def _is_meant(entry: LedgerEntry, name: str) -> bool:
     place = entry_path(entry) if entry.root else entry.uri
     path = absolute_path(name)
-    if has_magic(name):
+    if glob.has_magic(name):
         return fnmatchcase(entry.uri, name) or fnmatchcase(place, path)
     folder = name.rstrip("/")
     return (
         place == path
-        or place.startswith(path.rstrip(sep) + sep)
+        or place.startswith(path.rstrip(os.sep) + os.sep)
         or bool(folder and entry.uri.startswith(folder + "/"))
     )
 
 
 def _near(name: str, uris: Iterable[str]) -> list[str]:
-    """Return the uris that hold a name, whose last parts look like it, or that do as a whole."""
+    """Return the uris that contain a name, or whose last part or whole is similar to it."""
     known = list(uris)
     near = [uri for uri in known if name and name.casefold() in uri.casefold()]
     by_last: dict[str, list[str]] = {}
@@ -254,10 +255,10 @@ def _near(name: str, uris: Iterable[str]) -> list[str]:
 
 
 FEWEST_PAGES = 5
-"""A line of a site stands on at least so many pages of its folder,"""
+"""A repeated line is on at least this many pages of a folder."""
 
 LEAST_SHARE = 0.8
-"""and on this share of them."""
+"""A repeated line is on at least this share of the pages of a folder."""
 
 _PAGE_SUFFIXES = HtmlLoader.suffixes
 _KEY_TYPE = np.dtype("<u8")
@@ -268,9 +269,9 @@ _NO_KEYS: LineKeys = np.zeros(0, _KEY_TYPE)
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
-    """What a page contributes to its site, and the lines that it is indexed without.
+    """The line keys that a page contributes to its site, and those that it is loaded without.
 
-    See `LedgerEntry` for ``edge_keys`` and ``fingerprint``, its ``repeated``.
+    See `LedgerEntry` for ``edge_keys``; ``fingerprint`` is its ``repeated``.
     """
 
     edge_keys: bytes = b""
@@ -280,7 +281,7 @@ class SitePage:
 
 @dataclass(frozen=True, slots=True)
 class SiteSurvey:
-    """The web pages of a run by uri, and unchanged files that it has to read again beside them."""
+    """The web pages of a run by uri, and unchanged files that it must read again."""
 
     pages: Mapping[str, SitePage]
     others: tuple[SourceFile, ...] = ()
@@ -293,10 +294,10 @@ def survey_sites(
     covers: Callable[[LedgerEntry], bool] | None,
     max_file_mb: float,
 ) -> SiteSurvey:
-    """Find what the sites repeat that the pages among ``files`` belong to.
+    """Find the repeated lines of the sites that the pages in ``files`` belong to.
 
-    New and changed pages are read; a page that cannot be read is as it was. ``covers`` is that of
-    the run: a page of the ledger that it covers and that is not among ``files`` is gone.
+    Reads new and changed pages; a page that cannot be read counts as before. A page of the ledger
+    that the run ``covers`` and that is not in ``files`` is gone.
     """
     offered = {file.uri: file for file in files}
     if covers is None and not any(map(_is_page, offered)):
@@ -329,7 +330,7 @@ def _is_unchanged(file: SourceFile, entry: LedgerEntry) -> bool:
 
 
 def _edge_keys(file: SourceFile, entry: LedgerEntry | None, *, max_file_mb: float) -> bytes:
-    """Return what a page contributes: by the ledger if it did not change, else by its file."""
+    """Return the line keys of a page, from the ledger if it is unchanged, else from its file."""
     if entry is not None and entry.edge_keys and _is_unchanged(file, entry):
         return entry.edge_keys
     try:
@@ -340,7 +341,7 @@ def _edge_keys(file: SourceFile, entry: LedgerEntry | None, *, max_file_mb: floa
 
 
 def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:
-    """Return all pages with what each is to be indexed without."""
+    """Return all pages by uri, each with the lines to load it without."""
     keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items() if data}
     by_folder: defaultdict[str, list[LineKeys]] = defaultdict(list)
     for uri, own in keys.items():
@@ -363,13 +364,13 @@ def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:
 
 
 def _folders(uri: str) -> Iterator[str]:
-    """Yield the folders that a page lies in, the widest first."""
+    """Return the folders above a page, the topmost first."""
     parts = uri.split("/")
     return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
 def _repeated(pages: Sequence[LineKeys]) -> LineKeys:
-    """Return the keys that most of these pages have, ascending."""
+    """Return the keys that most of the pages have, ascending."""
     fewest = max(FEWEST_PAGES, math.ceil(LEAST_SHARE * len(pages)))
     if len(pages) < fewest:
         return _NO_KEYS

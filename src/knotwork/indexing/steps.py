@@ -8,11 +8,11 @@ from typing import TypeAlias, TypeVar
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[tuple[int, int], None, T]
-"""Yields how many of how many things are done, and returns what came of it."""
+"""Yields (done, total) after each step, and returns a result."""
 
 
 def finish_steps(steps: Steps[T]) -> T:
-    """Do all steps, and return what came of them."""
+    """Run all steps, and return their result."""
     while True:
         try:
             next(steps)

@@ -15,24 +15,32 @@ SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
 
 
 def add_tables(tables: TableFile, path: Path) -> list[TableShape]:
-    """Put all tables of a file beside an index, each under its file's or sheet's name.
+    """Store all tables of a file beside an index, each under its file's or sheet's name.
 
-    Raises LoadError for a file that holds no table, StoreError when they cannot be kept.
+    Raises LoadError for a file without a table, StoreError if they cannot be stored.
     """
     if path.suffix.lower() not in SUFFIXES:
         valid = ", ".join(SUFFIXES)
-        raise LoadError("not a table", f"`{path}` holds no table: it ends in none of {valid}.")
+        raise LoadError(
+            "not a table",
+            f"`{path}` is not a table file.",
+            fix=f"Supported suffixes are {valid}.",
+        )
     found = _named_tables(load_file(path, uri=str(path)))
     if not found:
-        raise LoadError("empty", f"`{path}` holds no row below a header.")
+        raise LoadError(
+            "empty",
+            f"`{path}` has no row below a header.",
+            fix="Check that the first row names the columns.",
+        )
     return [tables.put_table(name, table, source=str(path)) for name, table in found]
 
 
 def put_tables(store: Store, documents: Sequence[Document]) -> None:
-    """Store the tables of documents beside an index, and replace those that they had.
+    """Store the tables of documents beside an index, and replace earlier ones.
 
-    Called before the documents are committed: what is interrupted in between is done again by the
-    next run, and until then `TableShape.revision` differs from that of the document.
+    Call this before the documents are committed: after an interruption in between, the next run
+    does it again, and until then `TableShape.revision` differs from that of the document.
     """
     path = tables_path(store.url)
     if path is None:
@@ -51,7 +59,7 @@ def drop_tables(store: Store, uris: Sequence[str]) -> None:
 
 
 def _named_tables(document: Document) -> list[tuple[str, Table]]:
-    """Return the tables of a document with the names of file and sheet."""
+    """Return the tables of a document, named by the file and, if it has several, by the sheet."""
     stem = Path(document.uri.rpartition("/")[2]).stem
     single = len(document.tables) == 1
     return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]
