@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 import numpy as np
 from graph_facts import KINDS, read_graph_facts
+from graph_features import UNREACHED, hop_distances, pair_features
 from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
@@ -28,7 +29,6 @@ from sets import SETS  # type: ignore[import-not-found]
 from knotwork.evaluation.datasets import Dataset, EvaluationCase, load_dataset
 from knotwork.evaluation.metrics import compare_paired, contains_answer, is_verdict, recall
 from knotwork.evaluation.retriever_runs import index_path
-from knotwork.graph.node_features import UNREACHED, hop_distances, pair_features
 from knotwork.inference import open_embedder
 from knotwork.inference.embedder import Embedder
 from knotwork.records import Evidence, Query

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
+from graph_features import pair_features, shortest_paths
 from local_graph import LocalGraph, read_local_graph
 
-from knotwork.graph.node_features import pair_features, shortest_paths
 from knotwork.records import CO_OCCURRENCE_RELATION, Edge, Entity, Support
 from knotwork.retrieval.local_context import GraphFact
 from knotwork.stores.base import Store

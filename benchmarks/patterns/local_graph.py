@@ -1,4 +1,4 @@
-"""The part of the graph around some entities, as arrays for `knotwork.graph.node_features`."""
+"""The part of the graph around some entities, as arrays for `graph_features`."""
 
 from __future__ import annotations
 
