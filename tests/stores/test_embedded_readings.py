@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 from tests.stores.earlier_files import undo_migrations
 
 from knotwork.errors import StoreReadOnly
 from knotwork.records import Description, ReadingStatus, content_id
 from knotwork.stores.embedded import EmbeddedStore
+from knotwork.stores.extensions import was_read_by_model
 from knotwork.testing.enrichment_contract import reading_snapshot, sample_reading, sample_summary
 from knotwork.testing.store_contract import add_document, snapshot
 
@@ -91,6 +94,26 @@ def test_what_belongs_to_nothing_is_named(path: Path) -> None:
     assert store.check() == [
         "1 readings without a chunk",
         "1 descriptions without a chunk",
-        "1 summaries of entities that nothing describes",
+        "1 summaries of entities without a description",
     ]
+    store.close()
+
+
+def test_asking_whether_a_model_read_costs_one_row(path: Path) -> None:
+    store = EmbeddedStore.open(path, create=True)
+    assert not was_read_by_model(store)
+    steps: list[int] = []
+
+    def note(event: dict[str, Any]) -> None:
+        steps.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+    for numbers in ([0], range(1, 2_000)):
+        store.readings.put(sample_reading(content_id("chunk", number)) for number in numbers)
+        connection = store._database.connection()
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
+        assert was_read_by_model(store)
+        connection.trace_v2(0, None)
+    assert sum(store.readings.counts().values()) == 2_000
+    with_one, with_many = steps  # one statement each
+    assert with_one == with_many < 20
     store.close()

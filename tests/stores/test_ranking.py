@@ -130,13 +130,13 @@ def test_what_is_left_out_cannot_reach_the_best() -> None:
     weights = QueryTermWeights.of(frequencies, items=1_000, tokens=10_000)
     ordered = weights.rarest_first()
     assert ordered == ["b", "c", "a", "d"]
-    assert [weights.to_begin_with(k) for k in (1, 53, 999)] == [2, 3, 4]
+    assert [weights.first_terms(k) for k in (1, 53, 999)] == [2, 3, 4]
     for least in (0.0, 0.001, 0.5, 2.0, 9.0, 99.0):
-        number = weights.enough(least, at_least=1, most_near=100)
+        number = weights.sufficient_terms(least, at_least=1, max_near=100)
         assert number == 4 or weights.bound(ordered[number:]) < least
-    assert weights.enough(9.0, at_least=1, most_near=100) == 1
-    assert weights.enough(4.0, at_least=1, most_near=10) == 2
-    assert weights.enough(4.0, at_least=1, most_near=1) == 4
+    assert weights.sufficient_terms(9.0, at_least=1, max_near=100) == 1
+    assert weights.sufficient_terms(4.0, at_least=1, max_near=10) == 2
+    assert weights.sufficient_terms(4.0, at_least=1, max_near=1) == 4
 
 
 @pytest.mark.parametrize("length", [1, 5, 400])

@@ -83,7 +83,7 @@ def test_only_as_many_nodes_are_asked_for_as_the_limit_needs() -> None:
             ]
 
     reached = walk_graph(adjacent, [1], depth=4, limit=20)
-    assert len(reached.links) == 20
+    assert len(reached.edges) == 20
     assert len(asked) <= 4
 
 

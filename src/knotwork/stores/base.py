@@ -1,9 +1,9 @@
-"""The protocols every store implements, and nothing else.
+"""The protocols that every store implements.
 
-A store bundles four things that commit together: the documents with their chunks, the graph, text
-indexes and vector indexes, plus the ledger of what was indexed. Reads are batch first; ids that do
-not exist are absent from the result, never None; ranked results are ordered by score descending,
-then id ascending. A released protocol never gains a required method: a new power is a new protocol.
+A store commits documents with their chunks, the graph, text indexes, vector indexes and the ledger
+of indexed sources together. Reads take batches of ids. An id that does not exist is absent from the
+result, never None. Ranked results are ordered by score descending, then id ascending. A released
+protocol never gains a required method: `knotwork.stores.extensions` has the optional protocols.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IntMatrix = NDArray[np.int32]
 
 
 class Capability(StrEnum):
-    """What a retriever may require of a store."""
+    """A feature that a retriever may require of a store."""
 
     TEXT = "text"
     VECTORS = "vectors"
@@ -80,17 +80,17 @@ class DocumentStore(Protocol):
 
 
 class GraphStore(Protocol):
-    """The knowledge graph: contributions by chunk in, aggregated nodes and edges out."""
+    """The knowledge graph: takes contributions by chunk, returns aggregated nodes and edges."""
 
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
-        """Add contributions; one with the same key (chunk and entity, or chunk, source, relation
-        and target) replaces the earlier one. Ends of relations are mentioned by the same chunk.
+        """Add contributions. One with the same key (chunk and entity, or chunk, source, relation
+        and target) replaces the earlier one. The ends of a relation are mentioned by its chunk.
         """
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove all contributions of these chunks, and what is then supported by none."""
+        """Remove the contributions of these chunks, and nodes and edges without other support."""
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]: ...
 
@@ -98,7 +98,7 @@ class GraphStore(Protocol):
         """Return the entities with these normal forms, by normal form."""
 
     def entity_count(self) -> int:
-        """Return the number of entities, keywords left out."""
+        """Return the number of entities without keywords."""
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
         """Return each chunk's mentions, ordered by entity id."""
@@ -106,7 +106,7 @@ class GraphStore(Protocol):
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return, for each entity, the ``fan`` chunks most about it (more than ``minimum``)."""
+        """Return, for each entity, the ``fan`` chunks with the highest ``about`` > ``minimum``."""
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
         """Return nodes of any label."""
@@ -114,7 +114,9 @@ class GraphStore(Protocol):
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
-        """Return nodes by label and/or exact name (entities: by normal form too), ordered by id."""
+        """Return nodes of a label, a name or both, ordered by id. Names match exactly; an entity
+        also matches by its normal form.
+        """
 
     def neighbours(
         self,
@@ -124,13 +126,13 @@ class GraphStore(Protocol):
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return each node's edges, strongest first (weight descending, then the id of the other
-        end, then type, then relation); at most ``fan`` *neighbours* are taken per node, with every
-        edge to each of them. An edge shows its first 16 supporting chunks, ordered by id.
+        """Return the edges of each node, strongest first: by weight descending, then the id of the
+        other end, type and relation. A node has at most ``fan`` *neighbours*, with all edges to
+        each of them. An edge lists its first 16 supporting chunks, ordered by id.
         """
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""
+        """Yield all edges with all their chunks, ordered by (type, source, target, relation)."""
 
     def explore(
         self,
@@ -144,10 +146,9 @@ class GraphStore(Protocol):
     ) -> Subgraph:
         """Walk breadth first from ``seeds`` (entity ids, in order).
 
-        Each hop visits the nodes found by the last one, in the order found; a node contributes at
-        most ``fan`` neighbours, strongest first; edges already taken are skipped; the walk ends
-        when ``limit`` edges are taken or after ``depth`` hops. ``types`` defaults to RELATES
-        and CO_OCCURS.
+        Each hop visits the nodes that the previous one found, in that order. A node contributes at
+        most ``fan`` neighbours, strongest first; edges found before are skipped. The walk ends
+        after ``limit`` edges or ``depth`` hops. ``types`` defaults to RELATES and CO_OCCURS.
         """
 
     def schema(self) -> GraphSchema: ...
@@ -162,9 +163,9 @@ class TextIndex(Protocol):
     def remove(self, ids: Collection[str]) -> None: ...
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best of the items that share a term with ``query``; among ``where``.
+        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given.
 
-        Stop words of the query count only when it has no other words.
+        Stop words of the query count only if it has no other words.
         """
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
@@ -174,26 +175,26 @@ class TextIndex(Protocol):
         """
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return in how many items each term occurs; absent terms are absent."""
+        """Return the number of items with each term, without terms that no item has."""
 
     def count(self) -> int: ...
 
 
 class VectorIndex(Protocol):
-    """Vectors by id. Each id holds a matrix of one or more unit rows; only tables whose matrices
-    have one row can be searched.
+    """Vectors by id. Each id has a matrix of one or more unit rows. An index can be searched only
+    if all its matrices have one row.
     """
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
         """Add (id, content key, matrix) triples; an id that exists is replaced.
 
-        Raises DimensionMismatch when a row's length is not the index's.
+        Raises DimensionMismatch if a row has another length than the rows of the index.
         """
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]: ...
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by content key, so that unchanged text is not embedded again."""
+        """Return matrices by content key, to avoid embedding unchanged text again."""
 
     def remove(self, ids: Collection[str]) -> None: ...
 
@@ -207,13 +208,13 @@ class VectorIndex(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What is known of one source: indexed with which revision and settings, or why not.
+    """One source: the revision and settings it was indexed with, or the error that prevented it.
 
-    ``root`` and ``path`` say where it was found, ``size`` and ``modified_ns`` let an unchanged file
-    be skipped unread, ``settings`` is the fingerprint of all that shapes the result. ``error`` is
-    empty for an indexed document, else the reason it was skipped. ``edge_keys`` are those of the
-    lines of a web page that its site may repeat, each a little-endian uint64; ``repeated`` is the
-    fingerprint of those that it was indexed without.
+    ``root`` is the folder or site that was indexed. ``size`` and ``modified_ns`` allow an unchanged
+    file to be skipped unread. ``settings`` is the fingerprint of everything that shapes the result.
+    ``error`` is empty for an indexed document, else the reason why it was skipped. ``edge_keys``
+    are hashes of the first and last lines of a web page, which its site may repeat: each is a
+    little-endian uint64. ``repeated`` is the fingerprint of the repeated lines that were left out.
     """
 
     uri: str
@@ -231,7 +232,7 @@ class LedgerEntry:
 
 
 class Ledger(Protocol):
-    """The record of every source ever offered and not removed since."""
+    """The record of every source that was ever passed to an indexing run and not removed since."""
 
     def put(self, entries: Iterable[LedgerEntry]) -> None: ...
 
@@ -245,7 +246,7 @@ class Ledger(Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """One index. What is written in one ``transaction()`` becomes visible at once or never."""
+    """One index. All writes of one ``transaction()`` become visible together or not at all."""
 
     url: str
     capabilities: frozenset[Capability]
@@ -260,7 +261,7 @@ class Store(Protocol):
     def ledger(self) -> Ledger: ...
 
     def texts(self, name: str) -> TextIndex:
-        """Return the text index of this name ("chunk", "entity"), made on first use."""
+        """Return the text index of this name ("chunk", "entity"); first use creates it."""
 
     def vectors(self, name: str) -> VectorIndex:
         """Return the vector index of this name ("chunk", "sentence", "entity")."""
@@ -271,13 +272,13 @@ class Store(Protocol):
     def set_meta(self, values: Mapping[str, str]) -> None: ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Open the one write transaction; nested use joins it.
+        """Open the write transaction, or join it if it is open.
 
-        Raises StoreBusy when another process keeps writing, StoreReadOnly on a read-only store.
+        Raises StoreBusy if another process keeps writing, StoreReadOnly on a read-only store.
         """
 
     def remove_documents(self, document_ids: Collection[str]) -> None:
-        """Remove documents with all that only they supported, from every part of the store."""
+        """Remove documents and all that only they supported from every part of the store."""
 
     def generation(self) -> int:
         """Return a number that changes with every committed write, by any process."""

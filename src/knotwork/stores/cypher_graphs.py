@@ -1,10 +1,11 @@
-"""Graphs as Cypher statements see them, the same on every store.
+"""Build the graphs that Cypher statements run on, the same for every store.
 
-The index graph has its nodes by id and its edges by type, source, target and relation; a node has
-the properties of its record, with ``id`` and ``name``; MENTIONS, ABOUT, RELATES and CO_OCCURS have
-a ``weight``, the last two the ``relation`` and the supporting ``chunks``. Communities and chunk
-questions are nodes too, though not of the graph store; IN_COMMUNITY has the ``importance`` of an
-entity. Importing this module loads the Cypher language: stores import it on the first statement.
+The nodes of the index graph are ordered by id, its edges by type, source, target and relation. A
+node has the properties of its record, ``id`` and ``name``. MENTIONS, ABOUT, RELATES and CO_OCCURS
+edges have a ``weight``, the last two also a ``relation`` and the supporting ``chunks``. Communities
+and chunk questions are nodes too, though not of the graph store; an IN_COMMUNITY edge has the
+``importance`` of the entity. Importing this module loads the Cypher language, so stores import it
+on the first statement.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _MAX_CACHED_GRAPHS = 3
 
 
 def node_properties(node: Node) -> dict[str, PropertyValue]:
-    """Return the properties of a node of the index's own graph."""
+    """Return the properties of a node of the index graph."""
     return {"id": node.id, "name": node.name, **node.properties}
 
 
 def edge_properties(
     type_: str, weight: float, relation: str, chunks: Callable[[], Sequence[str]], *, source: str
 ) -> dict[str, PropertyValue]:
-    """Return the properties of an edge of the index's own graph; ``source`` is a label."""
+    """Return the properties of an edge of the index graph; ``source`` is a label."""
     if type_ == QueriedEdgeType.IN_COMMUNITY:
         return {} if source == Label.CHUNK else {"importance": weight}
     if type_ in (EdgeType.RELATES, EdgeType.CO_OCCURS):
@@ -53,51 +54,53 @@ def edge_properties(
 
 
 def edge_id(source: str, type_: str, target: str, relation: str) -> str:
-    """Return the id of an edge of the index's own graph."""
+    """Return the id of an edge of the index graph."""
     parts = [source, type_, target, relation]
     return ":".join(part for part in parts if part)
 
 
 def project_store(store: Store) -> PropertyGraph:
-    """Make the index's own graph from what a store tells of it: nodes by id, edges by their key."""
-    nodes, further = _read_records(store)
-    kept = sorted([*store.graph.find(limit=sys.maxsize), *nodes], key=lambda node: node.id)
-    edges = sorted([*store.graph.edges(), *further], key=edge_order)
-    positions = {node.id: position for position, node in enumerate(kept)}
-    links = [edge for edge in edges if edge.source in positions and edge.target in positions]
+    """Build the index graph of any store through its protocols, without dangling edges."""
+    more_nodes, more_edges = _read_records(store)
+    nodes = sorted([*store.graph.find(limit=sys.maxsize), *more_nodes], key=lambda node: node.id)
+    positions = {node.id: position for position, node in enumerate(nodes)}
+    edges = [
+        edge
+        for edge in sorted([*store.graph.edges(), *more_edges], key=edge_order)
+        if edge.source in positions and edge.target in positions
+    ]
 
     def relationship_properties(index: int) -> Mapping[str, PropertyValue]:
-        edge = links[index]
-        source = kept[positions[edge.source]].label
+        edge = edges[index]
+        source = nodes[positions[edge.source]].label
         return edge_properties(
             edge.type, edge.weight, edge.relation, lambda: edge.chunks, source=source
         )
 
     def relationship_id(index: int) -> str:
-        edge = links[index]
+        edge = edges[index]
         return edge_id(edge.source, edge.type, edge.target, edge.relation)
 
     return PropertyGraph(
-        ids=[node.id for node in kept],
-        labels=[(str(node.label),) for node in kept],
-        types=[str(edge.type) for edge in links],
-        sources=[positions[edge.source] for edge in links],
-        targets=[positions[edge.target] for edge in links],
-        node_properties=lambda index: node_properties(kept[index]),
+        ids=[node.id for node in nodes],
+        labels=[(str(node.label),) for node in nodes],
+        types=[str(edge.type) for edge in edges],
+        sources=[positions[edge.source] for edge in edges],
+        targets=[positions[edge.target] for edge in edges],
+        node_properties=lambda index: node_properties(nodes[index]),
         relationship_properties=relationship_properties,
         relationship_id=relationship_id,
     )
 
 
 def _read_records(store: Store) -> tuple[list[Node], list[Edge]]:
-    """Return communities and the questions of chunks as nodes and edges."""
+    """Return communities and chunk questions as nodes and edges."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     if isinstance(store, StoresCommunities):
-        held = store.communities
-        ids = [key for level in held.levels() for key in level]
-        reports = held.reports(ids)
-        for key, community in held.communities(ids).items():
+        ids = [key for level in store.communities.levels() for key in level]
+        reports = store.communities.reports(ids)
+        for key, community in store.communities.communities(ids).items():
             nodes.append(community_node(community, reports.get(key)))
             kind = QueriedEdgeType.IN_COMMUNITY
             edges += [Edge(m.entity_id, kind, key, m.importance) for m in community.members]
@@ -105,17 +108,17 @@ def _read_records(store: Store) -> tuple[list[Node], list[Edge]]:
             if community.parent_id is not None:
                 edges.append(Edge(community.parent_id, EdgeType.HAS_CHILD, key))
     if isinstance(store, StoresQuestions):
-        for key, asked in store.questions.questions(store.questions.chunk_ids()).items():
-            found = [question_node(key, ordinal, text) for ordinal, text in enumerate(asked)]
-            nodes += found
-            edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in found]
+        for key, texts in store.questions.questions(store.questions.chunk_ids()).items():
+            questions = [question_node(key, ordinal, text) for ordinal, text in enumerate(texts)]
+            nodes += questions
+            edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in questions]
     return nodes, edges
 
 
 def project_imported(
     nodes: Sequence[PropertyNode], relationships: Sequence[Relationship]
 ) -> PropertyGraph:
-    """Make a graph of one that was imported."""
+    """Build the graph of imported nodes and relationships."""
     positions = {node.id: position for position, node in enumerate(nodes)}
     return PropertyGraph(
         ids=[node.id for node in nodes],
@@ -131,32 +134,32 @@ def project_imported(
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """Where a store has a graph from: ``version`` tells it from what had its name before.
+    """The current version of a graph, and the function that builds it.
 
-    A version of None says that the graph may not be kept, as inside a transaction.
+    The version is None if the graph must not be cached, as inside a transaction.
     """
 
     version: int | None
-    make: Callable[[], PropertyGraph]
+    build: Callable[[], PropertyGraph]
 
 
 class GraphCache:
-    """The graphs that were asked last, each for as long as it is what the store holds."""
+    """The most recently used graphs, by name; a graph is rebuilt when its version changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[int, PropertyGraph]] = {}
+        self._cached: dict[str, tuple[int, PropertyGraph]] = {}
 
     def get(self, name: str, source: GraphSource) -> PropertyGraph:
-        """Return the graph of this name, made anew where it has changed."""
+        """Return the graph of this name in its current version."""
         if source.version is None:
-            return source.make()
-        known = self._kept.pop(name, None)
-        if known is None or known[0] != source.version:
-            known = source.version, source.make()
-        self._kept[name] = known
-        for oldest in list(self._kept)[:-_MAX_CACHED_GRAPHS]:
-            self._kept.pop(oldest, None)
-        return known[1]
+            return source.build()
+        cached = self._cached.pop(name, None)
+        if cached is None or cached[0] != source.version:
+            cached = source.version, source.build()
+        self._cached[name] = cached
+        for oldest in list(self._cached)[:-_MAX_CACHED_GRAPHS]:
+            self._cached.pop(oldest, None)
+        return cached[1]
 
 
 def run_cypher(
@@ -173,7 +176,7 @@ def run_cypher(
 
 
 def unknown_graph(name: str, names: Iterable[str]) -> UnknownName:
-    """Return the error that there is no graph of this name."""
+    """Return the error for a graph name that does not exist."""
     return UnknownName("graph", name, names, place="; the index's own graph has no name")
 
 

@@ -1,8 +1,8 @@
 """Optional store protocols: communities, model readings, questions, relation reads, vector swaps.
 
-A released protocol never gains a required method, so each later capability is a protocol of its
-own. Check with `isinstance(store, StoresCommunities)`. Entity resolution and imported graphs have
-theirs in `resolutions` and `property_graphs`.
+A released protocol never gains a required method, so each later feature is a protocol of its own,
+checked as in `isinstance(store, StoresCommunities)`. The modules `resolutions`, `property_graphs`
+and `fields` have the optional protocols of entity resolution, imported graphs and filters.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from knotwork.records import (
 
 
 class CommunityStore(Protocol):
-    """Communities of the graph and their reports, in the transactions of their store."""
+    """Communities of the graph and their reports; writes join the transaction of the store."""
 
     def replace(self, communities: Iterable[Community]) -> None:
-        """Put these in the place of all communities there are; none of them is stale then.
+        """Replace all stored communities, and mark none as stale.
 
-        Reports of communities that are gone go too; the others stay as they are.
+        Reports of communities that no longer exist are removed; the other reports stay.
         """
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]: ...
 
     def levels(self) -> list[list[str]]:
-        """Return the ids of the communities of each level, the topmost first, each ascending."""
+        """Return the ids of the communities of each level, topmost level first, ids ascending."""
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the communities of each entity, from the topmost to the lowest."""
+        """Return the ids of the communities of each entity, from the topmost to the lowest."""
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the communities that hold each chunk, from the topmost to the lowest."""
+        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
 
     def stale(self) -> list[str]:
-        """Return the ids of the communities that a removal touched since `replace`, ascending."""
+        """Return the ids of the communities that a removal changed since `replace`, ascending."""
 
     def forget(
         self, chunk_ids: Collection[str], *, mentioned: Collection[str], vanished: Collection[str]
     ) -> list[str]:
-        """Forget removed chunks: return the ids of the communities whose reports went, ascending.
+        """Remove chunks and ``vanished`` entities from all communities.
 
-        Communities that hold one of the chunks, or one of the ``mentioned`` entities of these, are
-        stale from now on. The chunks leave them, and so do the ``vanished`` entities; a community
-        without members goes. A report goes when it cites one of the chunks.
+        Communities with one of the chunks or of the ``mentioned`` entities become stale; those
+        without members are removed. Reports that cite one of the chunks are removed. Return the
+        ids of the communities that lost their report, ascending.
         """
 
     def put_reports(self, reports: Iterable[CommunityReport]) -> None:
@@ -74,7 +74,7 @@ class CountsSettings(Protocol):
 
 @runtime_checkable
 class ReadsCommunityParents(Protocol):
-    """A community store that tells how communities lie in each other without reading them."""
+    """A community store that returns the community hierarchy without reading the communities."""
 
     def parents(self) -> Mapping[str, str | None]:
         """Return the parent of each community, None for the topmost, by ascending id."""
@@ -82,7 +82,10 @@ class ReadsCommunityParents(Protocol):
 
 
 def read_parents(held: CommunityStore) -> Mapping[str, str | None]:
-    """Return the parent of each community; a store that does not tell is read whole."""
+    """Return the parent of each community, by ascending id.
+
+    A store without `ReadsCommunityParents` is read whole.
+    """
     if isinstance(held, ReadsCommunityParents):
         return held.parents()
     ids = sorted(key for level in held.levels() for key in level)
@@ -98,14 +101,17 @@ class StoresCommunities(Protocol):
 
 
 class ReadingStore(Protocol):
-    """Readings, descriptions and their summaries, in the transactions of their store."""
+    """Model readings of chunks, entity descriptions and their summaries; writes join the
+    transaction of the store.
+    """
 
     def put(
         self, readings: Iterable[ChunkReading], descriptions: Iterable[Description] = ()
     ) -> None:
-        """Add readings, each in the place of an earlier one of its chunk; and descriptions, each in
-        the place of an earlier one with the same chunk and entity. Descriptions that a chunk has
-        from an earlier reading go, and the summaries of entities that then none is left of.
+        """Add or replace readings (one per chunk) and descriptions (one per chunk and entity).
+
+        Earlier descriptions of the chunks read are removed, and so are the summaries of entities
+        that have no description afterwards.
         """
 
     def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:
@@ -115,17 +121,17 @@ class ReadingStore(Protocol):
         """Return the quarantined readings, ordered by chunk id."""
 
     def counts(self) -> Mapping[ReadingStatus, int]:
-        """Return how many chunks have each status; those that none has are absent."""
+        """Return the number of chunks with each status, without statuses that no chunk has."""
 
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
         """Return the descriptions of each entity that has any, ordered by chunk id."""
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions that each chunk gives, ordered by entity id."""
+        """Return the descriptions from each chunk, ordered by entity id."""
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove the readings and descriptions of chunks, and the summaries of entities that no
-        description is left of. Other summaries stay: their content key tells that they are old.
+        """Remove the readings and descriptions of chunks, and the summaries of entities that have
+        no description afterwards. Other summaries stay: their content key shows that they are old.
         """
 
     def put_summaries(self, summaries: Iterable[EntitySummary]) -> None:
@@ -146,22 +152,40 @@ class StoresReadings(Protocol):
     def readings(self) -> ReadingStore: ...
 
 
-def was_read_by_model(store: object) -> bool:
-    """Return whether a model, or a recording of one, read any chunk of a store.
+@runtime_checkable
+class FindsAnyReading(Protocol):
+    """A reading store that finds out whether it has readings without counting them."""
 
-    Descriptions alone do not show it: rules take definitions from the documents too.
+    def has_readings(self) -> bool:
+        """Return True if there is a reading of any chunk; reads one row at most."""
+
+
+def has_readings(readings: ReadingStore) -> bool:
+    """Return True if there is a reading of any chunk.
+
+    A store without `FindsAnyReading` counts its readings.
     """
-    return isinstance(store, StoresReadings) and bool(store.readings.counts())
+    if isinstance(readings, FindsAnyReading):
+        return readings.has_readings()
+    return bool(readings.counts())
+
+
+def was_read_by_model(store: object) -> bool:
+    """Return True if a model, or a recording of one, read any chunk of a store.
+
+    Descriptions do not prove it, as rules extract definitions too.
+    """
+    return isinstance(store, StoresReadings) and has_readings(store.readings)
 
 
 class QuestionStore(Protocol):
-    """Hypothetical questions by chunk, in the transactions of their store."""
+    """Hypothetical questions by chunk; writes join the transaction of the store."""
 
     def put(self, questions: Mapping[str, Sequence[str]]) -> None:
-        """Replace the questions of these chunks; of equal questions of a chunk the first stays."""
+        """Replace the questions of these chunks, and drop repeated questions of a chunk."""
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the questions of these chunks in their order; a chunk without any is absent."""
+        """Return the questions of each chunk, in order, without chunks that have none."""
         ...
 
     def chunk_ids(self) -> list[str]:
@@ -182,14 +206,16 @@ class StoresQuestions(Protocol):
 
 @runtime_checkable
 class ReadsRelations(Protocol):
-    """A graph store that tells which relations each chunk contributes, with their descriptions."""
+    """A graph store that returns the relations that each chunk contributes."""
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        """Return each chunk's relations, ordered by source, relation and target."""
+        """Return the relations of each chunk with their descriptions, ordered by source, relation
+        and target.
+        """
 
 
 class RelationLink(NamedTuple):
-    """A relation or co-occurrence seen from one end; ``forward`` when that end is its source."""
+    """A relation or co-occurrence seen from one end; ``forward`` if that end is the source."""
 
     relation: str
     forward: bool
@@ -199,32 +225,32 @@ class RelationLink(NamedTuple):
 
 @runtime_checkable
 class LinksRelations(Protocol):
-    """A graph store that tells relations without the chunks behind them, which is far quicker."""
+    """A graph store that reads relations without their chunks, which is much faster."""
 
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the relations and co-occurrences at each entity: out of it, then into it.
+        """Return the relations and co-occurrences of each entity: outgoing, then incoming.
 
-        Of either kind the ``limit`` strongest, ordered by weight descending, then by the id of the
-        other end; several between the same two ends in the order of the store.
+        Each direction has the ``limit`` strongest, ordered by weight descending, then by the id of
+        the other end; relations between the same two ends are in the order of the store.
         """
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
     ) -> list[tuple[str, ...]]:
-        """Return the first chunks, by id, that state each (source, relation, target), in order."""
+        """Return the ``limit`` chunks with the smallest ids of each (source, relation, target)."""
 
 
 @runtime_checkable
 class ReplacesVectors(Protocol):
-    """A store that can replace a whole vector index at once; an extra power."""
+    """A store that can replace a whole vector index at once."""
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Replace the vectors of index ``name`` with those of ``source``, which ends up empty.
+        """Move the vectors of ``source`` to index ``name``, and drop those that were there.
 
-        The cost must not depend on the size of the vectors. Both indexes store the same number
-        type: ``source`` is a staged name (`knotwork.stores.vectors`) of ``name``.
+        ``source`` is the staged name of ``name`` (see `knotwork.stores.vectors.staged_name`), so
+        that both store the same number type. The cost must not depend on the number of vectors.
         """
 
     def clear_vectors(self, name: str) -> None:
@@ -233,10 +259,10 @@ class ReplacesVectors(Protocol):
 
 @runtime_checkable
 class ChecksItself(Protocol):
-    """A store that can examine what it holds; an extra power, not required of one."""
+    """A store that can check its own integrity."""
 
     def check(self) -> list[str]:
-        """Return what is wrong, in words; nothing when all is well. Reads everything."""
+        """Read the whole store, and return a sentence for each fault found."""
 
 
 @runtime_checkable

@@ -1,16 +1,16 @@
-"""Document fields for filters: which there are, their values, and how a condition matches a value.
+"""Document fields for filters: their names, their values, and how a condition matches a value.
 
-| field | what it has |
+| field | values |
 |---|---|
-| ``uri``, ``path`` | the source; ``path`` matches any part of it that ends or begins at a ``/`` |
+| ``uri``, ``path`` | the source; ``path`` matches any part of it that begins or ends at a ``/`` |
 | ``title``, ``language`` | of the document |
 | ``format`` | the media type, its second half and the suffix of the file |
-| ``author``, ``date``, ``tags`` | what the document says under any of the usual names |
-| ``file_date`` | when the file was last changed |
+| ``author``, ``date``, ``tags`` | metadata of the document under any of the usual names |
+| ``file_date`` | the day of the last change of the file |
 | ``page`` | labels of pages, slides and sheets; the only field of passages |
 
-All other fields are those of the front matter or the file format, under their names in lower case.
-A list has each of its values.
+All other fields have the names of the front matter or file metadata, in lower case. If a value is a
+list, each of its items is a value of the field.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PAGE = "page"
 DATE = "date"
 
 BUILT_IN_FIELDS = (FILE_DATE, FORMAT, LANGUAGE, PATH, TITLE, URI)
-"""Fields that every index has, which are not those of metadata alone."""
+"""Fields that every index has, whatever the metadata of its documents."""
 
 _NOT_FROM_METADATA = frozenset({FILE_DATE, PAGE, PATH, URI})
 _ALIASES: Mapping[str, str] = {
@@ -71,14 +71,14 @@ _DATES = (
 )
 _TAGS = ("tags", "tag", "keywords", "keyword", "categories", "category", "topics", "标签", "关键词")
 _SEPARATORS = re.compile(r"[,;，；、|]")
-_LONGEST_VALUE = 500
-_MOST_WORDS = 6
-"""A part with more words is prose: the value that holds it is not a list."""
+_MAX_VALUE_CHARACTERS = 500
+_MAX_ITEM_WORDS = 6
+"""Words in an item of a list; with a longer part, the value is prose and not a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """A field of an index: how many documents have it, and its most frequent values."""
+    """A field of an index: the number of documents with it, and its most frequent values."""
 
     name: str
     documents: int
@@ -86,9 +86,9 @@ class FieldInfo:
 
 
 class Selection(NamedTuple):
-    """What a filter leaves of an index: documents with an allowed passage, and allowed passages.
+    """The part of an index that passes a filter.
 
-    ``chunks`` has leaf and parent chunks.
+    ``chunks`` are the leaf and parent chunks that pass, ``documents`` those with such a chunk.
     """
 
     documents: IdSet
@@ -96,19 +96,20 @@ class Selection(NamedTuple):
 
 
 class FieldStore(Protocol):
-    """The fields of all documents, and what filters on them leave."""
+    """The fields of all documents, and selections by filters on them."""
 
     def fields(self) -> list[FieldInfo]:
-        """Return the fields that the index has, by name."""
+        """Return the fields of the index, ordered by name."""
 
     def select(self, wanted: Filter) -> Selection:
-        """Return what a filter leaves. Raises UnknownName for a field that the index lacks.
+        """Return the documents and chunks that pass a filter.
 
-        A chunk is on every page that it touches. Conditions compare as `Matcher` does.
+        A chunk is on every page that it overlaps. Conditions compare as `Matcher` does. Raises
+        UnknownName for a field that the index does not have.
         """
 
     def mentioned(self, chunks: IdSet) -> IdSet:
-        """Return the ids of the entities that any of these chunks mention."""
+        """Return the ids of the entities that these chunks mention."""
         ...
 
 
@@ -121,7 +122,7 @@ class StoresFields(Protocol):
 
 
 def field_name(name: str) -> str:
-    """Return the name under which a field is stored: in lower case, without an alias."""
+    """Return the name under which a field is stored: in lower case, with aliases replaced."""
     folded = name.strip().casefold()
     return _ALIASES.get(folded, folded)
 
@@ -135,7 +136,7 @@ def check_fields(wanted: Filter, known: Iterable[str]) -> None:
 
 
 def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the values of each field that the metadata of a document gives it."""
+    """Return the field values in the metadata of a document."""
     own = {key.strip().casefold(): value for key, value in metadata.items() if value.strip()}
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, value in own.items():
@@ -148,7 +149,7 @@ def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def format_values(uri: str, media_type: str) -> tuple[str, ...]:
-    """Return the values of ``format``, as of "text/html" in "a.htm": that, "html" and "htm"."""
+    """Return the values of ``format``: for "text/html" and "a.htm" that type, "html" and "htm"."""
     name = uri.rpartition("/")[2]
     suffix = name.rpartition(".")[2] if "." in name else ""
     values = (media_type, media_type.rpartition("/")[2], suffix)
@@ -156,12 +157,12 @@ def format_values(uri: str, media_type: str) -> tuple[str, ...]:
 
 
 def language_values(language: str) -> tuple[str, ...]:
-    """Return the values of ``language`` that the detected language of a document gives it."""
+    """Return the values of ``language`` for a detected language, which may be empty."""
     return (language,) if language else ()
 
 
 class PageSpan(NamedTuple):
-    """A page: its label, and the characters of the document from ``start`` up to ``end``."""
+    """A page: its label, and its half-open range of characters in the document."""
 
     label: str
     start: int
@@ -169,7 +170,7 @@ class PageSpan(NamedTuple):
 
 
 def page_spans(document: Document) -> list[PageSpan]:
-    """Return the pages of a document, each up to the next one."""
+    """Return the pages of a document; each ends where the next one starts."""
     length = max(len(document.text), 1)
     starts = [page.start for page in document.pages]
     ends = [*starts[1:], length][: len(starts)]
@@ -180,29 +181,29 @@ def page_spans(document: Document) -> list[PageSpan]:
 
 
 def _split_values(value: str) -> tuple[str, ...]:
-    """Return a value, and the parts of one that is a list."""
+    """Return the value, followed by its items if it is a list."""
     whole = " ".join(value.split())
     if not whole:
         return ()
-    shortened = whole[:_LONGEST_VALUE]
+    shortened = whole[:_MAX_VALUE_CHARACTERS]
     if read_day_range(whole):
         return (shortened,)
-    parts = [part.strip() for part in _SEPARATORS.split(whole)]
-    if len(parts) == 1 or any(len(part.split()) > _MOST_WORDS for part in parts):
+    items = [item.strip() for item in _SEPARATORS.split(whole)]
+    if len(items) == 1 or any(len(item.split()) > _MAX_ITEM_WORDS for item in items):
         return (shortened,)
-    return (shortened, *(part[:_LONGEST_VALUE] for part in parts if part))
+    return (shortened, *(item[:_MAX_VALUE_CHARACTERS] for item in items if item))
 
 
 def summarize_field(
     name: str, documents: int, counts: Iterable[tuple[str, int]], *, most: int = 5
 ) -> FieldInfo:
-    """Return the summary of a field, its most frequent values first, ties by value."""
+    """Return the summary of a field with its ``most`` frequent values, ties by value."""
     ranked = sorted(counts, key=lambda item: (-item[1], item[0]))
     return FieldInfo(name, documents, tuple(value for value, _ in ranked[:most]))
 
 
 def file_day(modified_ns: int) -> str:
-    """Return the day of a time in nanoseconds, in UTC, as ISO text."""
+    """Return the UTC day of a timestamp in nanoseconds, as YYYY-MM-DD."""
     return datetime.fromtimestamp(modified_ns // 10**9, UTC).date().isoformat()
 
 
@@ -223,13 +224,13 @@ class _Value(NamedTuple):
 
 
 class Matcher:
-    """Decides whether values of a field fulfil a condition.
+    """Check whether values of a field meet a condition.
 
-    Two values are compared as numbers if both are numbers, else as dates if both are dates, else as
-    text without case, full width or repeated spaces. A date without a day or a month is the range
-    of all its days: it equals a wider one that holds all of it, and is before or after another only
-    if all its days are. Text is less or more only where neither side is a number or a date. A
-    ``path`` is matched as a whole, from any folder on, or as a folder of files.
+    Two values compare as numbers if both are numbers, as dates if both are dates, and else as text,
+    ignoring case, full width and repeated spaces. A date without a day or month is a range of days.
+    It equals a range that contains it, and is before or after another only if all its days are.
+    Text has an order only if neither side is a number or a date. A ``path`` matches as a whole,
+    from any folder on, or as a folder of files.
     """
 
     def __init__(self, condition: Condition) -> None:
@@ -238,7 +239,7 @@ class Matcher:
         self._is_path = field_name(condition.field) == PATH
 
     def matches(self, value: str) -> bool:
-        """Return whether a value fulfils the condition."""
+        """Return True if the value meets the condition."""
         if self._comparison is Comparison.PRESENT:
             return True
         if self._comparison is Comparison.CONTAINS:
@@ -252,7 +253,7 @@ class Matcher:
         return any(_is_ordered(held, self._comparison, wanted) for wanted in self._wanted)
 
     def matches_any(self, values: Iterable[str]) -> bool:
-        """Return whether any value fulfils the condition."""
+        """Return True if any of the values meets the condition."""
         return any(map(self.matches, values))
 
 
@@ -263,7 +264,7 @@ def _is_equal(held: _Value, wanted: _Value) -> bool:
         return held.number == wanted.number
     if held.days is not None and wanted.days is not None:
         return wanted.days.start <= held.days.start and held.days.end <= wanted.days.end
-    return _ANY in wanted.text and _fits(held.text, wanted.text)
+    return _ANY in wanted.text and _matches_pattern(held.text, wanted.text)
 
 
 def _is_ordered(held: _Value, comparison: Comparison, wanted: _Value) -> bool:
@@ -293,8 +294,8 @@ def _fold(value: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
 
 
-def _fits(text: str, pattern: str) -> bool:
-    """Return whether a text fits a pattern with ``*`` for any text; linear in both."""
+def _matches_pattern(text: str, pattern: str) -> bool:
+    """Return True if a text matches a pattern with ``*`` for any text, in linear time."""
     first, *middle, last = pattern.split(_ANY)
     if len(first) + len(last) > len(text) or not text.startswith(first) or not text.endswith(last):
         return False
@@ -302,7 +303,7 @@ def _fits(text: str, pattern: str) -> bool:
 
 
 def _is_on_path(path: str, pattern: str) -> bool:
-    """Return whether whole parts of a path, next to each other, fit a pattern."""
+    """Return True if consecutive whole parts of a path match a pattern."""
     return _has_in_order(f"/{path.strip('/')}/", f"/{pattern.strip('/')}/".split(_ANY))
 
 

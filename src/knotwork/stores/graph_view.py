@@ -1,8 +1,7 @@
 """Nodes, edges and walks of the property graph, the same on every store.
 
-The first half shows each kind of record as a `Node`. The second is the breadth-first walk: a store
-hands over `AdjacentEdge`s, whose keys are whatever it uses for nodes (integers or ids; both have
-the same order).
+The first half converts each kind of record to a `Node`. The second half is the breadth-first walk
+over `AdjacentEdge`s. Their keys are those of the store, integers or ids, which have the same order.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ def document_name(uri: str, title: str) -> str:
 
 
 def chunk_name(document_title: str, headings: Sequence[str]) -> str:
-    """Return the name of a chunk's node: the innermost title above it."""
+    """Return the name of a chunk's node: its innermost heading, or else the document title."""
     return headings[-1] if headings else document_title
 
 
 def document_node(document: Document) -> Node:
-    """Show a document as a node."""
+    """Convert a document to a node."""
     return Node(
         document.id,
         Label.DOCUMENT,
@@ -48,7 +47,7 @@ def document_node(document: Document) -> Node:
 
 
 def section_node(section: Section) -> Node:
-    """Show a section as a node."""
+    """Convert a section to a node."""
     return Node(
         section.id,
         Label.SECTION,
@@ -64,7 +63,7 @@ def section_node(section: Section) -> Node:
 
 
 def chunk_node(chunk: Chunk) -> Node:
-    """Show a chunk as a node."""
+    """Convert a chunk to a node."""
     return Node(
         chunk.id,
         Label.CHUNK,
@@ -81,7 +80,7 @@ def chunk_node(chunk: Chunk) -> Node:
 
 
 def entity_node(entity: Entity) -> Node:
-    """Show an entity as a node."""
+    """Convert an entity to a node."""
     return Node(
         entity.id,
         entity_label(entity.type),
@@ -95,7 +94,7 @@ def entity_node(entity: Entity) -> Node:
 
 
 def community_node(community: Community, report: CommunityReport | None) -> Node:
-    """Show a community as a node, with its report if it has one."""
+    """Convert a community to a node, with its report if there is one."""
     properties: dict[str, str | int | float] = {
         "level": community.level,
         "entity_count": community.size,
@@ -118,7 +117,7 @@ def question_id(chunk_id: str, text: str) -> str:
 
 
 def question_node(chunk_id: str, ordinal: int, text: str) -> Node:
-    """Show a question that a chunk answers as a node."""
+    """Convert a question that a chunk answers to a node."""
     return Node(
         question_id(chunk_id, text),
         QueriedLabel.QUESTION,
@@ -128,14 +127,14 @@ def question_node(chunk_id: str, ordinal: int, text: str) -> Node:
 
 
 def most_frequent(forms: Mapping[str, int]) -> str:
-    """Return the most frequent form, the smallest of equals, an empty one for none."""
+    """Return the most frequent form, ties by the smallest; an empty string without forms."""
     return min(forms, key=lambda form: (-forms[form], form), default="")
 
 
 def entity_type(types: Mapping[str, int], mentions: int) -> str:
-    """Return the type of an entity, given how many of its mentions have each type.
+    """Return the type of an entity from the number of its mentions with each type.
 
-    It is a keyword only if all its mentions are: what one text names is an entity.
+    An entity is a keyword only if all its mentions are keywords.
     """
     named = {type_: times for type_, times in types.items() if type_ not in KEYWORD_TYPES}
     if named or sum(types.values()) < mentions:
@@ -146,7 +145,7 @@ def entity_type(types: Mapping[str, int], mentions: int) -> str:
 Key = TypeVar("Key", int, str)
 
 EDGE_CHUNKS = 16
-"""How many supporting chunks, smallest ids first, an edge shows outside a full scan."""
+"""Number of supporting chunks, smallest ids first, that an edge lists outside a full scan."""
 
 _BATCH_NODES = 64
 
@@ -154,7 +153,7 @@ _BATCH_NODES = 64
 class AdjacentEdge(NamedTuple, Generic[Key]):
     """An edge as seen from one of its ends; ``other`` is the far end.
 
-    Its fields stand so that the strongest link sorts first.
+    The order of the fields makes the strongest edge sort first.
     """
 
     negative_weight: float
@@ -170,26 +169,26 @@ class AdjacentEdge(NamedTuple, Generic[Key]):
 
 
 class WalkResult(NamedTuple, Generic[Key]):
-    """Nodes and links in the order they were reached."""
+    """Nodes and edges in the order in which the walk reached them."""
 
     nodes: list[Key]
-    links: list[AdjacentEdge[Key]]
+    edges: list[AdjacentEdge[Key]]
 
 
-def strongest_edges(links: Iterable[AdjacentEdge[Key]], fan: int | None) -> list[AdjacentEdge[Key]]:
-    """Return the links to the ``fan`` strongest neighbours, strongest first.
+def strongest_edges(edges: Iterable[AdjacentEdge[Key]], fan: int | None) -> list[AdjacentEdge[Key]]:
+    """Return the distinct edges to the ``fan`` strongest neighbours, strongest first.
 
-    Every link to a chosen neighbour is kept, however weak. A link given twice counts once.
+    All edges to such a neighbour are included, however weak.
     """
-    ordered = sorted(set(links))
+    ordered = sorted(set(edges))
     if fan is None:
         return ordered
     chosen: set[Key] = set()
-    for link in ordered:
+    for edge in ordered:
         if len(chosen) >= fan:
             break
-        chosen.add(link.other)
-    return [link for link in ordered if link.other in chosen]
+        chosen.add(edge.other)
+    return [edge for edge in ordered if edge.other in chosen]
 
 
 def walk_graph(
@@ -201,34 +200,30 @@ def walk_graph(
 ) -> WalkResult[Key]:
     """Walk breadth first from ``seeds``, as `GraphStore.explore` describes.
 
-    ``adjacent`` returns the links of each of some nodes, in their order, already cut to the fan.
-    It is asked for few nodes at a time, so that reaching ``limit`` saves the rest.
+    ``adjacent`` returns the edges of each node of a batch, in order, limited to the fan. Batches
+    are small, so that the walk stops reading soon after it reaches ``limit``.
     """
     nodes = dict.fromkeys(seeds)
-    taken: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
+    found: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
     frontier = list(nodes)
     for _ in range(depth):
+        batches = (
+            frontier[start : start + _BATCH_NODES]
+            for start in range(0, len(frontier), _BATCH_NODES)
+        )
         reached: list[Key] = []
-        for links in _by_batches(adjacent, frontier):
-            for link in links:
-                if len(taken) >= limit:
-                    return WalkResult(list(nodes), list(taken.values()))
-                edge = (link.source, link.target, link.type, link.relation)
-                if edge in taken:
-                    continue
-                taken[edge] = link
-                if link.other not in nodes:
-                    nodes[link.other] = None
-                    reached.append(link.other)
+        for edge in (edge for batch in batches for edges in adjacent(batch) for edge in edges):
+            if len(found) >= limit:
+                return WalkResult(list(nodes), list(found.values()))
+            key = (edge.source, edge.target, edge.type, edge.relation)
+            if key in found:
+                continue
+            found[key] = edge
+            if edge.other not in nodes:
+                nodes[edge.other] = None
+                reached.append(edge.other)
         frontier = reached
-    return WalkResult(list(nodes), list(taken.values()))
-
-
-def _by_batches(
-    adjacent: Callable[[Sequence[Key]], Iterable[list[AdjacentEdge[Key]]]], frontier: Sequence[Key]
-) -> Iterable[list[AdjacentEdge[Key]]]:
-    for start in range(0, len(frontier), _BATCH_NODES):
-        yield from adjacent(frontier[start : start + _BATCH_NODES])
+    return WalkResult(list(nodes), list(found.values()))
 
 
 def edge_order(edge: Edge) -> tuple[str, str, str, str]:

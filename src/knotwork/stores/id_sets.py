@@ -1,4 +1,4 @@
-"""Large sets of ids, as sorted arrays of their integer keys."""
+"""Store large sets of ids as sorted arrays of their integer keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DIGITS = 16
 
 
 class IdSet(Collection[str]):
-    """An immutable set of ids that a store can search among without converting them.
+    """An immutable set of ids, which stores use without converting each id to its key.
 
     ``keys`` are the integer keys, ascending and distinct.
     """
@@ -53,7 +53,7 @@ class IdSet(Collection[str]):
         return hash(self.keys.tobytes())
 
     def __and__(self, other: Collection[str]) -> IdSet:
-        """Return the ids that are in both."""
+        """Return the intersection."""
         if isinstance(other, IdSet):
             return IdSet(np.intersect1d(self.keys, other.keys, assume_unique=True))
         return IdSet.of(identifier for identifier in set(other) if identifier in self)

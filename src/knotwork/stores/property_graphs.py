@@ -9,18 +9,22 @@ from knotwork.errors import StoreError
 from knotwork.records import PropertyNode, PropertyValue, QueryResult, Relationship
 
 OWN_GRAPH = ""
-"""The name of the graph that an index makes of its documents; see `RunsCypher`."""
+"""The name of the graph that an index builds from its documents; see `RunsCypher`."""
 
 
 class PropertyGraphStore(Protocol):
-    """Graphs with labels and properties that were imported, by name; never `OWN_GRAPH`."""
+    """Imported graphs with labels and properties, by name; `OWN_GRAPH` is not one of them."""
 
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
-        """Put a graph in the place of the one with its name, in the transaction of the store."""
+        """Add a graph, or replace the one of this name, in the transaction of the store.
 
-    def remove(self, name: str) -> None: ...
+        Raises StoreError for an invalid name or graph (`validate_graph_name`, `validate_graph`).
+        """
+
+    def remove(self, name: str) -> None:
+        """Remove the graph of this name, if it exists."""
 
     def names(self) -> list[str]:
         """Return the names of all graphs, ascending."""
@@ -36,11 +40,11 @@ class StoresPropertyGraphs(Protocol):
 
 @runtime_checkable
 class RunsCypher(Protocol):
-    """A store that answers read-only openCypher statements.
+    """A store that runs read-only openCypher statements.
 
-    The graph `OWN_GRAPH` is the index itself, in the labels and relationship types of
-    `records.graph` (Document, Section, Chunk, Entity, Keyword; RELATES with ``relation``), with
-    communities and questions where the store holds them (`QueriedLabel`, `QueriedEdgeType`).
+    The graph `OWN_GRAPH` is the index itself, with the labels and relationship types of
+    `records.graph` (Document, Section, Chunk, Entity, Keyword; RELATES with ``relation``). If the
+    store has communities and questions, they are nodes too (`QueriedLabel`, `QueriedEdgeType`).
     """
 
     def cypher(
@@ -54,23 +58,23 @@ class RunsCypher(Protocol):
     ) -> QueryResult:
         """Run a statement and return its rows, at most ``row_limit``.
 
-        Raises QueryRefused for a statement that could do anything but read this graph, or that is
-        not supported, QuerySyntaxError for one that cannot be parsed, QueryTimeout.
+        Raises QueryRefused for a statement that is not supported or does more than read this graph,
+        QuerySyntaxError for one that cannot be parsed, QueryTimeout after ``timeout_s``.
         """
         ...
 
 
-_DEEPEST = 32
+_MAX_DEPTH = 32
 PLAIN_TYPES = frozenset([str, bool, int, float])
-"""Most values are of these types, and need no closer look."""
+"""The types of most property values, which are always valid."""
 
 
 def validate_graph_name(name: str) -> str:
-    """Return the name of an imported graph; raises StoreError for that of the index's own."""
+    """Return the name of an imported graph. Raises StoreError for that of the index's own graph."""
     if name == OWN_GRAPH:
         raise StoreError(
-            "An imported graph needs a name: the one without is the index's own.",
-            fix="Give the graph a name, such as `people`.",
+            "An imported graph needs a name; the empty name is reserved for the index's own graph.",
+            fix="Choose a name, such as `people`.",
         )
     return name
 
@@ -78,9 +82,10 @@ def validate_graph_name(name: str) -> str:
 def validate_graph(
     nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
 ) -> tuple[list[PropertyNode], list[Relationship]]:
-    """Return a graph whose ids are distinct, whose ends exist and whose values can be kept.
+    """Return the nodes and relationships of a valid graph, without properties that are None.
 
-    A property without a value is left out. Raises StoreError, naming what is wrong.
+    Raises StoreError for a duplicate id, a relationship with a missing end, or a property value
+    that cannot be stored.
     """
     kept = [
         PropertyNode(
@@ -97,7 +102,10 @@ def validate_graph(
     for edge in relationships:
         for end in (edge.source, edge.target):
             if end not in known:
-                raise StoreError(f"The relationship `{edge.id}` ends at `{end}`, which is no node.")
+                raise StoreError(
+                    f"The relationship `{edge.id}` refers to the node `{end}`, which is missing.",
+                    fix="Add the node, or leave out the relationship.",
+                )
         properties = _validate_properties(edge.id, edge.properties)
         edges.append(Relationship(edge.id, edge.type, edge.source, edge.target, properties))
     if len({edge.id for edge in edges}) < len(edges):
@@ -113,7 +121,7 @@ def _first_duplicate(ids: Iterable[str]) -> str:
         if identifier in seen:
             return identifier
         seen.add(identifier)
-    raise AssertionError("no id stands twice")
+    raise AssertionError("all ids are distinct")
 
 
 def _validate_properties(
@@ -123,7 +131,7 @@ def _validate_properties(
     for key, value in properties.items():
         if value is not None:
             if type(value) not in PLAIN_TYPES:
-                _require_value(value, f"`{key}` of `{owner}`", _DEEPEST)
+                _require_value(value, f"`{key}` of `{owner}`", _MAX_DEPTH)
             found[key] = value
     return found
 
@@ -140,6 +148,7 @@ def _require_value(value: PropertyValue, place: str, depth: int) -> None:
             _require_value(item, place, depth - 1)
         return
     raise StoreError(
-        f"The property {place} is a {type(value).__name__}; a property is a string, a number, a"
-        " truth value, or a list or mapping of these."
+        f"The property {place} has the unsupported type {type(value).__name__}, or is nested more"
+        f" than {_MAX_DEPTH} levels deep. Valid are strings, numbers, booleans, and lists and"
+        " mappings of these."
     )

@@ -1,4 +1,4 @@
-"""Remove documents from every part of a store, with all that only they supported."""
+"""Remove documents, and everything that only they supported, from every part of a store."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from knotwork.stores.vectors import staged_name
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:
-    """Remove documents from documents, ledger, graph, texts and vectors in one transaction.
+    """Remove documents with their chunks, ledger entries, contributions, texts and vectors.
 
-    An entity that no other chunk mentions goes too, with its texts and vectors. Communities that
-    the documents touched are stale from then on, and reports that cite them go. So does what a
-    model read in them, and the summary of an entity that nothing else describes. Decisions which
-    entities are the same stay, for the entities may come back; those mentioned here are touched.
+    One transaction removes everything. Entities that no other chunk mentions are removed with
+    their texts and vectors, as are model readings of the chunks and summaries of entities without
+    another description. Affected communities become stale and reports that cite the chunks are
+    removed. Merge decisions stay, as entities may return; the mentioned entities are marked as
+    changed.
     """
     with store.transaction():
         sources = [document.uri for document in store.documents.documents(document_ids).values()]
@@ -54,6 +55,6 @@ def remove_documents(store: Store, document_ids: Collection[str]) -> None:
 
 
 def remove_vectors(store: Store, name: str, ids: Collection[str]) -> None:
-    """Remove vectors from the index of this name, and from the one that is to replace it."""
+    """Remove vectors from the index of this name and from its staged replacement."""
     store.vectors(name).remove(ids)
     store.vectors(staged_name(name)).remove(ids)

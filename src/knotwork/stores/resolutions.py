@@ -14,64 +14,65 @@ from knotwork.records import Homonym, SameAs
 
 
 class ResolutionStore(Protocol):
-    """Decisions whether entities are the same, in the transactions of their store.
+    """Decisions whether two entities are the same; writes join the transaction of the store.
 
-    A decision is seen only while both its entities exist: one whose entity went with a document
-    comes back with the entity, as when a file is indexed again, unless `settle` came in between.
+    A decision is visible only while both its entities exist. If an entity is removed with its
+    document and returns, as when a file is indexed again, so does the decision, unless `settle`
+    ran in between.
     """
 
     def put(self, decisions: Iterable[SameAs]) -> None:
-        """Add decisions, each in the place of an earlier one of the same pair."""
+        """Add or replace decisions, one per pair."""
 
     def decisions(self) -> list[SameAs]:
         """Return all decisions, ordered by the ids of their pairs."""
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
-        """Return the decisions that each entity is an end of, ordered by pair."""
+        """Return the decisions about each entity, ordered by pair."""
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
-        """Remove the decisions of these pairs, in ascending ids, whoever made them."""
+        """Remove the decisions about these pairs (ids ascending), including those of persons."""
 
     def groups(self) -> dict[str, str]:
-        """Return the canonical entity of every entity that is one with another, itself included.
-
-        These are the groups of `form_groups`.
-        """
+        """Return the canonical entity of every merged entity, itself included (`form_groups`)."""
 
     def touch(self, entity_ids: Collection[str]) -> None:
-        """Remember that what is known of these entities, there or not, has changed.
+        """Mark entities as changed, whether they exist or not.
 
-        `Store.remove_documents` does so with every entity that a removed chunk mentioned.
+        `Store.remove_documents` marks every entity that a removed chunk mentioned.
         """
 
     def touched(self) -> list[str]:
-        """Return the ids remembered since they were last settled, ascending."""
+        """Return the ids of the entities marked as changed, ascending."""
 
     def settle(self, entity_ids: Collection[str]) -> None:
-        """Forget that these were touched. Decisions on those of them that do not exist go, but for
-        the ones that a person made (`SameAs.by_person`): these wait for the entity.
+        """Clear the mark of these entities, and remove decisions about those that do not exist.
+
+        Decisions of persons (`SameAs.by_person`) stay, in case the entity returns.
         """
 
 
 @runtime_checkable
 class StoresResolutions(Protocol):
-    """A store that can hold which entities are the same."""
+    """A store that can hold merge decisions."""
 
     @property
     def resolutions(self) -> ResolutionStore: ...
 
 
 def read_groups(store: object) -> dict[str, str]:
-    """Return the canonical entity of each that is one with another, itself included.
+    """Return the canonical entity of every merged entity, itself included.
 
-    A store that holds no decisions has none.
+    The result is empty for a store that cannot hold merge decisions.
     """
     return store.resolutions.groups() if isinstance(store, StoresResolutions) else {}
 
 
 class EntityGroups(NamedTuple):
-    """``canonical`` maps each entity of a group of two or more to its canonical one; ``refused``
-    are the decisions that would join entities which another decision holds apart.
+    """Groups of merged entities.
+
+    ``canonical`` maps each entity of a group of two or more to its canonical one. ``refused`` are
+    the decisions that would merge entities which another decision keeps apart.
     """
 
     canonical: dict[str, str]
@@ -79,13 +80,13 @@ class EntityGroups(NamedTuple):
 
 
 def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) -> EntityGroups:
-    """Join the entities that decisions make one, but for those that decisions hold apart.
+    """Merge entities into groups by their decisions, without merging those that are kept apart.
 
-    The surest decision joins first, ties by pair, those of persons before all. One that would bring
-    two entities into a group of which a decision says that they are different, or whose being the
-    same was undone, is refused. So the groups depend on the decisions alone, in any order. The
-    canonical entity has most chunks, ties the smallest id; entities that ``chunk_counts`` lacks
-    are left out.
+    Decisions of persons apply first, then by score descending, ties by pair. A decision is refused
+    if its group would have two entities that another decision keeps apart: its verdict is
+    "different", or it was undone. So the result does not depend on the order of ``decisions``. The
+    canonical entity of a group has most chunks, ties the smallest id. Entities that are missing in
+    ``chunk_counts`` are left out.
     """
     known = [d for d in decisions if d.first in chunk_counts and d.second in chunk_counts]
     apart: defaultdict[str, set[str]] = defaultdict(set)
@@ -119,23 +120,23 @@ def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) ->
 
 
 class HomonymStore(Protocol):
-    """Names that mean several things, in the transactions of their store."""
+    """Names with several meanings; writes join the transaction of the store."""
 
     def replace(self, homonyms: Iterable[Homonym], *, among: Collection[str] | None = None) -> None:
-        """Put these in the place of what is known of ``among`` (entity ids), by default of all."""
+        """Replace the stored homonyms of ``among`` (entity ids), by default all."""
 
     def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
-        """Return the homonyms among these entities, or all, by entity id, ascending.
+        """Return the homonyms among these entities (default: all), by entity id, ascending.
 
-        A sense has those of its chunks that mention the entity today; a homonym of which fewer
-        than two senses have any is none.
+        A sense has the chunks that still mention the entity. A homonym with fewer than two senses
+        that have chunks is left out.
         """
         ...
 
 
 @runtime_checkable
 class StoresHomonyms(Protocol):
-    """A store that can hold which names mean several things."""
+    """A store that can hold homonyms."""
 
     @property
     def homonyms(self) -> HomonymStore: ...
@@ -144,10 +145,10 @@ class StoresHomonyms(Protocol):
 def read_senses(
     store: object, entity_ids: Collection[str] | None = None
 ) -> dict[str, Mapping[str, int]]:
-    """Return, for each homonym, the number of the sense that each of its chunks means.
+    """Return, for each homonym, the number of the sense in which each of its chunks uses it.
 
-    0 is the sense of most chunks. Chunks that no sense has are absent; a store that holds no
-    homonyms has none.
+    0 is the sense with most chunks. Chunks without a sense are absent. The result is empty for a
+    store that cannot hold homonyms.
     """
     if not isinstance(store, StoresHomonyms):
         return {}

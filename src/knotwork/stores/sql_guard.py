@@ -1,7 +1,7 @@
-"""Guard for SQL statements: one SELECT over known tables with known functions.
+"""Guards that restrict SQL statements to one SELECT over known tables with known functions.
 
-Two guards, of which each would be enough. The words of the statement are checked before it is
-prepared; while SQLite prepares it, an authorizer allows only known tables, columns and functions.
+There are two independent guards. `check_sql` checks the words of a statement before SQLite prepares
+it; the authorizer of `make_authorizer` allows only known tables and functions during preparation.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import apsw
 
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
-LONGEST_STATEMENT = 20_000
-"""Characters of a statement."""
+_MAX_CHARACTERS = 20_000
 
 _FUNCTION_NAMES = """
     abs avg cast ceil ceiling coalesce concat concat_ws count cume_dist date datetime dense_rank
@@ -24,7 +23,7 @@ _FUNCTION_NAMES = """
     trim trunc typeof unicode unixepoch upper
 """
 FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
-"""Functions without effect, of which none makes much out of little."""
+"""Functions without side effects, whose results are not much larger than their arguments."""
 
 _FIRST = frozenset({"select", "with", "values"})
 _FORBIDDEN_WORDS = """
@@ -43,12 +42,15 @@ _TOKEN = re.compile(
 
 
 def check_sql(statement: str) -> str:
-    """Return a statement without its comments, if it is one query and nothing else.
+    """Return a single query without its comments.
 
-    Raises QueryRefused for what is no query or is too long, QuerySyntaxError for an empty one.
+    Raises QueryRefused for another kind of statement, for several and for one that is too long,
+    QuerySyntaxError for an empty one and for an unclosed quotation.
     """
-    if len(statement) > LONGEST_STATEMENT:
-        raise QueryRefused(f"A statement may have at most {LONGEST_STATEMENT} characters.")
+    if len(statement) > _MAX_CHARACTERS:
+        raise QueryRefused(
+            f"The statement has {len(statement)} characters; the limit is {_MAX_CHARACTERS}."
+        )
     kept, words = _read_words(statement)
     if not words:
         raise QuerySyntaxError("The statement is empty.")
@@ -57,7 +59,7 @@ def check_sql(statement: str) -> str:
     if forbidden := [word for word in words if word in _FORBIDDEN]:
         raise QueryRefused(
             f"`{forbidden[0].upper()}` is refused: only SELECT can be run.",
-            fix='A column of that name is written in double quotes, as "release".',
+            fix='Put a column of that name in double quotes, as in "release".',
         )
     return "".join(kept).strip()
 
@@ -78,7 +80,7 @@ def _read_words(statement: str) -> tuple[list[str], list[str]]:
             ended = True
             continue
         if kind == "other" and match[0] in "\0'\"`":
-            raise QuerySyntaxError("A quotation in the statement does not end.")
+            raise QuerySyntaxError("The statement has a quotation mark without its closing one.")
         if kind == "word":
             words.append(match[0].lower())
         kept.append(match[0])
@@ -88,7 +90,10 @@ def _read_words(statement: str) -> tuple[list[str], list[str]]:
 def make_authorizer(
     tables: Collection[str], refused: list[str]
 ) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
-    """Return an authorizer that allows reading these tables; what it refuses goes to a list."""
+    """Return an SQLite authorizer that allows only reading these tables with `FUNCTIONS`.
+
+    It appends a description of each refused operation to ``refused``.
+    """
     known = {table.lower() for table in tables}
 
     def authorize(
@@ -102,7 +107,7 @@ def make_authorizer(
         if operation == apsw.SQLITE_SELECT:
             return apsw.SQLITE_OK
         if operation == apsw.SQLITE_READ:
-            # A table made by WITH is read under its own name only through what it is made of.
+            # SQLite reports no table name for a common table expression, only for its sources.
             if (first or "").lower() in known or not first:
                 return apsw.SQLITE_OK
             refused.append(f"the table `{first}`")
@@ -111,7 +116,7 @@ def make_authorizer(
                 return apsw.SQLITE_OK
             refused.append(f"the function `{second}`")
         else:
-            refused.append("anything but reading")
+            refused.append("an operation other than reading")
         return apsw.SQLITE_DENY
 
     return authorize

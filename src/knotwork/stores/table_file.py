@@ -1,7 +1,7 @@
-"""SQL tables in a SQLite file beside the index, read by guarded statements.
+"""Store SQL tables in a SQLite file beside the index, and query them with guarded statements.
 
-The tables of indexed CSV and Excel files among them. Statements run on a connection that cannot
-write, under `sql_guard`.
+The tables come from indexed CSV and Excel files, or were added by a person. Statements run on a
+read-only connection, guarded by `sql_guard`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from knotwork.stores.sql_guard import check_sql, make_authorizer
 from knotwork.text.names import normal_form
 from knotwork.text.terms import terms
 
-_LONGEST_VALUE = 1_000_000
+_MAX_VALUE_BYTES = 1_000_000
 _BUSY_TIMEOUT_MS = 10_000
-_STEPS_BETWEEN_LOOKS = 2_000
+_STEPS_BETWEEN_CHECKS = 2_000
 _LIMITS = {
-    apsw.SQLITE_LIMIT_LENGTH: _LONGEST_VALUE,
+    apsw.SQLITE_LIMIT_LENGTH: _MAX_VALUE_BYTES,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
     apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
@@ -47,7 +47,7 @@ TABLES_SUFFIX = "-tables"
 
 
 def tables_path(store_url: str) -> Path | None:
-    """Return where the tables beside an index are kept; None for an index in memory."""
+    """Return the path of the table file of an index; None for an index that is not a file."""
     if store_url.startswith("memory:") or "://" in store_url:
         return None
     path = Path(store_url)
@@ -55,7 +55,7 @@ def tables_path(store_url: str) -> Path | None:
 
 
 class TableFile:
-    """Tables in one file. Statements run on a connection that cannot write, under a guard."""
+    """The tables beside an index, in one SQLite file, which the first write creates."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -68,10 +68,10 @@ class TableFile:
         *,
         source: str = "",
     ) -> TableShape:
-        """Put a table in the place of the one with its name, and return what it became.
+        """Add a table, or replace the one of this name, and return its shape.
 
-        Names of table and columns are made plain and distinct. Raises StoreError when the file
-        cannot be written.
+        ``columns`` are (header, type) pairs. The names of the table and its columns become distinct
+        SQL names (`sql_name`). Raises StoreError if the file is not writable.
         """
         labels = [column for column, _ in columns]
         kinds = [kind for _, kind in columns]
@@ -83,23 +83,23 @@ class TableFile:
             return finish_table(connection, shape)
 
     def put_table(self, name: str, table: Table, *, source: str = "") -> TableShape:
-        """Put a table that was read from a file in the place of the one with its name."""
+        """Add a table that a loader read, or replace the one of this name."""
         with self._writing() as connection:
             return put_table(connection, name, table, source=source)
 
     def put_document(
         self, document: str, revision: str, tables: Sequence[tuple[str, Table]]
     ) -> list[TableShape]:
-        """Put the named tables of a document in the place of those that it had.
+        """Replace the tables of a document with these (name, table) pairs.
 
-        A table is not put in the place of another document's: it gets a number behind its name.
+        A table never replaces one of another source: its name gets a number instead.
         """
         with self._writing() as connection:
             drop_documents(connection, [document])
             taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
             shapes = []
             for name, table in tables:
-                chosen = free_name(sql_name(name) or "table", taken)
+                chosen = _free_name(sql_name(name) or "table", taken)
                 taken.add(chosen)
                 shapes.append(
                     put_table(
@@ -114,7 +114,7 @@ class TableFile:
             return shapes
 
     def holds(self, document: str) -> bool:
-        """Return whether there are tables of a document."""
+        """Return True if the file has tables of this document."""
         return any(shape.document == document for shape in self.tables())
 
     def remove_documents(self, documents: Collection[str]) -> None:
@@ -123,7 +123,7 @@ class TableFile:
             drop_documents(connection, documents)
 
     def remove(self, name: str) -> None:
-        """Remove a table. Raises UnknownName."""
+        """Remove a table. Raises UnknownName if there is none of this name."""
         known = [shape.name for shape in self.tables()]
         if name not in known:
             raise UnknownName("table", name, known)
@@ -131,16 +131,16 @@ class TableFile:
             drop_table(connection, name)
 
     def tables(self) -> list[TableShape]:
-        """Return all tables, ordered by name; none where there is no file."""
+        """Return the shapes of all tables, ordered by name; empty if the file does not exist."""
         if not self.path.exists():
             return []
         with self._reading() as connection:
             return [shape_of(connection, str(n), str(s)) for n, s in registered(connection)]
 
     def find_values(self, forms: Sequence[str]) -> dict[str, list[tuple[str, str, str]]]:
-        """Return the texts in columns that have these normal forms or stems, by form.
+        """Return the values of text columns with these normal forms or stems, by form.
 
-        Each comes with its table and column. Numbers and dates are not found here.
+        Each value is a (table, column, text). Numbers and dates are not indexed here.
         """
         found: dict[str, list[tuple[str, str, str]]] = {}
         if not self.path.exists():
@@ -148,16 +148,16 @@ class TableFile:
         with self._reading() as connection:
             if not has_registry(connection):
                 return found
-            for form, *where in connection.execute(
+            for form, table, column, value in connection.execute(
                 'SELECT form, name, "column", value FROM knotwork_values'
                 " WHERE form IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(forms)),),
             ):
-                found.setdefault(str(form), []).append((where[0], where[1], where[2]))
+                found.setdefault(str(form), []).append((str(table), str(column), str(value)))
         return found
 
     def row_sources(self, shape: TableShape, rows: Sequence[int]) -> list[RowSource]:
-        """Return where rows of a table stand, by their rowids, in the order given."""
+        """Return the sources of rows of a table, given by rowid, in order."""
         spans: dict[int, Span] = {}
         with self._reading() as connection:
             if has_registry(connection):
@@ -167,11 +167,11 @@ class TableFile:
                     (shape.name, json.dumps(list(rows))),
                 ):
                     spans[int(row)] = Span(int(start), int(end))
-        place = shape.document or shape.source
-        return [RowSource(place, shape.name, row, spans.get(row, Span(0, 0))) for row in rows]
+        source = shape.document or shape.source
+        return [RowSource(source, shape.name, row, spans.get(row, Span(0, 0))) for row in rows]
 
     def generation(self) -> int:
-        """Return a number that changes when the file does."""
+        """Return a number that changes with the file, 0 if it does not exist."""
         return self.path.stat().st_mtime_ns if self.path.exists() else 0
 
     def run(
@@ -184,9 +184,9 @@ class TableFile:
     ) -> QueryResult:
         """Run a query and return its rows, at most ``row_limit``.
 
-        Parameters are written as ``$name``. Raises QueryRefused for a statement that could do
-        anything but read these tables, QuerySyntaxError for one that SQLite does not understand,
-        QueryTimeout, StoreNotFound without tables.
+        Parameters are written as ``$name``. Raises QueryRefused for a statement that could do more
+        than read these tables, QuerySyntaxError for one that SQLite rejects, QueryTimeout after
+        ``timeout_s``, StoreNotFound if there are no tables.
         """
         text = check_sql(statement)
         connection = self._open() if self.path.exists() else None
@@ -206,7 +206,7 @@ class TableFile:
 
         try:
             connection.authorizer = make_authorizer(known, refused)
-            connection.set_progress_handler(is_overdue, _STEPS_BETWEEN_LOOKS)
+            connection.set_progress_handler(is_overdue, _STEPS_BETWEEN_CHECKS)
             cursor = connection.cursor()
             columns: list[str] = []
             cursor.exec_trace = partial(_note_columns, columns)
@@ -233,20 +233,21 @@ class TableFile:
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
-        """Open the file to write, in one transaction. Raises StoreError when that fails."""
+        """Open the file for writing, in one transaction. Raises StoreError if that fails."""
         try:
             connection = apsw.Connection(str(self.path))
             connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+            try:
+                with connection:
+                    connection.execute(REGISTRY)
+                    yield connection
+            finally:
+                connection.close()
         except apsw.Error as error:
-            raise StoreError(f"The tables in `{self.path}` cannot be written: {error}.") from error
-        try:
-            with connection:
-                connection.execute(REGISTRY)
-                yield connection
-        except apsw.Error as error:
-            raise StoreError(f"The tables in `{self.path}` cannot be written: {error}.") from error
-        finally:
-            connection.close()
+            raise StoreError(
+                f"Writing the tables in `{self.path}` failed: {error}.",
+                fix="Check that the file and its folder are writable.",
+            ) from error
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
@@ -278,23 +279,23 @@ def _note_columns(
 def _query_error(
     error: apsw.Error, refused: Sequence[str], *, overdue: bool, timeout_s: float
 ) -> QueryRefused | QuerySyntaxError | QueryTimeout:
-    """Return the error of a statement in our own words."""
+    """Translate an error of SQLite."""
     if overdue:
         return QueryTimeout(f"The statement took longer than {timeout_s:g} s.")
     if refused:
         return QueryRefused(f"The statement is refused: it would use {refused[0]}.")
     if isinstance(error, apsw.TooBigError | apsw.NoMemError | apsw.ReadOnlyError | apsw.AuthError):
         return QueryRefused(f"The statement is refused: {error}.")
-    return QuerySyntaxError(f"The statement does not work: {error}.")
+    return QuerySyntaxError(f"Invalid statement: {error}.")
 
 
 _NOT_PLAIN = re.compile(r"\W+")
 _SQL_TYPES = {"text": "TEXT", "integer": "INTEGER", "number": "REAL", "date": "TEXT"}
 _KINDS = {"TEXT": "text", "INTEGER": "integer", "REAL": "number"}
 _ROWID_NAMES = ("rowid", "oid")
-"""By which SQLite knows the number of a row, unless a column has such a name."""
+"""Names of the row number in SQLite, which a column of such a name would hide."""
 _OWN_PREFIX = "knotwork_"
-_LONGEST_FORM = 80
+_MAX_FORM_CHARACTERS = 80
 REGISTRY = """
     CREATE TABLE IF NOT EXISTS knotwork_tables (name TEXT PRIMARY KEY, source TEXT);
     CREATE TABLE IF NOT EXISTS knotwork_shapes (
@@ -315,11 +316,11 @@ _OWN_TABLES = ("knotwork_tables", "knotwork_shapes", "knotwork_lines", "knotwork
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """A table: where it came from, its columns with their types, and how many rows it has.
+    """A table: its SQL name, source, (name, type) columns and number of rows.
 
-    Types are those of `COLUMN_TYPES`. ``labels`` are the headers of the columns as the file has
-    them. ``document`` is the uri of the document that it was read from, with its ``revision``; both
-    are empty for a table that a person added.
+    Types are those of `records.Column`. ``labels`` are the original headers of the columns.
+    ``document`` and ``revision`` are those of the document with the table; both are empty for a
+    table that a person added.
     """
 
     name: str
@@ -332,7 +333,10 @@ class TableShape:
 
 
 def sql_name(name: str) -> str:
-    """Return a name as a table or column has it: letters, digits and underscores, lower case."""
+    """Return the SQL name of a table or column: lower-case letters, digits and underscores.
+
+    It is empty if ``name`` has none of these.
+    """
     plain = _NOT_PLAIN.sub("_", name.strip()).strip("_").lower()
     if plain in _ROWID_NAMES:
         return f"column_{plain}"
@@ -351,7 +355,7 @@ def create_table(
     document: str = "",
     revision: str = "",
 ) -> TableShape:
-    """Create an empty table, and replace the one with its name."""
+    """Create an empty table, replacing the one of this name."""
     plain = sql_name(name) or "table"
     names = _distinct([sql_name(label) or "column" for label in labels])
     drop_table(connection, plain)
@@ -371,7 +375,7 @@ def create_table(
 def fill_table(
     connection: apsw.Connection, shape: TableShape, rows: Iterable[tuple[int, Sequence[Cell]]]
 ) -> None:
-    """Insert numbered rows, whose numbers become their rowids."""
+    """Insert (rowid, values) pairs into a table."""
     names = ", ".join(f'"{name}"' for name, _ in shape.columns)
     blanks = ", ".join("?" for _ in shape.columns)
     insert = f'INSERT INTO "{shape.name}" (rowid, {names}) VALUES (?, {blanks})'  # noqa: S608
@@ -379,28 +383,28 @@ def fill_table(
 
 
 def finish_table(connection: apsw.Connection, shape: TableShape) -> TableShape:
-    """Index the texts of a filled table, and return its shape with the number of rows."""
+    """Index the values of text columns, and return the shape with the number of rows."""
     for column, kind in shape.columns:
         if kind != "text":
             continue
         distinct = connection.execute(
             f'SELECT DISTINCT "{column}" FROM "{shape.name}"'  # noqa: S608  plain names
-            f' WHERE length("{column}") BETWEEN 1 AND {_LONGEST_FORM}'
+            f' WHERE length("{column}") BETWEEN 1 AND {_MAX_FORM_CHARACTERS}'
         ).fetchall()
         connection.executemany(
             "INSERT OR IGNORE INTO knotwork_values VALUES (?, ?, ?, ?)",
             (
                 (form, shape.name, column, value)
                 for (value,) in distinct
-                for form in dict.fromkeys(value_forms(str(value)))
+                for form in dict.fromkeys(_value_forms(str(value)))
             ),
         )
     count = connection.execute(f'SELECT count(*) FROM "{shape.name}"').get  # noqa: S608
     return replace(shape, rows=int(count))
 
 
-def value_forms(text: str) -> list[str]:
-    """Return the forms by which a text in a column is found: its normal form, and its stems."""
+def _value_forms(text: str) -> list[str]:
+    """Return the forms under which a value is indexed: its normal form and its stems."""
     stems = " ".join(terms(text))
     return [form for form in (normal_form(text), f"stems {stems}" if stems else "") if form]
 
@@ -414,7 +418,7 @@ def put_table(
     document: str = "",
     revision: str = "",
 ) -> TableShape:
-    """Store a table that was read from a file, and replace the one with its name."""
+    """Store a table that a loader read, replacing the one of this name."""
     labels = [column.label for column in table.columns]
     kinds = [column.type for column in table.columns]
     shape = create_table(
@@ -432,7 +436,7 @@ def put_table(
 
 
 def drop_table(connection: apsw.Connection, name: str) -> None:
-    """Remove a table with all that describes it."""
+    """Remove a table with its entries in the registry."""
     connection.execute(f'DROP TABLE IF EXISTS "{name}"')
     for table in _OWN_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))  # noqa: S608
@@ -446,8 +450,8 @@ def drop_documents(connection: apsw.Connection, documents: Collection[str]) -> N
             drop_table(connection, str(name))
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken: with a number behind it, if need be."""
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, with a number if it is taken."""
     chosen, number = name, 1
     while chosen in taken:
         number += 1
@@ -456,29 +460,29 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def registered(connection: apsw.Connection) -> list[tuple[object, ...]]:
-    """Return the names of all tables with their sources, ordered by name."""
+    """Return (name, source) of all tables, ordered by name."""
     return connection.execute("SELECT name, source FROM knotwork_tables ORDER BY name").fetchall()
 
 
 def has_registry(connection: apsw.Connection) -> bool:
-    """Return whether the file describes its tables: one of an earlier release does not."""
+    """Return True if the file has table descriptions, which earlier releases did not write."""
     statement = "SELECT count(*) FROM sqlite_schema WHERE name = 'knotwork_shapes'"
     return bool(connection.execute(statement).get)
 
 
 def shape_of(connection: apsw.Connection, name: str, source: str) -> TableShape:
-    """Return the shape of a table; of one from an earlier release, as SQLite knows it."""
+    """Return the shape of a table; for a file of an earlier release, from the SQLite schema."""
     count = int(connection.execute(f'SELECT count(*) FROM "{name}"').get)  # noqa: S608
-    described = None
+    description = None
     if has_registry(connection):
         statement = "SELECT document, revision, columns FROM knotwork_shapes WHERE name = ?"
-        described = connection.execute(statement, (name,)).fetchone()
-    if described is None:
+        description = connection.execute(statement, (name,)).fetchone()
+    if description is None:
         statement = "SELECT name, type FROM pragma_table_info(?)"
         found = connection.execute(statement, (name,)).fetchall()
         columns = tuple((str(n), _KINDS[str(t)]) for n, t in found)
         return TableShape(name, source, columns, count, tuple(n for n, _ in columns))
-    document, revision, listed = described
+    document, revision, listed = description
     items = json.loads(str(listed))
     columns = tuple((str(n), str(kind)) for n, kind, _ in items)
     labels = tuple(str(label) for _, _, label in items)
@@ -486,6 +490,7 @@ def shape_of(connection: apsw.Connection, name: str, source: str) -> TableShape:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number behind those that would repeat an earlier one."""
     seen: Counter[str] = Counter()
     taken = set(names)
     found: list[str] = []

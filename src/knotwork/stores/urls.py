@@ -18,8 +18,8 @@ _SCHEMES = {
 def open_store(url: str, *, read_only: bool = False, create: bool = False) -> Store:
     """Open the store at ``url``: ``memory:``, or the path of an index file.
 
-    Raises UnknownName for another scheme, StoreNotFound when there is no file and ``create`` is
-    off, SchemaMismatch when the file is not an index that this version reads.
+    Raises UnknownName for another scheme, StoreNotFound if the file is missing and ``create`` is
+    off, SchemaMismatch if the file is not an index that this version can read.
     """
     scheme, rest = _split(url)
     if scheme == "memory":
@@ -34,7 +34,7 @@ def open_store(url: str, *, read_only: bool = False, create: bool = False) -> St
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Split an address into scheme and rest; any path is of ``file``, one with a drive too."""
+    """Split a URL into scheme and rest. A path, with or without a drive, has the scheme "file"."""
     match = _SCHEME.fullmatch(url)
     if match is None:
         return "file", url

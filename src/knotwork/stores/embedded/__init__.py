@@ -1,4 +1,4 @@
-"""The embedded store: everything in one SQLite file, through apsw."""
+"""The embedded store: a whole index in one SQLite file, through apsw."""
 
 from knotwork.stores.embedded.store import EmbeddedStore
 

@@ -1,4 +1,4 @@
-"""Communities and their reports in tables."""
+"""Store communities and their reports in tables."""
 
 from __future__ import annotations
 
@@ -71,15 +71,13 @@ class EmbeddedCommunities:
         self._database = database
 
     def replace(self, communities: Iterable[Community]) -> None:
-        """Put these in the place of all there are; only what differs is written."""
+        """Replace all stored communities; writes only those that differ."""
         with self._database.transaction():
             ids = [key for level in self.levels() for key in level]
-            held = self.communities(ids)
+            stored = self.communities(ids)
             wanted = {community.id: community for community in communities}
-            changed = [c for key, c in wanted.items() if held.get(key) != c]
-            gone = [key for key in held if key not in wanted]
-            self._remove([id_to_int(key) for key in gone])
-            self._write(changed)
+            self._remove([id_to_int(key) for key in stored if key not in wanted])
+            self._write([c for key, c in wanted.items() if stored.get(key) != c])
             self._database.write("UPDATE community SET stale = 0 WHERE stale = 1")
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]:
@@ -109,7 +107,7 @@ class EmbeddedCommunities:
         return {identifier: found[key] for identifier, key in keys.items() if key in found}
 
     def levels(self) -> list[list[str]]:
-        """Return the ids of the communities of each level, the topmost first, each ascending."""
+        """Return the ids of the communities of each level, topmost level first, ids ascending."""
         found: list[list[str]] = []
         for level, key in self._database.rows("SELECT level, id FROM community ORDER BY 1, 2"):
             while len(found) <= level:
@@ -125,22 +123,22 @@ class EmbeddedCommunities:
         }
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the communities of each entity, from the topmost to the lowest."""
-        return self._holding(_OF_ENTITIES, entity_ids)
+        """Return the ids of the communities of each entity, from the topmost to the lowest."""
+        return self._communities_of(_OF_ENTITIES, entity_ids)
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the communities that hold each chunk, from the topmost to the lowest."""
-        return self._holding(_OF_CHUNKS, chunk_ids)
+        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
+        return self._communities_of(_OF_CHUNKS, chunk_ids)
 
     def stale(self) -> list[str]:
-        """Return the ids of the communities that a removal touched since `replace`, ascending."""
+        """Return the ids of the communities that a removal changed since `replace`, ascending."""
         rows = self._database.rows("SELECT id FROM community WHERE stale = 1 ORDER BY id")
         return [int_to_id(key) for (key,) in rows]
 
     def forget(
         self, chunk_ids: Collection[str], *, mentioned: Collection[str], vanished: Collection[str]
     ) -> list[str]:
-        """Forget removed chunks; see `CommunityStore.forget`."""
+        """Remove chunks and vanished entities from all communities; see `CommunityStore.forget`."""
         database = self._database
         chunks = [key for _, key in keys_of(chunk_ids)]
         entities = [key for _, key in keys_of(mentioned)]
@@ -157,8 +155,7 @@ class EmbeddedCommunities:
             )
             dropped = {key for (key,) in database.fetch(_CITING, (pack_keys(chunks),))}
             empty = [key for (key,) in database.fetch(_EMPTY)]
-            of_empty = self.reports([int_to_id(key) for key in empty])
-            dropped.update(map(id_to_int, of_empty))
+            dropped.update(map(id_to_int, self.reports([int_to_id(key) for key in empty])))
             self._remove(empty)
             self._remove_reports(sorted(dropped))
         return [int_to_id(key) for key in sorted(dropped)]
@@ -185,7 +182,7 @@ class EmbeddedCommunities:
         found = {key: _report(int_to_id(key), *columns) for key, *columns in rows}
         return {identifier: found[key] for identifier, key in keys.items() if key in found}
 
-    def _holding(self, statement: str, ids: Collection[str]) -> dict[str, list[str]]:
+    def _communities_of(self, statement: str, ids: Collection[str]) -> dict[str, list[str]]:
         found: defaultdict[str, list[str]] = defaultdict(list)
         packed = pack_keys(key for _, key in keys_of(ids))
         for key, community in self._database.rows(statement, (packed,)):
@@ -260,10 +257,10 @@ def _report(
     source: str,
     content_key: str,
 ) -> CommunityReport:
-    read = tuple(
+    unpacked = tuple(
         Finding(text, tuple(Support(chunk, Span(start, end)) for chunk, start, end in supports))
         for text, supports in json.loads(findings)
     )
     return CommunityReport(
-        community_id, title, summary, read, rating, language, source, content_key
+        community_id, title, summary, unpacked, rating, language, source, content_key
     )

@@ -1,4 +1,4 @@
-"""Write the graph: add and remove contributions, and update the aggregates by the difference."""
+"""Write the graph: add and remove contributions, and update entities and edges incrementally."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _ADD_RELATION = (
 )
 
 _Forms = dict[str, int]
-"""Names or types of an entity, and how often it has each."""
+"""Names or types of an entity, with the number of occurrences of each."""
 
 _EdgeKey = tuple[int, int, int]
 
 
 @dataclass(slots=True)
 class _Difference:
-    """By how much the aggregates change."""
+    """The changes of entities and edges that a set of contributions causes."""
 
     chunks: Counter[int] = field(default_factory=Counter)
     names: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
@@ -72,38 +72,40 @@ class _Difference:
 
 @lru_cache(maxsize=1 << 16)
 def relation_key(name: str) -> int:
-    """Return the key of a relation's name."""
+    """Return the integer key of a relation, a hash of its name."""
     return id_to_int(content_id("relation", name))
 
 
 def write_contributions(
     database: Database, mentions: Iterable[Mention], relations: Iterable[Relation]
 ) -> None:
-    """Add contributions; one with the key of an earlier one takes its place."""
+    """Add contributions, or replace those with the same key."""
     difference = _Difference()
     new_mentions = {(id_to_int(m.chunk_id), id_to_int(m.entity_id)): m for m in mentions}
     new_relations = {_contribution_key(relation): relation for relation in relations}
     _subtract_replaced(database, difference, new_mentions, new_relations)
-    rows = []
+    mention_rows = []
     for (chunk, entity), mention in new_mentions.items():
         times = max(1, len(mention.spans))
         difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
         difference.normal_forms[entity] = mention.normal_form
         spans = pack_spans(mention.spans)
-        rows.append((chunk, entity, times, mention.about, mention.name, mention.type, spans))
-    database.write_many(_PUT_MENTION, rows)
-    rows_of_relations = []
+        mention_rows.append(
+            (chunk, entity, times, mention.about, mention.name, mention.type, spans)
+        )
+    database.write_many(_PUT_MENTION, mention_rows)
+    relation_rows = []
     for (chunk, *key), relation in new_relations.items():
         difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
         difference.relations[key[2]] = relation.relation
         span = relation.span or (None, None)
-        rows_of_relations.append((chunk, *key, relation.weight, *span, relation.description))
-    database.write_many(_PUT_CONTRIBUTION, rows_of_relations)
+        relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
+    database.write_many(_PUT_CONTRIBUTION, relation_rows)
     _apply(database, difference)
 
 
 def remove_contributions(database: Database, chunks: Sequence[int]) -> None:
-    """Remove the contributions of these chunks, and what is then supported by none."""
+    """Remove the contributions of these chunks, and entities and edges without other support."""
     difference = _Difference()
     for rows in database.rows_of_each(_MENTIONS_OF_CHUNK, chunks):
         for entity, times, name, type_ in rows:
@@ -131,6 +133,7 @@ def _subtract_replaced(
     mentions: Mapping[tuple[int, int], Mention],
     relations: Mapping[tuple[int, int, int, int], Relation],
 ) -> None:
+    """Subtract the stored contributions that have the key of a new one."""
     chunks = list(dict.fromkeys(chunk for chunk, _ in mentions))
     for chunk, rows in zip(chunks, database.rows_of_each(_MENTIONS_OF_CHUNK, chunks), strict=True):
         for entity, times, name, type_ in rows:
@@ -144,33 +147,33 @@ def _subtract_replaced(
 
 
 def _apply(database: Database, difference: _Difference) -> None:
-    _apply_entities(database, difference)
-    _apply_edges(database, difference)
+    _update_entities(database, difference)
+    _update_edges(database, difference)
 
 
-def _apply_entities(database: Database, difference: _Difference) -> None:
-    """Count chunks, name entities by their most frequent form, drop those no chunk mentions."""
-    held = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
-    made, counted, named, gone = [], [], [], []
+def _update_entities(database: Database, difference: _Difference) -> None:
+    """Update chunk counts, names and types of entities, and delete those without a mention."""
+    stored = {row[0]: row[1:] for row in database.fetch(_ENTITIES, (pack_keys(difference.names),))}
+    added, counted, renamed, removed = [], [], [], []
     for entity, changes in difference.names.items():
-        count, name, type_, names_held, types_held = held.get(entity, (0, "", "", "{}", "{}"))
+        count, name, type_, stored_names, stored_types = stored.get(entity, (0, "", "", "{}", "{}"))
         count += difference.chunks[entity]
-        names = _sum(names_held, changes)
-        types = _sum(types_held, difference.types.get(entity, {}))
+        names = _sum(stored_names, changes)
+        types = _sum(stored_types, difference.types.get(entity, {}))
         best = most_frequent(names), entity_type(types, sum(names.values()))
         packed = json.dumps(names), json.dumps(types)
-        if entity not in held:
-            made.append((entity, count, *best, difference.normal_forms[entity], *packed))
+        if entity not in stored:
+            added.append((entity, count, *best, difference.normal_forms[entity], *packed))
         elif not count:
-            gone.append((entity,))
+            removed.append((entity,))
         else:
             counted.append((count, *packed, entity))
             if best != (name, type_):
-                named.append((*best, entity))
-    database.write_many(_NEW_ENTITY, made)
+                renamed.append((*best, entity))
+    database.write_many(_NEW_ENTITY, added)
     database.write_many(_COUNT_ENTITY, counted)
-    database.write_many(_NAME_ENTITY, named)
-    database.write_many("DELETE FROM entity WHERE id = ?", gone)
+    database.write_many(_NAME_ENTITY, renamed)
+    database.write_many("DELETE FROM entity WHERE id = ?", removed)
 
 
 def _sum(packed: str, changes: _Forms) -> _Forms:
@@ -180,26 +183,28 @@ def _sum(packed: str, changes: _Forms) -> _Forms:
     return {form: times for form, times in forms.items() if times > 0}
 
 
-def _apply_edges(database: Database, difference: _Difference) -> None:
+def _update_edges(database: Database, difference: _Difference) -> None:
+    """Update weights, supports and the edge count of relations; delete edges without support."""
     rows = database.fetch(_SUPPORTS, (pack_keys(difference.supports),))
-    held = {(source, target, relation): supports for source, target, relation, supports in rows}
-    made: Counter[int] = Counter()
-    changed, dropped = [], []
+    stored = {(source, target, relation): supports for source, target, relation, supports in rows}
+    new_edges: Counter[int] = Counter()
+    changed, removed = [], []
     for key, supports in difference.supports.items():
-        before = held.get(key, 0)
+        before = stored.get(key, 0)
         if before + supports <= 0:
-            dropped.append(key)
-            made[key[2]] -= 1
+            removed.append(key)
+            new_edges[key[2]] -= 1
         else:
             changed.append((*key, difference.weights[key], supports))
-            made[key[2]] += not before
+            new_edges[key[2]] += not before
     database.write_many(_ADD_EDGE, changed)
-    database.write_many(_DROP_EDGE, dropped)
+    database.write_many(_DROP_EDGE, removed)
     names = difference.relations
     database.write_many(
-        _ADD_RELATION, ((key, edges, names.get(key, "")) for key, edges in made.items() if edges)
+        _ADD_RELATION,
+        ((key, edges, names.get(key, "")) for key, edges in new_edges.items() if edges),
     )
     database.write_many(
         "DELETE FROM relation WHERE id = ? AND edges <= 0",
-        ((key,) for key, edges in made.items() if edges < 0),
+        ((key,) for key, edges in new_edges.items() if edges < 0),
     )

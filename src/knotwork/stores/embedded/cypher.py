@@ -1,7 +1,7 @@
-"""Cypher on the embedded store: the index graph and imported graphs as arrays.
+"""Run Cypher on the embedded store: the index graph and imported graphs, read into arrays.
 
-Names and figures of all nodes of a label are read at once on first use; the text of a chunk and the
-chunks behind an edge are read one by one and never cached. `store` imports this module on the
+The first use of a label reads the properties of all its nodes. The text of a chunk and the chunks
+that support an edge are read one at a time and never cached. `store` imports this module on the
 first statement, as it loads the Cypher language.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,19 +36,19 @@ from knotwork.stores.cypher_graphs import (
     unknown_graph,
 )
 from knotwork.stores.embedded.database import Database, Row
-from knotwork.stores.embedded.graph_rows import NODE_TABLES
+from knotwork.stores.embedded.graph_rows import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
 from knotwork.stores.embedded.packing import unpack_line, unpack_strings
 from knotwork.stores.embedded.property_graphs import EmbeddedPropertyGraphs, unpack_properties
 from knotwork.stores.graph_view import document_name
 
 
 class EmbeddedCypher:
-    """Runs statements inside one reading transaction; graphs are kept until they change."""
+    """Run each statement inside one read transaction; graphs are cached until they change."""
 
     def __init__(self, database: Database, graphs: EmbeddedPropertyGraphs) -> None:
         self._database = database
         self._graphs = graphs
-        self._kept = GraphCache()
+        self._cache = GraphCache()
 
     def run(
         self,
@@ -60,7 +61,7 @@ class EmbeddedCypher:
     ) -> QueryResult:
         """Run a statement; see `RunsCypher`."""
         with self._database.reading():
-            found = self._kept.get(graph, self._source(graph))
+            found = self._cache.get(graph, self._source(graph))
             return run_cypher(
                 found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )
@@ -69,46 +70,29 @@ class EmbeddedCypher:
         database = self._database
         if name == OWN_GRAPH:
             version = None if database.writing else database.generation()
-            return GraphSource(version, lambda: project_index(database))
+            return GraphSource(version, partial(project_index, database))
         key = self._graphs.key(name)
         if key is None:
             raise unknown_graph(name, self._graphs.names())
-        return GraphSource(None if database.writing else key, self._maker(key))
+        return GraphSource(None if database.writing else key, partial(self._read_imported, key))
 
-    def _maker(self, key: int) -> Callable[[], PropertyGraph]:
-        def make() -> PropertyGraph:
-            stored = self._graphs.read(key)
-            labels: dict[str, tuple[str, ...]] = {}
-            types: dict[bytes, str] = {}
-            packed = [row[2] for row in stored.nodes]
-            packed_edges = [row[4] for row in stored.relationships]
-            ids = [row[0] for row in stored.relationships]
-            return PropertyGraph(
-                ids=[unpack_line(row[0]) for row in stored.nodes],
-                labels=[_unpack_labels(row[1], labels) for row in stored.nodes],
-                types=[_unpack_type(row[1], types) for row in stored.relationships],
-                sources=[row[2] for row in stored.relationships],
-                targets=[row[3] for row in stored.relationships],
-                node_properties=lambda index: unpack_properties(packed[index]),
-                relationship_properties=lambda index: unpack_properties(packed_edges[index]),
-                relationship_id=lambda index: unpack_line(ids[index]),
-            )
-
-        return make
-
-
-def _unpack_labels(data: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    found = known.get(data)
-    if found is None:
-        found = known[data] = tuple(unpack_strings(data))
-    return found
-
-
-def _unpack_type(data: bytes, known: dict[bytes, str]) -> str:
-    found = known.get(data)
-    if found is None:
-        found = known[data] = unpack_line(data)
-    return found
+    def _read_imported(self, key: int) -> PropertyGraph:
+        """Read an imported graph; equal labels and types share one object."""
+        stored = self._graphs.read(key)
+        unpack_labels, unpack_type = cache(unpack_strings), cache(unpack_line)
+        packed_nodes = [row[2] for row in stored.nodes]
+        packed_edges = [row[4] for row in stored.relationships]
+        ids = [row[0] for row in stored.relationships]
+        return PropertyGraph(
+            ids=[unpack_line(row[0]) for row in stored.nodes],
+            labels=[unpack_labels(row[1]) for row in stored.nodes],
+            types=[unpack_type(row[1]) for row in stored.relationships],
+            sources=[row[2] for row in stored.relationships],
+            targets=[row[3] for row in stored.relationships],
+            node_properties=lambda index: unpack_properties(packed_nodes[index]),
+            relationship_properties=lambda index: unpack_properties(packed_edges[index]),
+            relationship_id=lambda index: unpack_line(ids[index]),
+        )
 
 
 _TABLES: dict[str, str] = {str(label): table for label, table in NODE_TABLES.items()} | {
@@ -120,28 +104,25 @@ _RELATIONS = (
     "SELECT e.source, e.target, e.weight, e.relation FROM edge e"
     " JOIN relation r ON r.id = e.relation WHERE r.name {} ORDER BY e.source, e.target, r.name"
 )
+# Columns: source, target, and for some types weight and relation.
 _EDGES: dict[str, str] = {
     EdgeType.ABOUT: (
         "SELECT chunk, entity, about FROM mention WHERE about > 0 ORDER BY chunk, entity"
     ),
-    QueriedEdgeType.ANSWERS: "SELECT chunk, id, 0 FROM question ORDER BY chunk, id",
+    QueriedEdgeType.ANSWERS: "SELECT chunk, id FROM question ORDER BY chunk, id",
     EdgeType.CO_OCCURS: _RELATIONS.format(f"= '{CO_OCCURRENCE_RELATION}'"),
     EdgeType.HAS_CHILD: (
-        "SELECT parent, id, 0 FROM chunk WHERE parent IS NOT NULL"
-        " UNION ALL SELECT parent, id, 0 FROM community WHERE parent IS NOT NULL ORDER BY 1, 2"
+        "SELECT parent, id FROM chunk WHERE parent IS NOT NULL"
+        " UNION ALL SELECT parent, id FROM community WHERE parent IS NOT NULL ORDER BY 1, 2"
     ),
-    EdgeType.HAS_CHUNK: "SELECT section, id, 0 FROM chunk ORDER BY section, id",
-    EdgeType.HAS_SECTION: ("SELECT coalesce(parent, document), id, 0 FROM section ORDER BY 1, 2"),
+    EdgeType.HAS_CHUNK: "SELECT section, id FROM chunk ORDER BY section, id",
+    EdgeType.HAS_SECTION: SECTION_ROWS,
     QueriedEdgeType.IN_COMMUNITY: (
         "SELECT entity, community, importance FROM community_member"
         " UNION ALL SELECT chunk, community, 0 FROM community_chunk ORDER BY 1, 2"
     ),
     EdgeType.MENTIONS: "SELECT chunk, entity, times FROM mention ORDER BY chunk, entity",
-    EdgeType.NEXT: (
-        "SELECT id, following, 0 FROM (SELECT id, lead(id) OVER (PARTITION BY document"
-        " ORDER BY ordinal, id) AS following FROM chunk WHERE is_parent = 0)"
-        " WHERE following IS NOT NULL ORDER BY 1"
-    ),
+    EdgeType.NEXT: NEXT_ROWS,
     EdgeType.RELATES: _RELATIONS.format(f"<> '{CO_OCCURRENCE_RELATION}'"),
 }
 _SUPPORTS = (
@@ -150,7 +131,9 @@ _SUPPORTS = (
 
 
 class _Ends(NamedTuple):
-    """The edges of all types: ends as keys, weights, relations (0: none), and where types start."""
+    """The edges of all types: keys of both ends, weights, relations (0: none), and the index of
+    the first edge of each type.
+    """
 
     sources: NDArray[np.int64]
     targets: NDArray[np.int64]
@@ -160,7 +143,7 @@ class _Ends(NamedTuple):
 
 
 def project_index(database: Database) -> PropertyGraph:
-    """Read the index's own graph; use inside `Database.reading`, its properties too."""
+    """Read the index graph. Use it, and read its properties, inside `Database.reading`."""
     keys, labels = _read_nodes(database)
     ends = _without_dangling(_read_edges(database), keys)
     names: dict[int, str] = dict(database.fetch("SELECT id, name FROM relation"))
@@ -218,9 +201,8 @@ def _read_edges(database: Database) -> _Ends:
         starts.append(starts[-1] + len(rows))
         sources.append(np.array([row[0] for row in rows], np.int64))
         targets.append(np.array([row[1] for row in rows], np.int64))
-        weights.append(np.array([row[2] for row in rows], np.float64))
-        named = [row[3] if len(row) > 3 else 0 for row in rows]
-        relations.append(np.array(named, np.int64))
+        weights.append(np.array([row[2] if len(row) > 2 else 0 for row in rows], np.float64))
+        relations.append(np.array([row[3] if len(row) > 3 else 0 for row in rows], np.int64))
     return _Ends(
         np.concatenate(sources),
         np.concatenate(targets),
@@ -231,7 +213,7 @@ def _read_edges(database: Database) -> _Ends:
 
 
 def _without_dangling(ends: _Ends, keys: NDArray[np.int64]) -> _Ends:
-    """Leave out edges of which an end is no node."""
+    """Remove edges with an end that is not a node."""
     good = np.isin(ends.sources, keys) & np.isin(ends.targets, keys)
     before = np.concatenate([[0], np.cumsum(good)])
     return _Ends(
@@ -244,7 +226,7 @@ def _without_dangling(ends: _Ends, keys: NDArray[np.int64]) -> _Ends:
 
 
 class _Properties:
-    """The properties of nodes; those of a label are read together on first use."""
+    """The properties of nodes; the first use of a label reads those of all its nodes."""
 
     def __init__(
         self, database: Database, keys: NDArray[np.int64], labels: NDArray[np.int8]
@@ -255,7 +237,7 @@ class _Properties:
         self._read: dict[int, dict[int, Row]] = {}
 
     def of(self, index: int) -> Mapping[str, PropertyValue]:
-        """Return the properties of the node at a position, as the store shows its record."""
+        """Return the properties of the node at a position."""
         code, key = int(self._labels[index]), int(self._keys[index])
         rows = self._read.get(code)
         if rows is None:
@@ -319,7 +301,7 @@ def _question_properties(_: Database, key: int, row: Row) -> Mapping[str, Proper
 
 
 class _ChunkProperties(Mapping[str, Any]):
-    """The properties of a chunk, of which the text is read every time."""
+    """The properties of a chunk; each access to the text reads it from the file."""
 
     __slots__ = ("_database", "_key", "_plain")
 

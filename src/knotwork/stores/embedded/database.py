@@ -31,18 +31,19 @@ _CACHE_KIB = 32_768
 _CHECKPOINT_PAGES = 8_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
+_PAGE_ROWS = 10_000
 _HEADER = b"SQLite format 3\x00"
 
 
 class _Thread(threading.local):
-    """What one thread holds: its connection, and whether it is inside a transaction."""
+    """The connection of a thread, and whether it is inside a write transaction."""
 
     connection: apsw.Connection | None = None
     writing: bool = False
 
 
 class Database:
-    """An index file that is open. Threads and processes may use it side by side."""
+    """An open index file. Any number of threads and processes may use it at the same time."""
 
     def __init__(
         self,
@@ -65,9 +66,10 @@ class Database:
         self._prepare(migrations, create=create)
 
     def connection(self) -> apsw.Connection:
-        """Return this thread's connection, opened on first use.
+        """Return the connection of this thread; first use opens it.
 
-        Connections must not cross a fork: a child opens its own and leaves its parent's alone.
+        A connection must not be used after a fork: the child process opens its own, and never
+        closes those of its parent.
         """
         if self._process != os.getpid():
             self._of_parent_process += [self._thread, *self._opened]
@@ -76,14 +78,14 @@ class Database:
         connection = self._thread.connection
         if connection is None:
             if self._closed:
-                raise StoreError(f"The index `{self.path}` was closed.", fix="Open it again.")
+                raise StoreError(f"The index `{self.path}` is closed.", fix="Open it again.")
             connection = self._thread.connection = self._connect()
             self._opened.add(connection)
         return connection
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows."""
-        with self._own_words():
+        with self._translated_errors():
             return self.connection().execute(sql, bindings).fetchall()
 
     def row(self, sql: str, bindings: Bindings = ()) -> Row | None:
@@ -96,10 +98,24 @@ class Database:
         return self.connection().execute(sql, bindings).fetchall()
 
     def rows_of_each(self, sql: str, keys: Iterable[int | str]) -> Iterator[list[Row]]:
-        """Run a query once for each key, its one parameter; use inside `reading`."""
+        """Run a query with one parameter for each key; use inside `reading`."""
         execute = self.connection().execute
         for key in keys:
             yield execute(sql, (key,)).fetchall()
+
+    def rows_in_pages(self, sql: str, start: Bindings) -> Iterator[Row]:
+        """Yield the rows of a query in pages, without one transaction for all.
+
+        The first columns are the sort key. The parameters of the query are the key after which a
+        page begins, first ``start``, and the number of rows.
+        """
+        position = tuple(start)
+        while True:
+            rows = self.rows(sql, (*position, _PAGE_ROWS))
+            yield from rows
+            if len(rows) < _PAGE_ROWS:
+                return
+            position = rows[-1][: len(position)]
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
         """Run a statement inside the open transaction."""
@@ -116,13 +132,13 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """See one state of the index throughout, also while others write."""
+        """Read one consistent state of the index, also while others write."""
         connection = self.connection()
         if connection.in_transaction:
-            with self._own_words():
+            with self._translated_errors():
                 yield connection
             return
-        with self._own_words():
+        with self._translated_errors():
             connection.execute("BEGIN")
             try:
                 yield connection
@@ -131,10 +147,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all or nothing; nested use joins the outer one.
+        """Commit all writes of the block or none; nested use joins the outer transaction.
 
-        Raises StoreBusy when another writer does not finish in time, StoreReadOnly when the index
-        was opened for reading.
+        Raises StoreBusy if another writer does not finish in time, StoreReadOnly if the index was
+        opened for reading.
         """
         if self._thread.writing:
             yield
@@ -142,10 +158,10 @@ class Database:
         if self.read_only:
             raise StoreReadOnly(
                 f"The index `{self.path}` was opened for reading only.",
-                fix="Open it without `read_only` to change it.",
+                fix="Open it without `read_only` to write.",
             )
         connection = self.connection()
-        with self._own_words():
+        with self._translated_errors():
             connection.execute("BEGIN IMMEDIATE")
             thread = self._thread
             thread.writing = True
@@ -161,15 +177,15 @@ class Database:
                     connection.execute("ROLLBACK")
 
     def _in_transaction(self) -> apsw.Connection:
-        """Return the connection, sure that its transaction has not been given up by SQLite.
+        """Return the connection. Raises StoreError if SQLite has rolled back its transaction.
 
-        A full disk ends one at once; what is written after that would be kept by itself.
+        A full disk, for example, ends a transaction, and later writes would be committed alone.
         """
         connection = self.connection()
         if not connection.in_transaction:
             raise StoreError(
-                f"The transaction on `{self.path}` was abandoned after an error.",
-                fix="Leave the transaction and begin a new one.",
+                f"The transaction on `{self.path}` was rolled back after an error.",
+                fix="Leave the transaction and start a new one.",
             )
         return connection
 
@@ -189,8 +205,8 @@ class Database:
     def _prepare(self, migrations: Sequence[Migration], *, create: bool) -> None:
         connection = self.connection()
         try:
-            with self._own_words():
-                missing = self._missing(connection, migrations, create=create)
+            with self._translated_errors():
+                missing = self._missing_migrations(connection, migrations, create=create)
                 if not self.read_only:
                     connection.pragma("journal_mode", "wal")
                 if missing:
@@ -199,27 +215,27 @@ class Database:
             self.close()
             raise
 
-    def _missing(
+    def _missing_migrations(
         self, connection: apsw.Connection, migrations: Sequence[Migration], *, create: bool
     ) -> list[str]:
         if create and not self.read_only and is_empty(connection):
             return [migration.name for migration in migrations]
         missing = find_missing_migrations(connection, str(self.path), migrations)
         if missing and self.read_only:
-            self._bring_up_to_date(migrations)
+            self._migrate_with_writer(migrations)
             return []
         return missing
 
-    def _bring_up_to_date(self, migrations: Sequence[Migration]) -> None:
-        """Let a writer of its own migrate the file, since a reader's connection cannot."""
+    def _migrate_with_writer(self, migrations: Sequence[Migration]) -> None:
+        """Migrate the file through a second, writable connection."""
         if not os.access(self.path, os.W_OK):
             raise SchemaMismatch(
-                f"`{self.path}` was written by an earlier version of Knotwork, and must be brought "
-                "up to date, but cannot be written.",
-                fix="Make it writable once, or copy it to where it is.",
+                f"`{self.path}` was written by an earlier version of Knotwork and needs an update, "
+                "but the file is not writable.",
+                fix="Make it writable once, or copy it to a writable folder.",
             )
-        _log.info("bringing `%s` up to date", self.path)
-        self._thread.connection = None  # what it has seen may not change under it
+        _log.info("updating `%s` to the current schema", self.path)
+        self._thread.connection = None  # the connection was opened for a file that does not change
         writer = Database(
             self.path,
             read_only=False,
@@ -230,7 +246,7 @@ class Database:
         writer.close()
 
     def _connect(self) -> apsw.Connection:
-        with self._own_words():
+        with self._translated_errors():
             connection = self._open_file()
             connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
             connection.pragma("cache_size", -_CACHE_KIB)
@@ -252,23 +268,22 @@ class Database:
         return apsw.Connection(str(self.path), flags=flags)
 
     @contextmanager
-    def _own_words(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except apsw.Error as error:
-            raise self._in_own_words(error) from error
+            raise self._store_error(error) from error
 
-    def _in_own_words(self, error: apsw.Error) -> StoreError:
+    def _store_error(self, error: apsw.Error) -> StoreError:
         path = self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(
-                f"Another process is writing to `{path}` "
-                f"(waited {self._busy_timeout_s:g} s for it).",
+                f"Another process is writing to `{path}` (waited {self._busy_timeout_s:g} s).",
                 fix="Wait until it is done, or stop it, then try again.",
             )
         if isinstance(error, apsw.FullError):
             return StoreError(
-                f"There is no room left to write to `{path}`; nothing of this step was kept.",
+                f"The disk is full: writing to `{path}` failed, and this step was rolled back.",
                 fix="Free some disk space, then try again.",
             )
         if isinstance(error, apsw.NotADBError):
@@ -278,28 +293,31 @@ class Database:
         if isinstance(error, apsw.CorruptError):
             return StoreError(
                 f"The index `{path}` is damaged ({error}).",
-                fix="Restore it from a copy, or build it anew from the documents.",
+                fix="Restore it from a copy, or rebuild it from the documents.",
             )
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
             return StoreReadOnly(
-                f"`{path}` may not be written ({error}).", fix="Check who may write the file."
+                f"`{path}` is not writable ({error}).", fix="Check the permissions of the file."
             )
         fix = ""
         if isinstance(error, apsw.CantOpenError):
-            fix = "Check that its folder may be written to, or name another place: store.path"
+            fix = "Check that its folder is writable, or choose another path: store.path"
         return StoreError(f"The index `{path}` cannot be used: {error}.", fix=fix)
 
 
 def _is_at_rest(path: Path) -> bool:
-    """Tell whether a file lies where we may not write and nobody is writing to it.
+    """Return True if the folder of a file is not writable and no process writes to the file.
 
-    SQLite then cannot keep its notes about readers beside the file, and needs none.
+    SQLite cannot create its shared-memory file there, and does not need it.
     """
     return not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
 
 
 def _may_be_database(path: Path) -> bool:
-    """Tell whether SQLite would not destroy a file: it takes a very short one for an empty one."""
+    """Return True for a SQLite file and an empty one.
+
+    SQLite itself would overwrite a very short file of another kind, as it takes it for empty.
+    """
     with path.open("rb") as file:
         start = file.read(len(_HEADER))
     return start in (b"", _HEADER)
@@ -320,13 +338,12 @@ def _require_file(path: Path, *, create: bool) -> None:
         )
     if create and not path.parent.is_dir():
         raise StoreNotFound(
-            f"There is no folder `{path.parent}` for the index.", fix="Create the folder first."
+            f"The folder `{path.parent}` for the index does not exist.", fix="Create it first."
         )
 
 
-_MOST_FAULTS = 20
-
-_AGREEMENTS = {
+_MAX_FAULTS = 20
+_INCONSISTENCIES = {
     "chunks without a document": (
         "SELECT count(*) FROM chunk WHERE document NOT IN (SELECT id FROM document)"
     ),
@@ -346,16 +363,16 @@ _AGREEMENTS = {
         "SELECT count(*) FROM entity e WHERE chunk_count != "
         "(SELECT count(*) FROM mention m WHERE m.entity = e.id)"
     ),
-    "edges that differ from what supports them": (
+    "edges that differ from the sum of their contributions": (
         "SELECT count(*) FROM edge e WHERE (weight, supports) IS NOT "
         "(SELECT sum(c.weight), count(*) FROM contribution c WHERE c.source = e.source "
         "AND c.target = e.target AND c.relation = e.relation)"
     ),
-    "members of communities that are no entities": (
+    "members of communities without an entity": (
         "SELECT count(*) FROM community_member WHERE entity NOT IN (SELECT id FROM entity)"
         " OR community NOT IN (SELECT id FROM community)"
     ),
-    "chunks of communities that do not exist": (
+    "chunks of communities without a chunk or a community": (
         "SELECT count(*) FROM community_chunk WHERE chunk NOT IN (SELECT id FROM chunk)"
         " OR community NOT IN (SELECT id FROM community)"
     ),
@@ -368,7 +385,7 @@ _AGREEMENTS = {
     "descriptions without a chunk": (
         "SELECT count(*) FROM description WHERE chunk NOT IN (SELECT id FROM chunk)"
     ),
-    "summaries of entities that nothing describes": (
+    "summaries of entities without a description": (
         "SELECT count(*) FROM entity_summary WHERE entity NOT IN (SELECT entity FROM description)"
     ),
     "imported relationships without their ends": (
@@ -376,7 +393,7 @@ _AGREEMENTS = {
         " NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.source)"
         " OR NOT EXISTS (SELECT 1 FROM property_node WHERE graph = r.graph AND position = r.target)"
     ),
-    "reports that cite what does not exist": (
+    "citations of reports without a chunk or a report": (
         "SELECT count(*) FROM report_citation WHERE chunk NOT IN (SELECT id FROM chunk)"
         " OR community NOT IN (SELECT community FROM report)"
     ),
@@ -384,15 +401,15 @@ _AGREEMENTS = {
 
 
 def find_faults(database: Database) -> list[str]:
-    """Return what is wrong with an index, in words; reads the whole file.
+    """Read the whole file, and return a phrase for each fault of the index.
 
-    Raises StoreError where the file is too damaged to be read.
+    Raises StoreError if the file is too damaged to be read.
     """
-    found = [str(row[0]) for row in database.rows(f"PRAGMA quick_check({_MOST_FAULTS})")]
+    found = [str(row[0]) for row in database.rows(f"PRAGMA quick_check({_MAX_FAULTS})")]
     faults = [message for message in found if message != "ok"]
     if faults:
         return faults
-    for name, sql in _AGREEMENTS.items():
+    for name, sql in _INCONSISTENCIES.items():
         ((count,),) = database.rows(sql)
         if count:
             faults.append(f"{count} {name}")

@@ -1,7 +1,7 @@
-"""Documents, sections, chunks, document fields and the ledger in tables.
+"""Store documents, sections, chunks, document fields and the ledger in tables.
 
-A filter condition is compared with each distinct value of its field, in Python, so that every
-store compares alike; the table's index then finds the documents with the matching values.
+Python compares a filter condition with each distinct value of its field, so that all stores compare
+in the same way. SQL then finds the documents with the matching values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from knotwork.records import (
 )
 from knotwork.stores.base import LedgerEntry
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.graph_rows import fetch_pages
 from knotwork.stores.embedded.packing import (
     keys_of,
     pack_frames,
@@ -87,7 +86,7 @@ class EmbeddedDocuments:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._leaves: tuple[int, int] | None = None  # a generation, and its leaf chunks
+        self._leaf_count: tuple[int, int] | None = None  # the generation, and the number
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
         """Add a document, or replace the one with its id (structure only)."""
@@ -124,7 +123,7 @@ class EmbeddedDocuments:
         order = " WHERE document = ? ORDER BY start, level, ordinal, id"
         keys = [key for _, key in keys_of([document_id])]
         return [
-            section(*row) for key in keys for row in self._database.rows(_SECTION + order, (key,))
+            _section(*row) for key in keys for row in self._database.rows(_SECTION + order, (key,))
         ]
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
@@ -146,10 +145,10 @@ class EmbeddedDocuments:
             return self._count(sql)
         with self._database.reading():
             generation = self._database.generation()
-            known = self._leaves
-            if known is None or known[0] != generation:
-                known = self._leaves = generation, self._count(sql)
-            return known[1]
+            cached = self._leaf_count
+            if cached is None or cached[0] != generation:
+                cached = self._leaf_count = generation, self._count(sql)
+            return cached[1]
 
     def document_count(self) -> int:
         """Return the number of documents."""
@@ -165,10 +164,9 @@ class EmbeddedDocuments:
             self._database.write(f"DELETE FROM {table} WHERE document = ?", (key,))  # noqa: S608
 
 
-def section(
+def _section(
     key: int, document: int, parent: int | None, ordinal: int, level: int, title: str, *span: int
 ) -> Section:
-    """Return a row of the section table as a record."""
     return Section(
         int_to_id(key),
         int_to_id(document),
@@ -284,10 +282,10 @@ _FIELD_NAMES = (
     " WHERE field.name IS NOT NULL) SELECT name FROM field WHERE name IS NOT NULL"
     " UNION ALL SELECT 'page' WHERE EXISTS (SELECT 1 FROM document_page)"
 )
-"""The names of fields, one look into the index of the table for each."""
+"""The distinct names of fields, with one index lookup each (a loose index scan)."""
 
 _FEW_SHARE = 0.1
-"""Of the documents, what is read faster one by one than with all others."""
+"""Share of the documents below which reading their chunks is faster than reading all chunks."""
 
 _FIELD_COUNTS = "SELECT name, count(DISTINCT document) FROM document_field GROUP BY name"
 _PAGED_DOCUMENTS = "SELECT count(DISTINCT document) FROM document_page"
@@ -317,7 +315,7 @@ class EmbeddedFields:
         self._database = database
 
     def fields(self) -> list[FieldInfo]:
-        """Return the fields that the index has, by name."""
+        """Return the fields of the index, ordered by name."""
         with self._database.reading():
             documents: dict[str, int] = dict(self._database.fetch(_FIELD_COUNTS))
             found = {
@@ -325,10 +323,9 @@ class EmbeddedFields:
                 for name, count in documents.items()
             }
             for name in BUILT_IN_FIELDS:
-                held = list(self._pairs(name))
-                if held:
-                    values = Counter(value for value, _ in dict.fromkeys(held))
-                    keys = {key for _, key in held}
+                if pairs := dict.fromkeys(self._pairs(name)):
+                    values = Counter(value for value, _ in pairs)
+                    keys = {key for _, key in pairs}
                     found[name] = summarize_field(name, len(keys), values.items())
             ((paged,),) = self._database.fetch(_PAGED_DOCUMENTS)
             if paged:
@@ -339,7 +336,7 @@ class EmbeddedFields:
         return [found[name] for name in sorted(found)]
 
     def select(self, wanted: Filter) -> Selection:
-        """Return what a filter leaves. Raises UnknownName for a field that the index lacks."""
+        """Return the documents and chunks that pass a filter; see `FieldStore.select`."""
         with self._database.reading():
             check_fields(wanted, [name for (name,) in self._database.fetch(_FIELD_NAMES)])
             if self._is_of_documents(wanted):
@@ -348,12 +345,12 @@ class EmbeddedFields:
             return Selection(self._keys(_DOCUMENTS_OF, chunks), chunks)
 
     def mentioned(self, chunks: IdSet) -> IdSet:
-        """Return the ids of the entities that any of these chunks mention."""
+        """Return the ids of the entities that these chunks mention."""
         with self._database.reading():
             return self._keys(_MENTIONED, chunks)
 
     def _is_of_documents(self, wanted: Filter) -> bool:
-        """Return whether a filter compares no pages, so that it keeps or drops whole documents."""
+        """Return True if a filter has no condition on pages, and so selects whole documents."""
         if isinstance(wanted, Condition):
             return field_name(wanted.field) != PAGE
         parts = (wanted.part,) if isinstance(wanted, Not) else wanted.parts
@@ -386,9 +383,9 @@ class EmbeddedFields:
                 return self._keys(_CHUNKS_ON, [label for (label,) in labels if matches(label)])
 
     def _passages_of(self, documents: IdSet) -> Selection:
-        """Return the chunks of documents, and those of the documents that have any."""
-        ((every,),) = self._database.fetch("SELECT count(*) FROM document")
-        if len(documents) < _FEW_SHARE * every:
+        """Return the chunks of these documents, and the documents that have chunks."""
+        ((total,),) = self._database.fetch("SELECT count(*) FROM document")
+        if len(documents) < _FEW_SHARE * total:
             rows = self._database.fetch(_CHUNKS_OF, (pack_keys(documents.keys.tolist()),))
         else:
             rows = self._database.fetch("SELECT id, document FROM chunk")
@@ -397,7 +394,7 @@ class EmbeddedFields:
         return Selection(IdSet(keys[:, 1]), IdSet(keys[:, 0]))
 
     def _matching(self, condition: Condition) -> IdSet:
-        """Return the documents that fulfil a condition."""
+        """Return the documents that meet a condition."""
         name = field_name(condition.field)
         matches = Matcher(condition).matches
         if name in BUILT_IN_FIELDS:
@@ -413,7 +410,7 @@ class EmbeddedFields:
         return IdSet({key for (key,) in rows})
 
     def _pairs(self, name: str) -> Iterator[tuple[str, int]]:
-        """Yield the values of a built-in field, each with its document; one may come twice."""
+        """Yield (value, document key) pairs of a built-in field, possibly with duplicates."""
         if name == FILE_DATE:
             sql = "SELECT l.document_id, l.modified_ns FROM ledger l WHERE l.modified_ns > 0"
             dated = {id_to_int(i): changed for i, changed in self._database.fetch(sql) if i}
@@ -475,7 +472,7 @@ class EmbeddedLedger:
         """Yield all entries ordered by uri."""
         for row in self._database.rows(_ENTRY, ("",)):
             yield LedgerEntry(*row)
-        for row in fetch_pages(self._database, _NEXT_ENTRIES, ("",)):
+        for row in self._database.rows_in_pages(_NEXT_ENTRIES, ("",)):
             yield LedgerEntry(*row)
 
     def settings_counts(self) -> dict[str, int]:

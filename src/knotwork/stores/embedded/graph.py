@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -34,15 +34,17 @@ from knotwork.stores.embedded.contributions import (
     write_contributions,
 )
 from knotwork.stores.embedded.database import Database
-from knotwork.stores.embedded.graph_rows import NODE_TABLES, find_keys, read_nodes, scan_edges
+from knotwork.stores.embedded.graph_rows import (
+    ENTITIES_BY_KEY,
+    NODE_TABLES,
+    find_keys,
+    read_nodes,
+    scan_edges,
+)
 from knotwork.stores.embedded.packing import keys_of, pack_keys, unpack_spans
 from knotwork.stores.extensions import RelationLink
 from knotwork.stores.graph_view import EDGE_CHUNKS, AdjacentEdge, strongest_edges, walk_graph
 
-_ENTITIES = (
-    "SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count FROM json_each(?) j"
-    " CROSS JOIN entity e ON e.id = j.value"
-)
 _MENTIONS = (
     "SELECT m.chunk, e.normal_form, m.name, m.type, m.spans, m.about FROM json_each(?) j"
     " CROSS JOIN mention m ON m.chunk = j.value CROSS JOIN entity e ON e.id = m.entity"
@@ -62,7 +64,7 @@ _MOST_ABOUT = (
     " ON m.entity = j.value AND m.chunk = (SELECT chunk FROM mention"
     " WHERE entity = j.value AND about > ?2 ORDER BY about DESC, chunk LIMIT 1)"
 )
-"""The same for one chunk of each of many entities."""
+"""The first row of `_ABOUT` for each of many entities."""
 _SUPPORTS = (
     "SELECT j.key, (SELECT group_concat(printf('%016x', chunk), ' ') FROM"
     " (SELECT chunk FROM contribution WHERE source = j.value ->> 0 AND target = j.value ->> 1"
@@ -90,12 +92,12 @@ class EmbeddedGraph:
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
-        """Add contributions; one with the key of an earlier one replaces it."""
+        """Add contributions, or replace those with the same key."""
         with self._database.transaction():
             write_contributions(self._database, mentions, relations)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove all contributions of these chunks, and what is then supported by none."""
+        """Remove the contributions of these chunks, and nodes and edges without other support."""
         with self._database.transaction():
             remove_contributions(self._database, [key for _, key in keys_of(chunk_ids)])
 
@@ -103,7 +105,7 @@ class EmbeddedGraph:
         """Return the entities with these ids."""
         keys = dict(keys_of(ids))
         with self._database.reading():
-            rows = self._database.fetch(_ENTITIES, (pack_keys(keys.values()),))
+            rows = self._database.fetch(ENTITIES_BY_KEY, (pack_keys(keys.values()),))
         found = {key: columns for key, *columns in rows}
         return {i: Entity(i, *found[key]) for i, key in keys.items() if key in found}
 
@@ -113,7 +115,7 @@ class EmbeddedGraph:
         return {entity.normal_form: entity for entity in found.values()}
 
     def entity_count(self) -> int:
-        """Return the number of entities."""
+        """Return the number of entities without keywords."""
         ((count,),) = self._database.rows(f"SELECT count(*) FROM {NODE_TABLES[Label.ENTITY]}")  # noqa: S608
         return int(count)
 
@@ -145,22 +147,22 @@ class EmbeddedGraph:
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return, for each entity, the ``fan`` chunks most about it (more than ``minimum``)."""
-        if fan == 1:
-            return self._most_about(dict(keys_of(entity_ids)), minimum)
+        """Return, for each entity, the ``fan`` chunks with the highest ``about`` over ``minimum``.
+
+        One statement reads the best chunk of all entities if ``fan`` is 1.
+        """
+        keys = dict(keys_of(entity_ids))
         ranked: dict[str, list[Scored]] = {}
         with self._database.reading():
-            for entity, key in keys_of(entity_ids):
+            if fan == 1:
+                rows = self._database.fetch(_MOST_ABOUT, (pack_keys(keys.values()), minimum))
+                best = {key: [Scored(int_to_id(chunk), about)] for key, chunk, about in rows}
+                return {entity: best[key] for entity, key in keys.items() if key in best}
+            for entity, key in keys.items():
                 rows = self._database.fetch(_ABOUT, (key, minimum, max(fan, 0)))
                 if rows:
                     ranked[entity] = [Scored(int_to_id(chunk), about) for chunk, about in rows]
         return ranked
-
-    def _most_about(self, keys: Mapping[str, int], minimum: float) -> dict[str, list[Scored]]:
-        with self._database.reading():
-            rows = self._database.fetch(_MOST_ABOUT, (pack_keys(keys.values()), minimum))
-        best = {key: [Scored(int_to_id(chunk), about)] for key, chunk, about in rows}
-        return {entity: best[key] for entity, key in keys.items() if key in best}
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
         """Return nodes of any label."""
@@ -172,7 +174,7 @@ class EmbeddedGraph:
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
-        """Return nodes by label and/or exact name (entities: by normal form too), by id."""
+        """Return nodes of a label, a name or both, ordered by id; see `GraphStore.find`."""
         with self._database.reading() as connection:
             keys = find_keys(connection, label=label, name=name, limit=max(limit, 0))
             found = read_nodes(connection, keys)
@@ -186,24 +188,24 @@ class EmbeddedGraph:
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return each node's edges, strongest first, to at most ``fan`` neighbours a node."""
+        """Return the edges of each node to its ``fan`` strongest neighbours, strongest first."""
         keys = dict(keys_of(ids))
         with self._database.reading() as connection:
-            adjacent = Adjacency(connection, direction=direction, types=types, fan=fan)
-            found = zip(keys, adjacent(list(keys.values())), strict=True)
-            return {i: self._edges(links) for i, links in found if links}
+            adjacency = Adjacency(connection, direction=direction, types=types, fan=fan)
+            found = zip(keys, adjacency(list(keys.values())), strict=True)
+            return {i: self._edges(adjacent) for i, adjacent in found if adjacent}
 
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the strongest relations and co-occurrences at each entity, without chunks."""
+        """Return the strongest relations and co-occurrences of each entity, without chunks."""
         with self._database.reading() as connection:
             return read_relation_links(connection, keys_of(entity_ids), limit=limit)
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
     ) -> list[tuple[str, ...]]:
-        """Return the first chunks that state each (source, relation, target), in order."""
+        """Return the ``limit`` chunks with the smallest ids of each (source, relation, target)."""
         keys = dict(keys_of([end for source, _, target in relations for end in (source, target)]))
         known = [
             (keys[source], keys[target], relation_key(name))
@@ -216,7 +218,7 @@ class EmbeddedGraph:
         return [tuple(sorted((chunks or "").split())) for _, chunks in sorted(rows)]
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Scan all edges with all their chunks, ordered by (type, source, target, relation)."""
+        """Yield all edges with all their chunks, ordered by (type, source, target, relation)."""
         for type_ in sorted(EdgeType):
             if types is None or type_ in types:
                 yield from scan_edges(self._database, type_)
@@ -236,15 +238,15 @@ class EmbeddedGraph:
         with self._database.reading() as connection:
             keys = [key for _, key in keys_of(seeds)]
             known = read_nodes(connection, keys)
-            adjacent = Adjacency(
-                connection, direction=direction, types=followed, fan=fan, present_only=True
+            adjacency = Adjacency(
+                connection, direction=direction, types=followed, fan=fan, existing_only=True
             )
             start = [key for key in keys if key in known]
-            reached = walk_graph(adjacent, start, depth=depth, limit=limit)
+            reached = walk_graph(adjacency, start, depth=depth, limit=limit)
             nodes = read_nodes(connection, reached.nodes)
             return Subgraph(
                 tuple(nodes[key] for key in reached.nodes),
-                tuple(self._edges(reached.links)),
+                tuple(self._edges(reached.edges)),
             )
 
     def schema(self) -> GraphSchema:
@@ -284,34 +286,22 @@ class EmbeddedGraph:
             relations,
         )
 
-    def _edges(self, links: Sequence[AdjacentEdge[int]]) -> list[Edge]:
-        """Return links as edges, each with its first supporting chunks."""
-        supports = iter(self._supports([link for link in links if link.relation]))
-        ids = _Ids()
-        edges: list[Edge] = []
-        for link in links:
-            source, target = ids[link.source], ids[link.target]
-            chunks: tuple[str, ...] = ()
-            if link.relation:
-                chunks = next(supports)
-            elif link.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
-                chunks = (source,)
-            edges.append(Edge(source, link.type, target, link.weight, link.relation, chunks))
-        return edges
-
-    def _supports(self, links: Sequence[AdjacentEdge[int]]) -> list[tuple[str, ...]]:
-        """Return the first chunks of edges with a relation, in their order."""
-        keys = [(link.source, link.target, relation_key(link.relation)) for link in links]
+    def _edges(self, adjacent: Sequence[AdjacentEdge[int]]) -> list[Edge]:
+        """Convert adjacent edges to edges with their first supporting chunks."""
+        keys = [(e.source, e.target, relation_key(e.relation)) for e in adjacent if e.relation]
         rows = self._database.fetch(_SUPPORTS, (pack_keys(keys), EDGE_CHUNKS))
-        return [tuple(sorted(chunks.split())) for _, chunks in sorted(rows)]
-
-
-class _Ids(dict[int, str]):
-    """Ids by key, each made once: the edges of a walk share their ends."""
-
-    def __missing__(self, key: int) -> str:
-        self[key] = int_to_id(key)
-        return self[key]
+        supports = (tuple(sorted(chunks.split())) for _, chunks in sorted(rows))
+        id_of = cache(int_to_id)  # the edges of a walk share many ends
+        edges: list[Edge] = []
+        for edge in adjacent:
+            source, target = id_of(edge.source), id_of(edge.target)
+            chunks: tuple[str, ...] = ()
+            if edge.relation:
+                chunks = next(supports)
+            elif edge.type in (EdgeType.MENTIONS, EdgeType.ABOUT):
+                chunks = (source,)
+            edges.append(Edge(source, edge.type, target, edge.weight, edge.relation, chunks))
+        return edges
 
 
 _Side = tuple[EdgeType, bool]
@@ -351,7 +341,7 @@ _STRUCTURE_EDGES: dict[_Side, str] = {
     (EdgeType.ABOUT, True): "SELECT entity, about, '' FROM mention WHERE chunk = ? AND about > 0",
     (EdgeType.ABOUT, False): "SELECT chunk, about, '' FROM mention WHERE entity = ? AND about > 0",
 }
-"""For each type without a relation, a query for the other ends and weights of a node's edges."""
+"""For each edge type without relations, a query of the far ends and weights of a node's edges."""
 
 _RELATES = {
     True: (
@@ -380,7 +370,7 @@ _OF_TYPES: dict[frozenset[str], str] = {
     frozenset({EdgeType.RELATES}): f"AND e.relation <> {_CO_OCCURRENCE}",
     frozenset({EdgeType.CO_OCCURS}): f"AND e.relation = {_CO_OCCURRENCE}",
 }
-"""What an edge must be besides, where relations or co-occurrences alone are asked for."""
+"""An extra condition on the edges if only relations or only co-occurrences are requested."""
 
 _NODE_EXISTS = (
     "SELECT 1 FROM chunk WHERE id = ?1 UNION ALL SELECT 1 FROM entity WHERE id = ?1"
@@ -393,11 +383,11 @@ _PAGE_GROWTH = 8
 
 
 class Adjacency:
-    """Finds the links of nodes in one direction (or both), of some types, cut to a fan.
+    """Read the edges of nodes in one direction or both, of some types, limited to a fan.
 
-    The relations and co-occurrences of a node with many are read only as far as the fan needs.
-    ``present_only`` leaves out links to what is not stored (a chunk may be mentioned before its
-    document is put); the ends of relations always are.
+    Of the relations and co-occurrences of a node, it reads only as many rows as the fan needs.
+    ``existing_only`` skips edges to nodes that are not stored, as a mention may be written before
+    its document; the ends of relations always exist.
     """
 
     def __init__(
@@ -407,14 +397,14 @@ class Adjacency:
         direction: Direction,
         types: Collection[str] | None,
         fan: int | None,
-        present_only: bool = False,
+        existing_only: bool = False,
     ) -> None:
         self._execute: Callable[..., Any] = connection.execute
         self._fan = fan
-        self._present_only = present_only
+        self._existing_only = existing_only
         self._sides = [out for out in (True, False) if direction in ("both", _DIRECTION_NAMES[out])]
         wanted = ENTITY_EDGES if types is None else ENTITY_EDGES.intersection(types)
-        self._relates = bool(wanted)
+        self._has_relations = bool(wanted)
         of_types = _OF_TYPES.get(wanted, "")
         self._relations = {out: sql.format(of_types) for out, sql in _RELATES.items()}
         self._between = {out: sql.format(of_types) for out, sql in _RELATES_BETWEEN.items()}
@@ -425,39 +415,41 @@ class Adjacency:
         ]
 
     def __call__(self, nodes: Sequence[int]) -> Iterator[list[AdjacentEdge[int]]]:
-        """Yield the links of each node, strongest first."""
+        """Yield the edges of each node, strongest first."""
         for node in nodes:
-            links = self._relates_links(node) if self._relates else []
+            edges = self._relation_edges(node) if self._has_relations else []
             for type_, out, sql in self._structure:
                 rows = self._execute(sql, (node,)).fetchall()
-                if self._present_only:
-                    rows = [row for row in rows if self._is_present(row[0])]
-                links += _adjacent_edges(node, rows, out=out, type_=type_)
-            yield strongest_edges(links, self._fan)
+                if self._existing_only:
+                    rows = [
+                        row for row in rows if self._execute(_NODE_EXISTS, (row[0],)).fetchall()
+                    ]
+                edges += _adjacent_edges(node, rows, out=out, type_=type_)
+            yield strongest_edges(edges, self._fan)
 
-    def _is_present(self, node: int) -> bool:
-        return bool(self._execute(_NODE_EXISTS, (node,)).fetchall())
+    def _relation_edges(self, node: int) -> list[AdjacentEdge[int]]:
+        """Return all edges to the strongest neighbours, and possibly some to others.
 
-    def _relates_links(self, node: int) -> list[AdjacentEdge[int]]:
-        """Return at least the links to the strongest neighbours, all of them to each.
-
-        A neighbour of the merged best is among the best of one direction, so the first rows of
-        each direction name them all; weak links to them are then looked up by both ends.
+        Each of the strongest neighbours is among the strongest of at least one direction, so the
+        first rows of each direction contain all of them. Their weaker edges are then read by both
+        ends.
         """
-        links: list[AdjacentEdge[int]] = []
-        cut: list[bool] = []
+        edges: list[AdjacentEdge[int]] = []
+        incomplete: list[bool] = []
         for out in self._sides:
-            rows, complete = self._first_rows(node, out=out)
-            links += _adjacent_edges(node, rows, out=out)
-            if not complete:
-                cut.append(out)
-        if cut:
-            others = dict.fromkeys(link.other for link in strongest_edges(links, self._fan))
-            for out in cut:
-                links += self._links_between(node, others, out=out)
-        return links
+            rows, is_complete = self._first_rows(node, out=out)
+            edges += _adjacent_edges(node, rows, out=out)
+            if not is_complete:
+                incomplete.append(out)
+        if incomplete:
+            others = dict.fromkeys(edge.other for edge in strongest_edges(edges, self._fan))
+            for out in incomplete:
+                rows = self._execute(self._between[out], (node, pack_keys(others))).fetchall()
+                edges += _adjacent_edges(node, rows, out=out)
+        return edges
 
     def _first_rows(self, node: int, *, out: bool) -> tuple[list[_EdgeRow], bool]:
+        """Return the first rows, for more than ``fan`` neighbours, and True if they are all."""
         sql = self._relations[out]
         if self._fan is None:
             return self._execute(sql, (node, _NO_LIMIT)).fetchall(), True
@@ -470,17 +462,11 @@ class Adjacency:
                 return rows, False
             size *= _PAGE_GROWTH
 
-    def _links_between(
-        self, node: int, others: Iterable[int], *, out: bool
-    ) -> list[AdjacentEdge[int]]:
-        rows = self._execute(self._between[out], (node, pack_keys(others))).fetchall()
-        return _adjacent_edges(node, rows, out=out)
-
 
 def _adjacent_edges(
     node: int, rows: Iterable[_EdgeRow], *, out: bool, type_: EdgeType | None = None
 ) -> list[AdjacentEdge[int]]:
-    """Return rows as links; without a type, as the one that each relation makes."""
+    """Convert rows to edges; without ``type_``, the relation of a row determines its type."""
     return [
         AdjacentEdge(
             -weight,
@@ -507,7 +493,7 @@ _RELATION_NAME = "SELECT name FROM relation WHERE id = ?"
 def read_relation_links(
     connection: apsw.Connection, keys: Iterable[tuple[str, int]], *, limit: int
 ) -> dict[str, list[RelationLink]]:
-    """Return the links of each id with its key, as `LinksRelations` describes."""
+    """Return the relations of each (id, key); see `LinksRelations.relation_links`."""
     execute: Callable[..., Any] = connection.execute
 
     @cache

@@ -21,7 +21,7 @@ _OFFSETS = struct.Struct("<ii")
 
 
 def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield each distinct id with its key; what cannot be an id is left out."""
+    """Yield each distinct id with its key, without strings that cannot be ids."""
     for identifier in dict.fromkeys(ids):
         if len(identifier) == _ID_DIGITS:
             try:
@@ -33,16 +33,16 @@ def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
 
 
 def key_array(ids: Collection[str]) -> NDArray[np.int64]:
-    """Return the keys of ids as an array; those of an `IdSet` are not copied."""
+    """Return the keys of ids as an array; that of an `IdSet` is not copied."""
     if isinstance(ids, IdSet):
         return ids.keys
     return np.fromiter((key for _, key in keys_of(ids)), np.int64)
 
 
 def pack_keys(keys: Iterable[object]) -> str:
-    """Pack keys, or rows of keys, for ``json_each``: one statement then serves them all.
+    """Pack keys, or rows of keys, as the parameter of ``json_each`` in one statement for all.
 
-    Tables are added with CROSS JOIN, which for SQLite means: in this order, keys first.
+    The statements add tables with CROSS JOIN, so that SQLite keeps their order, keys first.
     """
     return json.dumps(list(keys))
 
@@ -58,7 +58,7 @@ def unpack_spans(data: bytes) -> tuple[Span, ...]:
 
 
 def pack_strings(strings: Sequence[str]) -> str:
-    """Pack strings into one; no strings into an empty one."""
+    """Pack strings as JSON, or as an empty string if there are none."""
     return json.dumps(strings, ensure_ascii=False) if strings else ""
 
 
@@ -68,7 +68,7 @@ def unpack_strings(data: str) -> tuple[str, ...]:
 
 
 def pack_text(text: str) -> bytes:
-    """Compress text; half a surrogate pair is kept as it is."""
+    """Compress text; a lone surrogate is preserved."""
     return zlib.compress(text.encode("utf-8", "surrogatepass"))
 
 
@@ -78,7 +78,7 @@ def unpack_text(data: bytes) -> str:
 
 
 def pack_line(text: str) -> bytes:
-    """Encode text that is too short to compress; half a surrogate pair is kept as it is."""
+    """Encode text that is too short to compress; a lone surrogate is preserved."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -98,7 +98,10 @@ def pack_outline(document: Document) -> bytes:
 def unpack_outline(
     data: bytes,
 ) -> tuple[tuple[Heading, ...], tuple[Page, ...], tuple[Frame, ...]]:
-    """Return what `pack_outline` compressed; earlier versions packed no frames."""
+    """Return the headings, pages and frames that `pack_outline` compressed.
+
+    Earlier versions packed no frames.
+    """
     headings, pages, *frames = json.loads(unpack_text(data))
     return (
         tuple(Heading(level, title, Span(start, end)) for level, title, start, end in headings),
@@ -108,7 +111,7 @@ def unpack_outline(
 
 
 def pack_frames(frames: Sequence[Frame]) -> bytes:
-    """Pack the frames of a chunk; no frames into nothing."""
+    """Pack the frames of a chunk, or return empty bytes if there are none."""
     rows = _frame_rows(frames)
     return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
 

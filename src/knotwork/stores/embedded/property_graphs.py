@@ -1,4 +1,4 @@
-"""Imported graphs in tables: labels and properties as JSON, ends as node positions."""
+"""Store imported graphs in tables: labels and properties as JSON, ends as node positions."""
 
 from __future__ import annotations
 
@@ -38,22 +38,19 @@ class EmbeddedPropertyGraphs:
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
-        """Put a graph in the place of the one with its name.
-
-        Raises StoreError where two ids are equal, an end is missing, or a value cannot be kept.
-        """
-        kept, edges = validate_graph(nodes, relationships)
+        """Add a graph, or replace the one of this name; see `PropertyGraphStore.put`."""
+        valid_nodes, edges = validate_graph(nodes, relationships)
         with self._database.transaction():
             self.remove(validate_graph_name(name))
             self._database.write("INSERT INTO property_graph (name) VALUES (?)", (pack_line(name),))
             key = self.key(name)
-            assert key is not None  # it was put there just now
-            positions = {node.id: position for position, node in enumerate(kept)}
-            self._database.write_many(_PUT_NODE, _node_rows(key, kept))
+            assert key is not None  # inserted just now
+            positions = {node.id: position for position, node in enumerate(valid_nodes)}
+            self._database.write_many(_PUT_NODE, _node_rows(key, valid_nodes))
             self._database.write_many(_PUT_RELATIONSHIP, _edge_rows(key, edges, positions))
 
     def remove(self, name: str) -> None:
-        """Remove the graph of this name, if there is one."""
+        """Remove the graph of this name, if it exists."""
         with self._database.transaction():
             key = self.key(name)
             if key is None:
@@ -68,19 +65,19 @@ class EmbeddedPropertyGraphs:
         return sorted(unpack_line(name) for (name,) in rows)
 
     def key(self, name: str) -> int | None:
-        """Return what stands for the graph of this name until it is put anew or removed."""
+        """Return the key of the graph of this name, or None. A replaced graph gets a new key."""
         row = self._database.row("SELECT id FROM property_graph WHERE name = ?", (pack_line(name),))
         return None if row is None else int(row[0])
 
     def read(self, key: int) -> GraphRows:
-        """Return the rows of the graph with this key, in the order in which they were put."""
+        """Return the rows of the graph with this key, in insertion order."""
         with self._database.reading():
             nodes = self._database.fetch(_NODES, (key,))
             return GraphRows(nodes, self._database.fetch(_RELATIONSHIPS, (key,)))
 
 
 def unpack_properties(data: str) -> dict[str, PropertyValue]:
-    """Return the properties that were packed into JSON."""
+    """Return the properties that were packed as JSON."""
     found: dict[str, PropertyValue] = json.loads(data)
     return found
 
@@ -101,7 +98,7 @@ def _edge_rows(
 
 
 def _to_json(value: PropertyValue) -> PropertyValue:
-    """Return a value in the types that JSON knows."""
+    """Convert a value to the types of JSON."""
     if isinstance(value, Mapping):
         return {key: v if type(v) in PLAIN_TYPES else _to_json(v) for key, v in value.items()}
     return [_to_json(item) for item in value] if isinstance(value, list | tuple) else value

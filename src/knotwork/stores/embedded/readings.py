@@ -1,4 +1,4 @@
-"""Model readings, entity descriptions and summaries, and chunk questions in tables."""
+"""Store model readings, entity descriptions and summaries, and chunk questions in tables."""
 
 from __future__ import annotations
 
@@ -88,16 +88,20 @@ class EmbeddedReadings:
         return [_reading(*row) for row in self._database.rows(_QUARANTINED)]
 
     def counts(self) -> Mapping[ReadingStatus, int]:
-        """Return how many chunks have each status; those that none has are absent."""
+        """Return the number of chunks with each status, without statuses that no chunk has."""
         rows = self._database.rows("SELECT status, count(*) FROM chunk_reading GROUP BY status")
         return {ReadingStatus(status): count for status, count in rows}
+
+    def has_readings(self) -> bool:
+        """Return True if there is a reading of any chunk; reads one row at most."""
+        return self._database.row("SELECT 1 FROM chunk_reading LIMIT 1") is not None
 
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
         """Return the descriptions of each entity that has any, ordered by chunk id."""
         return self._read_descriptions(_OF_ENTITIES, entity_ids)
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions that each chunk gives, ordered by entity id."""
+        """Return the descriptions from each chunk, ordered by entity id."""
         return self._read_descriptions(_IN_CHUNKS, chunk_ids)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
@@ -143,7 +147,7 @@ class EmbeddedReadings:
         return dict(found)
 
     def _drop_descriptions(self, chunks: Sequence[int]) -> list[int]:
-        """Drop the descriptions that these chunks give; return the entities that lose one."""
+        """Remove the descriptions from these chunks; return the entities that lose one."""
         lost = [entity for (entity,) in self._database.fetch(_DESCRIBED_IN, (pack_keys(chunks),))]
         if lost:
             self._database.write_many(
@@ -152,7 +156,7 @@ class EmbeddedReadings:
         return lost
 
     def _drop_summaries(self, lost: Iterable[int]) -> None:
-        """Drop the summaries of those of these entities that no description is left of."""
+        """Remove the summaries of those entities that have no description."""
         self._database.write_many(_DROP_SUMMARY, ((entity,) for entity in lost))
 
 
@@ -201,7 +205,7 @@ class EmbeddedQuestions:
         self._database = database
 
     def put(self, questions: Mapping[str, Sequence[str]]) -> None:
-        """Replace the questions of these chunks; of equal questions of a chunk the first stays."""
+        """Replace the questions of these chunks, and drop repeated questions of a chunk."""
         with self._database.transaction():
             self.remove_chunks(questions)
             self._database.write_many(
@@ -214,7 +218,7 @@ class EmbeddedQuestions:
             )
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the questions of these chunks in their order; a chunk without any is absent."""
+        """Return the questions of each chunk, in order, without chunks that have none."""
         keys = dict(keys_of(chunk_ids))
         found: defaultdict[int, list[str]] = defaultdict(list)
         for key, text in self._database.rows(_QUESTIONS, (pack_keys(keys.values()),)):

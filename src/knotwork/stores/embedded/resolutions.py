@@ -1,4 +1,4 @@
-"""Entity resolution in tables: merge decisions and homonyms."""
+"""Store merge decisions and homonyms in tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from knotwork.stores.resolutions import form_groups
 _DECISION_COLUMNS = (
     "d.first, d.second, d.verdict, d.source, d.reason, d.score, d.content_key, d.undone"
 )
-_BOTH_THERE = " CROSS JOIN entity a ON a.id = d.first CROSS JOIN entity b ON b.id = d.second"
-_DECISIONS = f"SELECT {_DECISION_COLUMNS} FROM same_as d{_BOTH_THERE} ORDER BY d.first, d.second"  # noqa: S608
+_BOTH_EXIST = " CROSS JOIN entity a ON a.id = d.first CROSS JOIN entity b ON b.id = d.second"
+_DECISIONS = f"SELECT {_DECISION_COLUMNS} FROM same_as d{_BOTH_EXIST} ORDER BY d.first, d.second"  # noqa: S608
 _OF_ENTITIES = (
     f"SELECT j.value, {_DECISION_COLUMNS} FROM json_each(?1) j"  # noqa: S608
-    f" CROSS JOIN same_as d ON d.first = j.value{_BOTH_THERE}"
+    f" CROSS JOIN same_as d ON d.first = j.value{_BOTH_EXIST}"
     f" UNION ALL SELECT j.value, {_DECISION_COLUMNS} FROM json_each(?1) j"
-    f" CROSS JOIN same_as d ON d.second = j.value{_BOTH_THERE} ORDER BY 1, 2, 3"
+    f" CROSS JOIN same_as d ON d.second = j.value{_BOTH_EXIST} ORDER BY 1, 2, 3"
 )
 _CHUNK_COUNTS = (
     "SELECT e.id, e.chunk_count FROM (SELECT first AS id FROM same_as"
@@ -29,8 +29,8 @@ _PUT_DECISION = "INSERT OR REPLACE INTO same_as VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ABSENT = (
     "SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM entity WHERE id = j.value)"
 )
-_OF_RUNS = f"undone = 0 AND source != '{PERSON_SOURCE}'"
-"""Decisions that no person made; see `SameAs.by_person`."""
+_NOT_BY_PERSON = f"undone = 0 AND source != '{PERSON_SOURCE}'"
+"""The decisions of indexing runs; see `SameAs.by_person`."""
 
 
 class EmbeddedResolutions:
@@ -38,10 +38,10 @@ class EmbeddedResolutions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._groups: tuple[int, dict[str, str]] | None = None  # a generation, and its groups
+        self._groups: tuple[int, dict[str, str]] | None = None  # the generation, and its groups
 
     def put(self, decisions: Iterable[SameAs]) -> None:
-        """Add decisions, each in the place of an earlier one of the same pair."""
+        """Add or replace decisions, one per pair."""
         with self._database.transaction():
             self._database.write_many(_PUT_DECISION, map(_row, decisions))
 
@@ -50,7 +50,7 @@ class EmbeddedResolutions:
         return [_decision(*row) for row in self._database.rows(_DECISIONS)]
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
-        """Return the decisions that each entity is an end of, ordered by pair."""
+        """Return the decisions about each entity, ordered by pair."""
         found: defaultdict[str, list[SameAs]] = defaultdict(list)
         packed = pack_keys(key for _, key in keys_of(entity_ids))
         for end, *columns in self._database.rows(_OF_ENTITIES, (packed,)):
@@ -58,28 +58,28 @@ class EmbeddedResolutions:
         return dict(found)
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
-        """Remove the decisions of these pairs, in ascending ids, whoever made them."""
+        """Remove the decisions about these pairs (ids ascending), including those of persons."""
         keys = dict(keys_of([end for pair in pairs for end in pair]))
         rows = [(keys[one], keys[other]) for one, other in pairs if one in keys and other in keys]
         with self._database.transaction():
             self._database.write_many("DELETE FROM same_as WHERE first = ? AND second = ?", rows)
 
     def groups(self) -> dict[str, str]:
-        """Return the canonical entity of every entity that is one with another, itself included.
+        """Return the canonical entity of every merged entity, itself included.
 
-        They are formed once for each state of the index.
+        The result is cached until the index changes.
         """
         if self._database.writing:
             return self._form_groups()
         with self._database.reading():
             generation = self._database.generation()
-            known = self._groups
-            if known is None or known[0] != generation:
-                known = self._groups = generation, self._form_groups()
-            return dict(known[1])
+            cached = self._groups
+            if cached is None or cached[0] != generation:
+                cached = self._groups = generation, self._form_groups()
+            return dict(cached[1])
 
     def touch(self, entity_ids: Collection[str]) -> None:
-        """Remember that what is known of these entities, there or not, has changed."""
+        """Mark entities as changed, whether they exist or not."""
         with self._database.transaction():
             self._database.write_many(
                 "INSERT OR IGNORE INTO touched_entity VALUES (?)",
@@ -87,21 +87,24 @@ class EmbeddedResolutions:
             )
 
     def touched(self) -> list[str]:
-        """Return the ids remembered since they were last settled, ascending."""
+        """Return the ids of the entities marked as changed, ascending."""
         rows = self._database.rows("SELECT entity FROM touched_entity ORDER BY entity")
         return [int_to_id(entity) for (entity,) in rows]
 
     def settle(self, entity_ids: Collection[str]) -> None:
-        """Forget that these were touched; see `ResolutionStore.settle`."""
+        """Clear the mark of these entities; see `ResolutionStore.settle`."""
         database = self._database
         keys = [key for _, key in keys_of(entity_ids)]
         with database.transaction():
             database.write_many(
                 "DELETE FROM touched_entity WHERE entity = ?", ((key,) for key in keys)
             )
-            gone = database.fetch(_ABSENT, (pack_keys(keys),))
+            absent = database.fetch(_ABSENT, (pack_keys(keys),))
             for end in ("first", "second"):
-                database.write_many(f"DELETE FROM same_as WHERE {end} = ? AND {_OF_RUNS}", gone)  # noqa: S608
+                database.write_many(
+                    f"DELETE FROM same_as WHERE {end} = ? AND {_NOT_BY_PERSON}",  # noqa: S608
+                    absent,
+                )
 
     def _form_groups(self) -> dict[str, str]:
         with self._database.reading():
@@ -160,31 +163,38 @@ class EmbeddedHomonyms:
         self._database = database
 
     def replace(self, homonyms: Iterable[Homonym], *, among: Collection[str] | None = None) -> None:
-        """Put these in the place of what is known of ``among``, by default of all."""
+        """Replace the stored homonyms of ``among``, by default all."""
         database = self._database
-        fresh = list(homonyms)
+        new = list(homonyms)
         with database.transaction():
             if among is None:
                 database.write("DELETE FROM homonym")
                 database.write("DELETE FROM sense")
             else:
-                self._forget([*among, *(homonym.entity_id for homonym in fresh)])
+                replaced = [*among, *(homonym.entity_id for homonym in new)]
+                keys = pack_keys(dict.fromkeys(key for _, key in keys_of(replaced)))
+                for table in ("homonym", "sense"):
+                    database.write(
+                        f"DELETE FROM {table}"  # noqa: S608
+                        " WHERE entity IN (SELECT value FROM json_each(?))",
+                        (keys,),
+                    )
             database.write_many(
                 "INSERT INTO homonym VALUES (?, ?)",
-                ((id_to_int(h.entity_id), pack_line(h.reason)) for h in fresh),
+                ((id_to_int(h.entity_id), pack_line(h.reason)) for h in new),
             )
             database.write_many(
                 "INSERT INTO sense VALUES (?, ?, ?)",
                 (
                     (id_to_int(h.entity_id), number, id_to_int(chunk))
-                    for h in fresh
+                    for h in new
                     for number, chunks in enumerate(h.senses)
                     for chunk in chunks
                 ),
             )
 
     def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
-        """Return the homonyms among these entities, or all, by entity id, ascending."""
+        """Return the homonyms among these entities (default: all), by entity id, ascending."""
         packed = None if entity_ids is None else pack_keys(key for _, key in keys_of(entity_ids))
         senses: defaultdict[int, defaultdict[int, list[str]]]
         senses = defaultdict(lambda: defaultdict(list))
@@ -199,11 +209,3 @@ class EmbeddedHomonyms:
             for entity, of_entity in senses.items()
             if len(of_entity) > 1
         }
-
-    def _forget(self, entity_ids: Collection[str]) -> None:
-        keys = pack_keys(dict.fromkeys(key for _, key in keys_of(entity_ids)))
-        for table in ("homonym", "sense"):
-            self._database.write(
-                f"DELETE FROM {table} WHERE entity IN (SELECT value FROM json_each(?))",  # noqa: S608
-                (keys,),
-            )

@@ -1,10 +1,10 @@
-"""Tables of the index file, and the migrations that create and update them.
+"""Define the tables of the index file, and the migrations that create and update them.
 
-Ids are stored as the integers they stand for. Spans are pairs of little-endian int32 in a blob.
-Aggregates (`entity`, `edge`, `relation`) are kept beside the contributions they sum up (`mention`,
-`contribution`), so that the cost of a document depends on its content, not on the size of the
-index. An entity counts its names and types in JSON objects. Model output is stored as UTF-8 in
-blobs, since it may hold half a surrogate pair, which SQLite text may not.
+Ids are stored as their integer keys, spans as pairs of little-endian int32 in a blob. Aggregates
+(`entity`, `edge`, `relation`) are stored beside their contributions (`mention`, `contribution`), so
+that the cost of a document depends on its content and not on the size of the index. An entity
+counts its names and types in JSON objects. Model output is stored as UTF-8 in blobs, since it may
+contain lone surrogates, which SQLite text must not.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ PUT_PAGE = "INSERT OR IGNORE INTO document_page VALUES (?, ?, ?, ?)"
 
 
 def field_rows(key: int, metadata: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    """Return the rows of a document's fields, for `PUT_FIELD`."""
+    """Return the field rows of a document, for `PUT_FIELD`."""
     found = metadata_fields(metadata)
     return [(name, value, key) for name, values in found.items() for value in values]
 
 
 def page_rows(key: int, document: Document) -> list[tuple[str, int, int, int]]:
-    """Return the rows of a document's pages, for `PUT_PAGE`."""
+    """Return the page rows of a document, for `PUT_PAGE`."""
     return [(page.label, key, page.start, page.end) for page in page_spans(document)]
 
 
 def fill_fields(connection: apsw.Connection) -> None:
-    """Write the fields and pages of all documents of an index that was made without them."""
+    """Write the fields and pages of all documents, in an index that was built without them."""
     for (key,) in connection.execute("SELECT id FROM document").fetchall():
         assert isinstance(key, int)
         sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
@@ -48,13 +48,13 @@ def fill_fields(connection: apsw.Connection) -> None:
 
 
 APPLICATION_ID = 0x4B4E4F54
-"""``KNOT``: marks a SQLite file as an index of Knotwork."""
+"""``KNOT``, which marks a SQLite file as an index of Knotwork."""
 
 
 class Migration(NamedTuple):
-    """A named step to the schema of today; never changed once released.
+    """A named change of the schema; never edited once released.
 
-    ``fill`` writes what SQL alone cannot derive from the rows that are there.
+    ``fill`` writes values that SQL alone cannot derive from the existing rows.
     """
 
     name: str
@@ -270,7 +270,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
-    """Bring an index up to ``migrations``, each whole or not at all; return those applied."""
+    """Apply missing migrations, each in one transaction, and return the names of those applied."""
     applied: list[str] = []
     for migration in migrations:
         connection.execute("BEGIN IMMEDIATE")
@@ -295,9 +295,9 @@ def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
 def find_missing_migrations(
     connection: apsw.Connection, path: str, migrations: Sequence[Migration] = MIGRATIONS
 ) -> list[str]:
-    """Return the names of the migrations that an index still lacks.
+    """Return the names of the migrations that an index does not have yet.
 
-    Raises SchemaMismatch when the file is another application's, or of a later version.
+    Raises SchemaMismatch if the file is not an index or was written by a later version.
     """
     if connection.pragma("application_id") != APPLICATION_ID:
         raise SchemaMismatch(
@@ -311,13 +311,13 @@ def find_missing_migrations(
         raise SchemaMismatch(
             f"`{path}` was written by a later version of Knotwork (it has `{later[-1]}`; "
             f"this version knows up to `{known[-1]}`).",
-            fix="Upgrade Knotwork, or build the index again in another file.",
+            fix="Upgrade Knotwork, or rebuild the index in another file.",
         )
     return [name for name in known if name not in recorded]
 
 
 def is_empty(connection: apsw.Connection) -> bool:
-    """Return whether a database holds nothing yet."""
+    """Return True if a database has no tables."""
     return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
 
 

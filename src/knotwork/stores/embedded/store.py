@@ -1,4 +1,4 @@
-"""Embedded store: one SQLite file, its parts and its transactions."""
+"""The embedded store: a `Store` in one SQLite file, composed of its parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class EmbeddedStore:
-    """A store in one SQLite file. Any number of threads and processes may read it while one writes.
+    """A store in one SQLite file. Any number of threads and processes can read it while one writes.
 
     Open it with `EmbeddedStore.open`.
     """
@@ -48,7 +48,7 @@ class EmbeddedStore:
         self._texts: dict[str, EmbeddedTexts] = {}
         self._vectors: dict[str, EmbeddedVectors] = {}
         self._cypher: EmbeddedCypher | None = None
-        self._making = threading.Lock()
+        self._creating = threading.Lock()
         self.documents = EmbeddedDocuments(database)
         self.graph = EmbeddedGraph(database)
         self.ledger = EmbeddedLedger(database)
@@ -70,11 +70,11 @@ class EmbeddedStore:
         busy_timeout_s: float = 10.0,
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> EmbeddedStore:
-        """Open the index file at ``path``, bringing its tables up to date.
+        """Open the index file at ``path``, and update its schema.
 
-        Raises StoreNotFound when there is none and ``create`` is off, SchemaMismatch when the file
-        is something else or of a later version, StoreBusy when a writer stays longer than
-        ``busy_timeout_s``.
+        Raises StoreNotFound if the file is missing and ``create`` is off, SchemaMismatch if it is
+        not an index or was written by a later version, StoreBusy if another process writes for
+        longer than ``busy_timeout_s``.
         """
         database = Database(
             Path(path),
@@ -86,15 +86,15 @@ class EmbeddedStore:
         return cls(database)
 
     def texts(self, name: str) -> EmbeddedTexts:
-        """Return the text index of this name, made on first use."""
-        with self._making:
+        """Return the text index of this name; first use creates it."""
+        with self._creating:
             if name not in self._texts:
                 self._texts[name] = EmbeddedTexts(self._database, name)
             return self._texts[name]
 
     def vectors(self, name: str) -> EmbeddedVectors:
-        """Return the vector index of this name, made on first use."""
-        with self._making:
+        """Return the vector index of this name; first use creates it."""
+        with self._creating:
             if name not in self._vectors:
                 self._vectors[name] = EmbeddedVectors(self._database, name)
             return self._vectors[name]
@@ -108,10 +108,10 @@ class EmbeddedStore:
         row_limit: int = 1_000,
         timeout_s: float = 10.0,
     ) -> QueryResult:
-        """Run a statement; see `RunsCypher`. Its language is imported with the first one."""
+        """Run a statement; see `RunsCypher`. The first one imports the Cypher language."""
         from knotwork.stores.embedded.cypher import EmbeddedCypher
 
-        with self._making:
+        with self._creating:
             if self._cypher is None:
                 self._cypher = EmbeddedCypher(self._database, self.property_graphs)
         return self._cypher.run(
@@ -119,7 +119,7 @@ class EmbeddedStore:
         )
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Replace the vectors of one index with those of another, which ends up empty."""
+        """Move the vectors of ``source`` to index ``name``; see `ReplacesVectors`."""
         self.vectors(name).take_over(self.vectors(source))
 
     def clear_vectors(self, name: str) -> None:
@@ -135,7 +135,7 @@ class EmbeddedStore:
         write_meta(self._database, values)
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Open the one write transaction; nested use joins it."""
+        """Open the write transaction, or join it if it is open."""
         return self._database.transaction()
 
     @property
@@ -144,7 +144,7 @@ class EmbeddedStore:
         return self._database.writing
 
     def remove_documents(self, document_ids: Collection[str]) -> None:
-        """Remove documents with all that only they supported, from every part of the store."""
+        """Remove documents and all that only they supported from every part of the store."""
         remove_documents(self, document_ids)
 
     def generation(self) -> int:
@@ -152,7 +152,7 @@ class EmbeddedStore:
         return self._database.generation()
 
     def check(self) -> list[str]:
-        """Return what is wrong with the file, in words; reads all of it."""
+        """Read the whole file, and return a phrase for each fault of the index."""
         return find_faults(self._database)
 
     def close(self) -> None:

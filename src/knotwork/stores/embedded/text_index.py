@@ -1,13 +1,14 @@
-"""Full-text index on FTS5, fed with our own terms, ranked by BM25.
+"""Full-text index on SQLite FTS5 with Knotwork's own terms, ranked by BM25.
 
-FTS5 sees the terms joined by spaces and splits there alone: its `ascii` tokenizer keeps all but
-ASCII in a token, and the full stop of decimal numbers is added. Its BM25 uses k1 = 1.2 and
-b = 0.75. Beside it, each item keeps its terms with their counts, as sorted 64-bit hashes, to be
-scored by itself. From the second search of a generation on, postings are cached in memory.
+FTS5 gets the terms joined by spaces and splits them only there: its `ascii` tokenizer keeps all
+non-ASCII characters in a token, and the full stop is added for decimal numbers. Its BM25 uses
+k1 = 1.2 and b = 0.75. A second table has the terms of each item with their counts, as sorted 64-bit
+hashes, so that single items can be scored. From the second search of a generation on, postings are
+cached in memory.
 
-A frequent term costs most to look up and adds least to a score: no occurrence adds more than
-(k1 + 1)·idf. Once ``k`` items score above what all frequent terms together can add, items with only
-those cannot be among the best: the idea of MaxScore (Turtle and Flood, 1995).
+Frequent terms cost most to look up and add least to a score: a term adds at most (k1 + 1)·idf. Once
+``k`` items score more than all frequent terms together can add, items with only frequent terms
+cannot be among the best. This is the idea of MaxScore (Turtle and Flood, 1995).
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from knotwork.stores.vectors import top_scores
 from knotwork.text.terms import query_terms, terms
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
-_MOST_SCORED = 400
-_MOST_SCORED_AMONG = 2_000
-_MOST_FREQUENCIES = 50_000
+_MAX_SCORED = 400
+_MAX_SCORED_AMONG = 2_000
+_MAX_CACHED_FREQUENCIES = 50_000
 
 
 class _Totals(NamedTuple):
@@ -42,8 +43,8 @@ class _Totals(NamedTuple):
     tokens: int
 
 
-class _KnownFrequencies(NamedTuple):
-    """Document frequencies of terms, as of one generation."""
+class _CachedFrequencies(NamedTuple):
+    """Document frequencies of terms in one generation of the index."""
 
     generation: int
     frequencies: dict[str, int]
@@ -57,9 +58,9 @@ class EmbeddedTexts:
         self._database = database
         self._name = name
         self._table = f"text_{name}"
-        self._known = _KnownFrequencies(-1, {})
+        self._frequency_cache = _CachedFrequencies(-1, {})
         self._postings: Postings | None = None
-        self._searched = -1
+        self._last_searched = -1  # the generation of the last search
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         """Add (id, text) pairs; an id that exists is replaced."""
@@ -98,18 +99,17 @@ class EmbeddedTexts:
             self._write_totals(totals.items - len(removed), totals.tokens - sum(removed))
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best of the items that share a term with ``query``; among ``where``."""
-        asked = query_terms(query)
+        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
         if k <= 0:
             return []
         with self._database.reading():
             totals = self._totals()
-            frequencies = self._frequencies(asked) if totals else {}
+            frequencies = self._frequencies(query_terms(query)) if totals else {}
             if totals is None or not frequencies:
                 return []
             weights = QueryTermWeights.of(frequencies, items=totals.items, tokens=totals.tokens)
             among = None if where is None else key_array(where)
-            if among is not None and len(among) <= _MOST_SCORED_AMONG:
+            if among is not None and len(among) <= _MAX_SCORED_AMONG:
                 found = self._score(weights, among.tolist(), k)
             elif postings := self._shared_postings():
                 found = postings.search(weights, k, among=among)
@@ -134,7 +134,7 @@ class EmbeddedTexts:
         return result
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return in how many items each term occurs; absent terms are absent."""
+        """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
             return self._frequencies(terms) if self._totals() else {}
 
@@ -145,40 +145,39 @@ class EmbeddedTexts:
         return totals.items if totals else 0
 
     def _shared_postings(self) -> Postings | None:
-        """Return the postings in memory, from the second search of a generation on.
+        """Return the cached postings, or None on the first search of a generation.
 
-        To answer one question alone, FTS5 is faster than reading the lengths of all items.
+        For a single question, FTS5 is faster than reading the lengths of all items.
         """
         if self._database.writing:
             return None
         generation = self._database.generation()
         if self._postings and self._postings.generation == generation:
             return self._postings
-        if self._searched != generation:
-            self._searched = generation
+        if self._last_searched != generation:
+            self._last_searched = generation
             return None
-        postings = Postings(self._database, self._table, generation)
-        self._postings = postings
+        postings = self._postings = Postings(self._database, self._table, generation)
         return postings
 
     def _search_rarest(self, weights: QueryTermWeights, k: int) -> list[tuple[int, float]]:
-        """Look up the rarest terms only, as many as the ``k`` best need; see `bm25`."""
+        """Look up only as many of the rarest terms as the ``k`` best items need (MaxScore)."""
         ordered = weights.rarest_first()
-        number = weights.to_begin_with(k)
+        number = weights.first_terms(k)
         while number < len(ordered):
-            rows = self._match(ordered[:number], _MOST_SCORED + 1)
+            rows = self._match(ordered[:number], _MAX_SCORED + 1)
             least = rows[k - 1][1] if len(rows) >= k else 0.0
             rest = weights.bound(ordered[number:])
             near = [key for key, score in rows if score >= least - rest]
-            if rest < least and len(near) <= _MOST_SCORED:
+            if rest < least and len(near) <= _MAX_SCORED:
                 return self._score(weights, near, k)
-            number = weights.enough(least, at_least=number + 1, most_near=_MOST_SCORED)
+            number = weights.sufficient_terms(least, at_least=number + 1, max_near=_MAX_SCORED)
         return self._match(weights.terms, k)
 
     def _match(
         self, asked: Sequence[str], k: int, *, among: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Let FTS5 rank the items that hold any of the terms."""
+        """Return the ``k`` best items with any of the terms, as FTS5 ranks them."""
         condition = "" if among is None else "AND +rowid IN (SELECT value FROM json_each(?))"
         rows = self._database.fetch(
             f"SELECT rowid, -rank FROM {self._table} WHERE {self._table} MATCH ? {condition}"  # noqa: S608
@@ -190,7 +189,7 @@ class EmbeddedTexts:
     def _score(
         self, weights: QueryTermWeights, keys: Sequence[int], k: int
     ) -> list[tuple[int, float]]:
-        """Rank these items by the counts they keep."""
+        """Return the ``k`` best of these items, scored from their stored term counts."""
         stored, lengths, counts = self._counts(keys, weights.terms)
         matching = np.flatnonzero(counts.any(axis=1))
         scores = weights.scores(counts[matching], lengths[matching])
@@ -199,7 +198,7 @@ class EmbeddedTexts:
     def _counts(
         self, keys: Sequence[int], asked: Sequence[str]
     ) -> tuple[list[int], NDArray[np.int64], IntMatrix]:
-        """Return the keys that exist, their lengths, and their counts of the terms asked for."""
+        """Return the keys that exist, their lengths in terms, and their counts of these terms."""
         rows = self._database.fetch(
             "SELECT c.id, c.length, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
             f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
@@ -210,23 +209,27 @@ class EmbeddedTexts:
         return [key for key, _, _, _ in rows], lengths, counts
 
     def _frequencies(self, asked: Collection[str]) -> dict[str, int]:
-        """Return document frequencies in the order asked; known ones while nothing is written."""
-        state = _KnownFrequencies(-1, {})
+        """Return document frequencies in the order of ``asked``, without terms that do not occur.
+
+        They are cached per generation, except inside a write transaction.
+        """
+        cached = _CachedFrequencies(-1, {})
         if not self._database.writing:
             generation = self._database.generation()
-            state = self._known
-            if state.generation != generation or len(state.frequencies) > _MOST_FREQUENCIES:
-                state = self._known = _KnownFrequencies(generation, {})
-        known = state.frequencies
+            cached = self._frequency_cache
+            if cached.generation != generation or len(cached.frequencies) > _MAX_CACHED_FREQUENCIES:
+                cached = self._frequency_cache = _CachedFrequencies(generation, {})
+        known = cached.frequencies
         missing = [term for term in dict.fromkeys(asked) if term not in known]
         sql = f"SELECT doc FROM {self._table}_terms WHERE term = ?"  # noqa: S608
         found = self._database.rows_of_each(sql, missing)
-        new = {term: rows[0][0] if rows else 0 for term, rows in zip(missing, found, strict=True)}
-        known |= new
+        known |= {
+            term: rows[0][0] if rows else 0 for term, rows in zip(missing, found, strict=True)
+        }
         return {term: known[term] for term in dict.fromkeys(asked) if known[term]}
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
-        """Return the lengths of the items that exist."""
+        """Return the lengths in terms of the items that exist."""
         sql = f"SELECT length FROM {self._table}_counts WHERE id = ?"  # noqa: S608
         return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
 
@@ -258,11 +261,11 @@ class EmbeddedTexts:
 
 
 def check_index_name(name: str) -> None:
-    """Raise StoreError unless ``name`` can be the name of an index."""
+    """Raise StoreError if ``name`` is not a valid name of a text or vector index."""
     if not _NAME.fullmatch(name):
         raise StoreError(
-            f"`{name}` cannot name an index.",
-            fix="Use up to 41 lower-case letters, digits and underscores, a letter first.",
+            f"`{name}` is not a valid name of a text or vector index.",
+            fix="Use up to 41 lower-case letters, digits and underscores, starting with a letter.",
         )
 
 
@@ -270,20 +273,20 @@ _K1 = 1.2
 _B = 0.75
 _LEAST_IDF = 1e-6
 _FIRST_SHARE = 0.03
-"""The share of all occurrences that the first look-up reads, to learn what the best score."""
+"""Share of all postings that the first look-up reads, to estimate the best scores."""
 
-_WORTH = 0.3
-"""The share of all occurrences that must be saved for a second look-up to pay."""
+_LEAST_SAVING = 0.3
+"""Share of all postings that further look-ups must save; else all terms are looked up at once."""
 
 _MARGIN = 1e-9
-"""What rounding may do to a score."""
+"""Bound of the rounding error of a score."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTermWeights:
-    """The terms of a question that occur at all, in its order, with their weights.
+    """The terms of a query that occur in the index, in their order, with their BM25 weights.
 
-    ``frequencies`` are in items, ``mean_length`` is in terms an item.
+    ``frequencies`` are in items, ``mean_length`` is in terms per item.
     """
 
     terms: tuple[str, ...]
@@ -293,12 +296,12 @@ class QueryTermWeights:
 
     @classmethod
     def of(cls, frequencies: Mapping[str, int], *, items: int, tokens: int) -> QueryTermWeights:
-        """Weigh terms by their document frequencies in an index of ``items`` items."""
+        """Compute the weights from document frequencies in an index of ``items`` items."""
         idfs = tuple(_idf(items, frequency) for frequency in frequencies.values())
         return cls(tuple(frequencies), tuple(frequencies.values()), idfs, tokens / max(items, 1))
 
     def scores(self, counts: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of items with these counts of terms, of shape (items, terms)."""
+        """Return the scores of items from their term counts, of shape (items, terms)."""
         shares = self.shares(lengths)
         scores = np.zeros(len(lengths), dtype=np.float64)
         for column, idf in enumerate(self.idfs):
@@ -306,21 +309,21 @@ class QueryTermWeights:
         return scores
 
     def shares(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how much items of these lengths dampen what their terms add."""
+        """Return k1·(1 - b + b·length / mean length), the length normalization of BM25."""
         return np.asarray(_K1 * (1 - _B + _B * lengths / self.mean_length), dtype=np.float64)
 
     def rarest_first(self) -> list[str]:
-        """Return the terms, the rarest first."""
+        """Return the terms by ascending document frequency."""
         order = sorted(range(len(self.terms)), key=lambda n: (self.frequencies[n], n))
         return [self.terms[n] for n in order]
 
     def bound(self, terms: Sequence[str]) -> float:
-        """Return more than any item can score by these terms alone."""
+        """Return an upper bound of the score of an item that has only these terms."""
         weight = dict(zip(self.terms, self.idfs, strict=True))
         return (_K1 + 1.0) * sum(weight[term] for term in terms) + _MARGIN
 
-    def to_begin_with(self, k: int) -> int:
-        """Return how many of the rarest terms tell at little cost what ``k`` items can score."""
+    def first_terms(self, k: int) -> int:
+        """Return the number of rarest terms that estimate the ``k`` best scores at a low cost."""
         seen, wanted = 0, max(k, sum(self.frequencies) * _FIRST_SHARE)
         for number, term in enumerate(self.rarest_first(), start=1):
             seen += self._frequency(term)
@@ -328,11 +331,11 @@ class QueryTermWeights:
                 return number
         return len(self.terms)
 
-    def enough(self, least: float, *, at_least: int, most_near: int) -> int:
-        """Return how many of the rarest terms to look up, given that the best score ``least``.
+    def sufficient_terms(self, least: float, *, at_least: int, max_near: int) -> int:
+        """Return the number of rarest terms to look up if the best items score ``least`` or more.
 
-        All others must be unable to reach that by themselves, about ``most_near`` items at most
-        may need them to reach it, and they must be worth leaving out.
+        The other terms alone must not reach that score, at most about ``max_near`` items may need
+        them to reach it, and leaving them out must save enough (`_LEAST_SAVING`).
         """
         ordered = self.rarest_first()
         for number in range(at_least, len(ordered)):
@@ -341,9 +344,9 @@ class QueryTermWeights:
                 continue
             missing = least - rest
             near = [t for t in ordered[:number] if self.idfs[self.terms.index(t)] >= missing]
-            if sum(map(self._frequency, near)) <= most_near:
-                left_out = sum(map(self._frequency, ordered[number:]))
-                return number if left_out >= _WORTH * sum(self.frequencies) else len(ordered)
+            if sum(map(self._frequency, near)) <= max_near:
+                saved = sum(map(self._frequency, ordered[number:]))
+                return number if saved >= _LEAST_SAVING * sum(self.frequencies) else len(ordered)
         return len(ordered)
 
     def _frequency(self, term: str) -> int:
@@ -353,9 +356,9 @@ class QueryTermWeights:
 def gain(
     idf: float, times: NDArray[np.integer], shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return what a term that occurs so many times adds to the scores of items."""
-    often = times.astype(np.float64)
-    return idf * ((often * (_K1 + 1.0)) / (often + shares))
+    """Return what a term adds to the scores of items, from its number of occurrences in each."""
+    counts = times.astype(np.float64)
+    return idf * ((counts * (_K1 + 1.0)) / (counts + shares))
 
 
 def _idf(items: int, frequency: int) -> float:
@@ -364,23 +367,23 @@ def _idf(items: int, frequency: int) -> float:
 
 
 _MAX_CACHED_POSTINGS = 8_000_000
-"""Postings kept at most, of six bytes each."""
+"""Number of postings in the cache, of six bytes each."""
 
-_MAX_TIMES = int(np.iinfo(np.uint16).max)
+_MAX_COUNT = int(np.iinfo(np.uint16).max)
 
 
 class _TermPostings(NamedTuple):
-    """Where a term occurs, as places in the array of keys, and how often."""
+    """The items with a term, as positions in the array of keys, and its occurrences in each."""
 
     places: NDArray[np.int32]
     times: NDArray[np.uint16]
 
 
 class Postings:
-    """The items of a full-text table with their lengths, and the postings asked for so far.
+    """A cache of item lengths and postings of a full-text table.
 
-    All calls must see the index at ``generation``. Threads may share it: at worst, two of them read
-    the same term.
+    All calls must see the index at ``generation``. Threads can share an object: at worst, two of
+    them read the same term.
     """
 
     def __init__(self, database: Database, table: str, generation: int) -> None:
@@ -390,14 +393,14 @@ class Postings:
         rows = database.fetch(f"SELECT id, length FROM {table}_counts ORDER BY id")  # noqa: S608
         self._keys, self._lengths = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
         self._terms: dict[str, _TermPostings] = {}
-        self._held = 0
+        self._cached_postings = 0
 
     def search(
         self, weights: QueryTermWeights, k: int, *, among: NDArray[np.int64] | None = None
     ) -> list[tuple[int, float]]:
         """Return the ``k`` best items with their scores, ties by key; use inside `reading`.
 
-        With ``among`` only items with these keys are ranked.
+        ``among`` restricts the result to items with these keys.
         """
         scores = np.zeros(len(self._keys))
         shares = weights.shares(self._lengths)
@@ -405,27 +408,23 @@ class Postings:
             places, times = self._postings(term)
             scores[places] += gain(idf, times, shares[places])
         if among is not None:
-            scores[~self._among(among)] = 0.0
+            is_wanted = np.zeros(len(self._keys), dtype=np.bool_)
+            places = np.searchsorted(self._keys, among).clip(max=len(self._keys) - 1)
+            is_wanted[places[self._keys[places] == among]] = True
+            scores[~is_wanted] = 0.0
         matching = np.count_nonzero(scores)
         least = np.partition(scores, -k)[-k] if matching > k else 0.0
         near = np.flatnonzero((scores >= least) & (scores > 0))
         return top_scores(self._keys[near].tolist(), scores[near].tolist(), k)
 
-    def _among(self, wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each item whether its key is wanted."""
-        found = np.zeros(len(self._keys), dtype=np.bool_)
-        places = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
-        found[places[self._keys[places] == wanted]] = True
-        return found
-
     def _postings(self, term: str) -> _TermPostings:
         found = self._terms.get(term)
         if found is None:
             found = self._read(term)
-            if self._held > _MAX_CACHED_POSTINGS:
-                self._terms, self._held = {}, 0
+            if self._cached_postings > _MAX_CACHED_POSTINGS:
+                self._terms, self._cached_postings = {}, 0
             self._terms[term] = found
-            self._held += len(found.places)
+            self._cached_postings += len(found.places)
         return found
 
     def _read(self, term: str) -> _TermPostings:
@@ -438,14 +437,13 @@ class Postings:
         occurrences = np.fromiter((key for (key,) in rows), np.int64, len(rows))
         keys, times = np.unique(occurrences, return_counts=True)
         places = np.searchsorted(self._keys, keys).astype(np.int32)
-        return _TermPostings(places, times.clip(max=_MAX_TIMES).astype(np.uint16))
+        return _TermPostings(places, times.clip(max=_MAX_COUNT).astype(np.uint16))
 
 
 TermCounts = NDArray[np.int32]
 
 _HASH = np.dtype("<u8")
 _COUNT = np.dtype("<u2")
-_MAX_COUNT = int(np.iinfo(np.uint16).max)
 _VOCABULARY_SIZE = 1 << 17
 
 
@@ -456,7 +454,7 @@ def _hash(term: str) -> int:
 
 
 def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
-    """Return the hashes of the distinct terms and how often each occurs."""
+    """Return the sorted hashes of the distinct terms and the count of each, as bytes."""
     found = np.fromiter(map(_hash, terms), dtype=_HASH)
     hashes, times = np.unique(found, return_counts=True)
     return hashes.tobytes(), times.clip(max=_MAX_COUNT).astype(_COUNT).tobytes()

@@ -1,9 +1,9 @@
-"""Vector index: blobs in tables, searched through a matrix in memory that follows them."""
+"""Vector index: stored as blobs in tables, searched in a matrix that is cached in memory."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress, islice, pairwise
 from typing import Any, NamedTuple
@@ -28,10 +28,10 @@ from knotwork.stores.vectors import (
 
 
 class _Table(NamedTuple):
-    """What `vector_index` says of a table; ``matrices`` counts items of not just one row.
+    """A row of `vector_index`; ``matrices`` counts the items with more than one vector.
 
-    ``replaced`` is the version in which the table took the place of another one. Its rows may have
-    smaller versions, so a matrix in memory from before has to be loaded again.
+    ``replaced`` is the version in which this table replaced another one. Its rows may have lower
+    versions, so a matrix cached before has to be loaded again.
     """
 
     dimension: int
@@ -44,8 +44,8 @@ class _Table(NamedTuple):
 class EmbeddedVectors:
     """The `VectorIndex` of the embedded store.
 
-    Every row carries the generation that wrote it, so that the matrix in memory, which may be
-    older, catches up by reading what changed. Losing the matrix loses nothing.
+    Every row has the generation that wrote it, so that an older cached matrix is updated by reading
+    only the rows that changed since.
     """
 
     def __init__(self, database: Database, name: str) -> None:
@@ -55,8 +55,8 @@ class EmbeddedVectors:
         self._table = f"vector_{name}"
         self._stored = np.dtype(stored_type(name)).newbyteorder("<")
         self._matrix: VectorMatrix | None = None
-        self._places: RowLookup | None = None
-        self._following = threading.Lock()
+        self._lookup: RowLookup | None = None
+        self._updating = threading.Lock()
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
         """Add (id, content key, matrix) triples; an id that exists is replaced."""
@@ -96,11 +96,11 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return {}
-            places = self._current_places(table)
-            if places is not None:
-                there, vectors = places.get(list(keys.values()))
-                ids_there = compress(keys, there.tolist())
-                return {i: row[np.newaxis] for i, row in zip(ids_there, vectors, strict=True)}
+            lookup = self._current_lookup(table)
+            if lookup is not None:
+                exists, vectors = lookup.get(list(keys.values()))
+                existing = compress(keys, exists.tolist())
+                return {i: row[np.newaxis] for i, row in zip(existing, vectors, strict=True)}
             rows = self._database.fetch(
                 "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
                 f" CROSS JOIN {self._table} v ON v.id = j.value",
@@ -111,7 +111,7 @@ class EmbeddedVectors:
         return self._unpack(found, table.dimension)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by content key; of several the one with the smallest id."""
+        """Return matrices by content key; if several have it, the one with the smallest id."""
         with self._database.reading():
             table = self._read_table()
             if table is None:
@@ -145,9 +145,9 @@ class EmbeddedVectors:
             )
 
     def take_over(self, source: EmbeddedVectors) -> None:
-        """Replace all vectors with those of another index, which ends up empty.
+        """Replace all vectors with those of another index, which is empty afterwards.
 
-        The other table is renamed, so no vector is copied.
+        The table of the other index is renamed, so no vector is copied.
         """
         with self._database.transaction():
             table = source._read_table()
@@ -181,8 +181,8 @@ class EmbeddedVectors:
             query = as_query(vector, table.dimension)
             among = None if where is None else key_array(where)
             if self._database.writing:
-                with self._following:  # what is not committed yet stays out of the shared matrix
-                    found = self._follow(table).search(query, k=k, where=among)
+                with self._updating:  # the shared matrix must not contain uncommitted rows
+                    found = self._updated(table).search(query, k=k, where=among)
             else:
                 found = self._current(table).search(query, k=k, where=among)
         return [Scored(int_to_id(key), score) for key, score in found]
@@ -193,36 +193,39 @@ class EmbeddedVectors:
             table = self._read_table()
         return table.items if table else 0
 
-    def _current_places(self, table: _Table) -> RowLookup | None:
-        """Return how to find rows of the matrix, if it is in memory as this thread must see it."""
-        matrix, places = self._matrix, self._places
+    def _current_lookup(self, table: _Table) -> RowLookup | None:
+        """Return a lookup of the cached matrix, or None if it differs from ``table``."""
+        matrix, lookup = self._matrix, self._lookup
         if self._database.writing or matrix is None:
             return None
         if not matrix.matches(table.version, table.dimension):
             return None
-        if places is None or places.matrix is not matrix:
-            places = self._places = RowLookup.of(matrix)
-        return places
+        if lookup is None or lookup.matrix is not matrix:
+            lookup = self._lookup = RowLookup.of(matrix)
+        return lookup
 
     def _current(self, table: _Table) -> VectorMatrix:
-        """Return the shared matrix, first made to match the state that this thread sees."""
+        """Return the shared matrix, updated to the state that this thread sees."""
         matrix = self._matrix
         if matrix is None or not matrix.matches(table.version, table.dimension):
-            with self._following:
+            with self._updating:
                 matrix = self._matrix
                 if matrix is None or not matrix.matches(table.version, table.dimension):
-                    newer = self._follow(table)
+                    newer = self._updated(table)
                     if matrix is None or newer.version > matrix.version:
                         self._matrix = newer
                     matrix = newer
         return matrix
 
-    def _follow(self, table: _Table) -> VectorMatrix:
-        """Return a matrix of what this thread sees, from the shared one where that is older."""
+    def _updated(self, table: _Table) -> VectorMatrix:
+        """Return a matrix of the state that this thread sees.
+
+        It is derived from the shared matrix if that is older and at most half of its rows changed.
+        """
         old = self._matrix
         if (
             old is None
-            or not _may_follow(old, table)
+            or not _can_update(old, table)
             or self._changed_since(old.version) * 2 > table.items
         ):
             return VectorMatrix.load(
@@ -249,16 +252,15 @@ class EmbeddedVectors:
         return int(count)
 
     def _unpack(self, found: dict[str, bytes], dimension: int) -> dict[str, FloatMatrix]:
-        """Return the matrices packed in these blobs, as slices of one array."""
+        """Return the matrices in these blobs, as slices of one array."""
         data = np.frombuffer(b"".join(found.values()), self._stored).reshape(-1, dimension)
         rows = data.astype(np.float32)
         width = dimension * self._stored.itemsize
-        places = accumulate((len(blob) // width for blob in found.values()), initial=0)
-        spans = pairwise(places)
-        return {i: rows[start:end] for i, (start, end) in zip(found, spans, strict=True)}
+        starts = accumulate((len(blob) // width for blob in found.values()), initial=0)
+        return {i: rows[start:end] for i, (start, end) in zip(found, pairwise(starts), strict=True)}
 
     def _sizes(self, keys: Iterable[int]) -> list[int]:
-        """Return the sizes in bytes of those that exist."""
+        """Return the sizes in bytes of the rows that exist."""
         sql = f"SELECT length(data) FROM {self._table} WHERE id = ?"  # noqa: S608
         return [rows[0][0] for rows in self._database.rows_of_each(sql, keys) if rows]
 
@@ -270,7 +272,7 @@ class EmbeddedVectors:
         return _Table(*row) if row else None
 
     def _write_table(self, table: _Table) -> None:
-        """Record the state of the table; an empty one is forgotten with its dimension."""
+        """Write the state of the table; that of an empty one is deleted with its dimension."""
         if table.items:
             sql = "INSERT OR REPLACE INTO vector_index VALUES (?, ?, ?, ?, ?, ?)"
             self._database.write(sql, (self._name, *table))
@@ -287,7 +289,7 @@ class EmbeddedVectors:
         self._database.write(f"CREATE INDEX IF NOT EXISTS {name}_key ON {name} (key)")
 
 
-def _may_follow(old: VectorMatrix, table: _Table) -> bool:
+def _can_update(old: VectorMatrix, table: _Table) -> bool:
     """Return True if a matrix can be updated from the rows that changed since its version."""
     return old.dimension == table.dimension and table.replaced <= old.version <= table.version
 
@@ -297,17 +299,17 @@ _SPARE_SHARE = 0.1
 _SPARE_ROWS = 256
 _DEAD_SHARE = 0.25
 _FEW_SHARE = 0.1
-"""Of the rows, what is faster copied and multiplied than multiplied with all others."""
+"""Share of the rows below which copying and scoring them is faster than scoring all rows."""
 
 _PackedRows = Iterable[tuple[int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix:
-    """One row for each id; rows that were replaced or removed stay behind, not ``alive``.
+    """A matrix with one row per id; replaced and removed rows stay, but are not ``alive``.
 
-    ``buffer`` has room for more rows than ``keys`` names. A newer matrix may share it and fill
-    that room, which an older one never looks at.
+    ``buffer`` has spare rows after the ``len(keys)`` used ones. A newer matrix may share the buffer
+    and fill the spare rows, which an older one never reads.
     """
 
     version: int
@@ -324,7 +326,7 @@ class VectorMatrix:
         return int(np.count_nonzero(self.alive))
 
     def matches(self, version: int, dimension: int) -> bool:
-        """Tell whether this is what a table of this version and dimension holds."""
+        """Return True if the matrix has this version and dimension."""
         return self.version == version and self.dimension == dimension
 
     @classmethod
@@ -337,7 +339,7 @@ class VectorMatrix:
         return cls(version, keys, np.ones(len(keys), dtype=np.bool_), buffer)
 
     def changed(self, rows: _PackedRows, *, stored: np.dtype[Any], version: int) -> VectorMatrix:
-        """Return the matrix with these rows added or replaced; only the newest may be changed."""
+        """Return the matrix with these rows added or replaced; call only on the newest matrix."""
         changes = list(rows)
         used, needed = len(self.keys), len(self.keys) + len(changes)
         if needed > len(self.buffer) or self.items < (1 - _DEAD_SHARE) * used:
@@ -347,7 +349,7 @@ class VectorMatrix:
         return VectorMatrix(version, np.concatenate([self.keys, added]), alive, self.buffer)
 
     def restricted(self, keys: NDArray[np.int64]) -> VectorMatrix:
-        """Return the matrix without the rows whose keys are not among ``keys``."""
+        """Return the matrix with only those rows whose keys are among ``keys``."""
         return VectorMatrix(
             self.version, self.keys, self.alive & _among(self.keys, keys), self.buffer
         )
@@ -355,10 +357,10 @@ class VectorMatrix:
     def search(
         self, query: FloatMatrix, *, k: int, where: NDArray[np.int64] | None
     ) -> list[tuple[int, float]]:
-        """Return the ``k`` best (key, dot product) pairs, exactly, ties by key.
+        """Return the exact ``k`` best (key, dot product) pairs, ties by key.
 
-        A fast pass in float32 leaves all that could be among the best by its error bound; these
-        are scored again exactly.
+        A fast float32 pass selects all rows that may be among the best within its error bound;
+        these are then scored exactly.
         """
         used = len(self.keys)
         keys, alive, rows = self.keys, self.alive, self.buffer[:used]
@@ -380,7 +382,7 @@ class VectorMatrix:
         return top_scores(keys[near].tolist(), scores.tolist(), k)
 
     def _moved(self, changes: _PackedRows, *, stored: np.dtype[Any], version: int) -> VectorMatrix:
-        """Return the changed matrix in a buffer of its own, without what is not alive."""
+        """Return the changed matrix in a new buffer, with alive rows only."""
         changes = list(changes)
         replaced = np.fromiter((key for key, _ in changes), np.int64, len(changes))
         kept = np.flatnonzero(self.alive & ~_among(self.keys, replaced))
@@ -393,7 +395,7 @@ class VectorMatrix:
 
 @dataclass(frozen=True, slots=True)
 class RowLookup:
-    """Finds the rows of a matrix by their keys."""
+    """Find the rows of a matrix by their keys."""
 
     matrix: VectorMatrix
     keys: NDArray[np.int64]
@@ -401,21 +403,21 @@ class RowLookup:
 
     @classmethod
     def of(cls, matrix: VectorMatrix) -> RowLookup:
-        """Sort the keys of what is alive."""
+        """Build a lookup of the alive rows of a matrix."""
         rows = np.flatnonzero(matrix.alive)
         rows = rows[np.argsort(matrix.keys[rows], kind="stable")]
         return cls(matrix, matrix.keys[rows], rows)
 
     def get(self, wanted: Sequence[int]) -> tuple[NDArray[np.bool_], FloatMatrix]:
-        """Tell which of these keys there are, and return copies of their rows."""
+        """Return a mask of the keys that exist, and copies of their rows."""
         sought = np.array(wanted, dtype=np.int64)
         places = np.searchsorted(self.keys, sought).clip(max=max(len(self.keys) - 1, 0))
-        there = self.keys[places] == sought if len(self.keys) else np.zeros(len(sought), bool)
-        return there, self.matrix.buffer[self.rows[places[there]]]
+        exists = self.keys[places] == sought if len(self.keys) else np.zeros(len(sought), bool)
+        return exists, self.matrix.buffer[self.rows[places[exists]]]
 
 
 def _among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell for each key whether it is wanted; faster than `np.isin` where few are."""
+    """Return a mask of the keys that are wanted; faster than `np.isin` if few are."""
     if not len(wanted):
         return np.zeros(len(keys), dtype=np.bool_)
     ordered = np.sort(wanted)
@@ -431,17 +433,13 @@ def _room(rows: int, dimension: int) -> FloatMatrix:
 def _fill(
     buffer: FloatMatrix, start: int, rows: _PackedRows, stored: np.dtype[Any]
 ) -> NDArray[np.int64]:
-    """Write rows into the buffer from row ``start`` on; return their keys."""
+    """Write rows into the buffer from row ``start`` on, and return their keys."""
     keys: list[int] = []
-    for block in _blocks(iter(rows)):
+    remaining = iter(rows)
+    while block := list(islice(remaining, _BLOCK_ROWS)):
         data = b"".join(data for _, data in block)
         numbers = np.frombuffer(data, stored).reshape(len(block), -1)
         position = start + len(keys)
         buffer[position : position + len(block)] = numbers
         keys += [key for key, _ in block]
     return np.array(keys, dtype=np.int64)
-
-
-def _blocks(rows: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    while block := list(islice(rows, _BLOCK_ROWS)):
-        yield block

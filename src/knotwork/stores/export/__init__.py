@@ -1,6 +1,6 @@
-"""Writing the whole graph of a store to a file that other programs read.
+"""Export the whole graph of a store to files for other programs.
 
-The bytes depend on the content of the index alone: equal indexes give equal files. All writers
+The bytes depend only on the content of the index: equal indexes give equal files. All writers
 stream; memory holds one batch of nodes, the ids of the documents and one integer per entity.
 """
 
@@ -29,16 +29,17 @@ FORMATS: Mapping[str, Writer] = {
     "json": write_graph_json,
     "parquet": write_parquet,
 }
-"""The writers by format. `csv` and `parquet` write a folder of two files, the others one file."""
+"""The writer of each format. `csv` and `parquet` write a folder of two files, the others a file."""
 
 FOLDER_FORMATS = frozenset({"csv", "parquet"})
 
 
 def export_graph(store: Store, output: Path, *, format: str) -> ExportReport:  # noqa: A002
-    """Write the graph of a store to ``output``, which is replaced as a whole or left as it was.
+    """Write the graph of a store to ``output``, and return the number of nodes and edges.
 
-    Raises UnknownName for a format that is not in `FORMATS`, MissingExtra for `parquet` without
-    its library, and OSError where the place cannot be written.
+    Existing files are replaced only after everything is written. Raises UnknownName for a format
+    that is not in `FORMATS`, MissingExtra for `parquet` without its library, OSError if ``output``
+    is not writable.
     """
     if format not in FORMATS:
         raise UnknownName("export format", format, FORMATS)

@@ -1,8 +1,8 @@
-"""Export formats: Cypher script, JSON, GraphML, CSV and Parquet.
+"""Write export formats: Cypher script, JSON, GraphML, CSV and Parquet.
 
-A Cypher script has statements of one batch each that may be run again: nodes are merged by id,
-edges by their ends and relation. Its constraints are those of Neo4j 5; they make the merges fast
-and may be removed for databases that write them otherwise.
+A Cypher script can be run repeatedly: each statement merges one batch, nodes by id and edges by
+their ends and relation. Its constraints have the syntax of Neo4j 5 and make the merges fast; remove
+them for databases with another syntax.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from knotwork.stores.export.reader import (
     ExportedNode,
     ExportReader,
     ExportReport,
-    ExportValue,
     replace_file,
     replace_text_file,
     split_batches,
@@ -36,35 +35,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-STATEMENT_ROWS = 200
-
+_STATEMENT_ROWS = 200
 _ESCAPED = re.compile(r"[\\'\"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 CypherLiteral = str | int | float | bool | Sequence[str]
 
 
 def write_cypher_script(store: Store, output: Path) -> ExportReport:
-    """Write one UTF-8 file of Cypher statements.
-
-    Raises OSError where the place cannot be written.
-    """
-    outline = ExportReader(store)
+    """Write a UTF-8 file of Cypher statements. Raises OSError if ``output`` is not writable."""
+    reader = ExportReader(store)
     with replace_text_file(output) as file:
         for label in Label:
             file.write(
                 f"CREATE CONSTRAINT knotwork_{label.lower()}_id IF NOT EXISTS "
                 f"FOR (n:{label}) REQUIRE n.id IS UNIQUE;\n"
             )
-        file.writelines(_node_statements(outline.nodes()))
-        file.writelines(_edge_statements(outline))
-    return outline.report(output)
+        file.writelines(_node_statements(reader.nodes()))
+        file.writelines(_edge_statements(reader))
+    return reader.report(output)
 
 
 def format_literal(value: CypherLiteral) -> str:
     """Return a value as a Cypher literal.
 
-    Quotes, backslashes, control characters and line separators are escaped, so that no text can
-    end its string.
+    Quotes, backslashes, control characters and line separators are escaped, so that a text cannot
+    close its string literal.
     """
     if isinstance(value, str):
         return f"'{_ESCAPED.sub(_escape_character, value)}'"
@@ -84,25 +79,22 @@ def _escape_character(match: re.Match[str]) -> str:
     return f"\\u{ord(character):04x}"
 
 
-def _format_row(values: dict[str, CypherLiteral]) -> str:
-    return "{" + ", ".join(f"{name}: {format_literal(v)}" for name, v in values.items()) + "}"
-
-
 def _format_rows(rows: Sequence[dict[str, CypherLiteral]]) -> str:
-    return "UNWIND [\n  " + ",\n  ".join(map(_format_row, rows)) + "\n] AS row\n"
+    maps = (", ".join(f"{key}: {format_literal(v)}" for key, v in row.items()) for row in rows)
+    return "UNWIND [\n  " + ",\n  ".join(f"{{{row}}}" for row in maps) + "\n] AS row\n"
 
 
 def _node_statements(nodes: Iterator[ExportedNode]) -> Iterator[str]:
-    for label, batch in split_groups(nodes, lambda node: node.label, STATEMENT_ROWS):
+    for label, batch in split_groups(nodes, lambda node: node.label, _STATEMENT_ROWS):
         rows: list[dict[str, CypherLiteral]] = [{"id": n.id, **n.properties} for n in batch]
         yield f"{_format_rows(rows)}MERGE (n:{label} {{id: row.id}}) SET n = row;\n"
 
 
-def _edge_statements(outline: ExportReader) -> Iterator[str]:
+def _edge_statements(reader: ExportReader) -> Iterator[str]:
     def key(edge: Edge) -> tuple[str, Label, Label]:
-        return edge.type, *outline.end_labels(edge)
+        return edge.type, *reader.end_labels(edge)
 
-    for (edge_type, source, target), batch in split_groups(outline.edges(), key, STATEMENT_ROWS):
+    for (edge_type, source, target), batch in split_groups(reader.edges(), key, _STATEMENT_ROWS):
         rows: list[dict[str, CypherLiteral]] = [
             {
                 "source": edge.source,
@@ -119,10 +111,10 @@ def _edge_statements(outline: ExportReader) -> Iterator[str]:
         yield f"{_format_rows(rows)}{match}\n{merge}\n{update};\n"
 
 
-JSON_FORMAT = "knotwork-graph"
-JSON_VERSION = 1
+_JSON_FORMAT = "knotwork-graph"
+_JSON_VERSION = 1
 
-GRAPHML_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+_GRAPHML_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _GRAPHML_TYPES = {str: "string", int: "long", bool: "boolean", float: "double"}
 _EDGE_PROPERTIES: dict[str, type] = {
     "type": str,
@@ -134,42 +126,42 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def write_graph_json(store: Store, output: Path) -> ExportReport:
-    """Write one JSON object with `nodes` and `edges`, one of them a line."""
-    outline = ExportReader(store)
+    """Write one JSON object with `nodes` and `edges`, one item per line."""
+    reader = ExportReader(store)
     with replace_text_file(output) as file:
-        file.write(f'{{"format":{json.dumps(JSON_FORMAT)},"version":{JSON_VERSION},\n"nodes":[')
-        _write_lines(file, map(_node_object, outline.nodes()))
+        file.write(f'{{"format":{json.dumps(_JSON_FORMAT)},"version":{_JSON_VERSION},\n"nodes":[')
+        _write_lines(file, map(_node_object, reader.nodes()))
         file.write('\n],\n"edges":[')
-        _write_lines(file, map(_edge_object, outline.edges()))
+        _write_lines(file, map(_edge_object, reader.edges()))
         file.write("\n]}\n")
-    return outline.report(output)
+    return reader.report(output)
 
 
 def write_graphml(store: Store, output: Path) -> ExportReport:
-    """Write GraphML. Characters that XML cannot hold become U+FFFD; `chunks` is joined by spaces.
-
-    Raises OSError where the place cannot be written.
+    """Write GraphML. Characters that XML cannot represent become U+FFFD; `chunks` is joined by
+    spaces. Raises OSError if ``output`` is not writable.
     """
-    outline = ExportReader(store)
+    reader = ExportReader(store)
     with replace_file(output) as file, etree.xmlfile(file, encoding="utf-8") as xml:
         xml.write_declaration()
-        with xml.element("graphml", nsmap={None: GRAPHML_NAMESPACE}):
+        with xml.element("graphml", nsmap={None: _GRAPHML_NAMESPACE}):
             for key in _graphml_keys():
                 xml.write(key)
             with xml.element("graph", edgedefault="directed"):
-                for node in outline.nodes():
+                for node in reader.nodes():
                     values = {"label": node.label, **node.properties}
                     xml.write(_graphml_element("node", {"id": node.id}, "n_", values))
-                for number, edge in enumerate(outline.edges()):
+                for number, edge in enumerate(reader.edges()):
                     ends = {"id": f"e{number}", "source": edge.source, "target": edge.target}
                     xml.write(_graphml_element("edge", ends, "e_", _edge_values(edge)))
-    return outline.report(output)
+    return reader.report(output)
 
 
 def _write_lines(file: TextIO, items: Iterable[dict[str, Any]]) -> None:
     separator = "\n"
     for item in items:
-        file.write(separator + _dump_json(item))
+        line = json.dumps(item, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        file.write(separator + line)
         separator = ",\n"
 
 
@@ -187,10 +179,6 @@ def _edge_object(edge: Edge) -> dict[str, Any]:
     return {**described, "weight": edge.weight, "chunks": sorted(edge.chunks)}
 
 
-def _dump_json(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
 def _edge_values(edge: Edge) -> dict[str, Any]:
     values: dict[str, Any] = {"type": edge.type, "weight": edge.weight}
     if edge.relation:
@@ -201,7 +189,7 @@ def _edge_values(edge: Edge) -> dict[str, Any]:
 
 
 def _graphml_keys() -> Iterator[etree._Element]:
-    """Yield the key of every property; those of nodes begin with `n_`, those of edges with `e_`."""
+    """Yield a key element for each property, with the prefix `n_` for nodes and `e_` for edges."""
     nodes: dict[str, type] = {"label": str, **PROPERTIES}
     for prefix, domain, properties in (("n_", "node", nodes), ("e_", "edge", _EDGE_PROPERTIES)):
         for name, kind in properties.items():
@@ -224,17 +212,17 @@ def _graphml_element(
     return element
 
 
-NODE_COLUMNS = ("id", "label", *PROPERTIES)
-EDGE_COLUMNS = ("source", "type", "target", "relation", "weight", "chunks")
+_NODE_COLUMNS = ("id", "label", *PROPERTIES)
+_EDGE_COLUMNS = ("source", "type", "target", "relation", "weight", "chunks")
 
 
 def write_csv(store: Store, output: Path) -> ExportReport:
-    """Write `nodes.csv` and `edges.csv`: UTF-8, a header, `chunks` joined by spaces."""
-    outline = ExportReader(store)
+    """Write `nodes.csv` and `edges.csv` in UTF-8, with a header; `chunks` is joined by spaces."""
+    reader = ExportReader(store)
     files = (output / "nodes.csv", output / "edges.csv")
-    _write_rows(files[0], NODE_COLUMNS, map(_node_row, outline.nodes()))
-    _write_rows(files[1], EDGE_COLUMNS, map(_edge_row, outline.edges()))
-    return outline.report(*files)
+    _write_rows(files[0], _NODE_COLUMNS, map(_node_row, reader.nodes()))
+    _write_rows(files[1], _EDGE_COLUMNS, map(_edge_row, reader.edges()))
+    return reader.report(*files)
 
 
 def write_parquet(store: Store, output: Path) -> ExportReport:
@@ -246,7 +234,7 @@ def write_parquet(store: Store, output: Path) -> ExportReport:
         import pyarrow as pa
     except ImportError as error:
         raise MissingExtra("Export as Parquet", "parquet") from error
-    outline = ExportReader(store)
+    reader = ExportReader(store)
     files = (output / "nodes.parquet", output / "edges.parquet")
     kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
     node_schema = pa.schema(
@@ -254,12 +242,12 @@ def write_parquet(store: Store, output: Path) -> ExportReport:
         + [(name, kinds[kind]) for name, kind in PROPERTIES.items()]
     )
     edge_schema = pa.schema(
-        [(name, pa.string()) for name in EDGE_COLUMNS[:4]]
+        [(name, pa.string()) for name in _EDGE_COLUMNS[:4]]
         + [("weight", pa.float64()), ("chunks", pa.list_(pa.string()))]
     )
-    _write_batches(files[0], node_schema, map(_node_record, outline.nodes()))
-    _write_batches(files[1], edge_schema, map(_edge_record, outline.edges()))
-    return outline.report(*files)
+    _write_batches(files[0], node_schema, map(_node_record, reader.nodes()))
+    _write_batches(files[1], edge_schema, map(_edge_record, reader.edges()))
+    return reader.report(*files)
 
 
 def _write_rows(target: Path, columns: Iterable[str], rows: Iterator[list[Any]]) -> None:
@@ -280,7 +268,7 @@ def _write_batches(target: Path, schema: pa.Schema, records: Iterator[dict[str, 
 
 def _node_row(node: ExportedNode) -> list[Any]:
     values = (node.properties.get(name, "") for name in PROPERTIES)
-    return [node.id, node.label, *(_csv_value(value) for value in values)]
+    return [node.id, node.label, *(str(v).lower() if isinstance(v, bool) else v for v in values)]
 
 
 def _edge_row(edge: Edge) -> list[Any]:
@@ -305,10 +293,6 @@ def _edge_record(edge: Edge) -> dict[str, Any]:
         "weight": edge.weight,
         "chunks": sorted(edge.chunks),
     }
-
-
-def _csv_value(value: ExportValue) -> ExportValue:
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _without_surrogates(value: str) -> str:

@@ -52,12 +52,12 @@ PROPERTIES: dict[str, type] = {
     "description": str,
     "same_as": str,
 }
-"""Every property that a node may have, in the order of the columns of tables."""
+"""The type of every node property, in the order of the columns of tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedNode:
-    """A node with those of `PROPERTIES` that its label has."""
+    """A node, with the `PROPERTIES` of its label that have a value."""
 
     id: str
     label: str
@@ -66,7 +66,7 @@ class ExportedNode:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What was written where."""
+    """The result of an export: the number of nodes and edges, and the files written."""
 
     nodes: int
     edges: int
@@ -81,13 +81,15 @@ class ExportReader:
         self._generation = store.generation()
         self._document_ids = sorted(store.documents.document_ids())
         self._documents = frozenset(self._document_ids)
-        self._entity_keys = sorted(self._find_entity_keys())
+        # Every entity has a mention, so these edges include all entities.
+        mentions = store.graph.edges(types=[EdgeType.MENTIONS])
+        self._entity_keys = sorted({id_to_int(edge.target) for edge in mentions})
         self._keywords = frozenset(self._find_keywords())
         self._node_count = 0
         self._edge_count = 0
 
     def nodes(self) -> Iterator[ExportedNode]:
-        """Yield all nodes; a property without a value is left out, but for the name."""
+        """Yield all nodes, with their names and all other properties that have a value."""
         for node in self._read_nodes():
             self._node_count += 1
             yield node
@@ -95,20 +97,20 @@ class ExportReader:
     def edges(self) -> Iterator[Edge]:
         """Yield all edges, ordered by type, source, target and relation.
 
-        Raises StoreBusy at the end when the index changed since this outline was made: what was
-        read would mix two states.
+        Raises StoreBusy at the end if the index changed since this reader was created, as nodes and
+        edges would be of different states.
         """
         for edge in self._store.graph.edges():
             self._edge_count += 1
             yield edge
         if self._store.generation() != self._generation:
             raise StoreBusy(
-                "The index changed while it was being exported; nothing was written.",
-                fix="Export again when indexing has ended.",
+                "The index changed during the export; nothing was written.",
+                fix="Export again after indexing has finished.",
             )
 
     def report(self, *files: Path) -> ExportReport:
-        """Return how many nodes and edges were taken from this outline."""
+        """Return a report with the number of nodes and edges read so far."""
         return ExportReport(self._node_count, self._edge_count, files)
 
     def end_labels(self, edge: Edge) -> tuple[Label, Label]:
@@ -147,16 +149,13 @@ class ExportReader:
         groups = read_groups(self._store)
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
             entities = self._store.graph.entities([int_to_id(key) for key in keys])
-            described = _entity_descriptions(self._store, entities.keys())
+            descriptions = _entity_descriptions(self._store, entities.keys())
             for key in sorted(entities):
-                same_as = groups.get(key, "")
-                told = described.get(key, "")
-                yield _export_node(entity_node(entities[key]), description=told, same_as=same_as)
-
-    def _find_entity_keys(self) -> set[int]:
-        """Every entity is mentioned somewhere, so the edges name them all."""
-        edges = self._store.graph.edges(types=[EdgeType.MENTIONS])
-        return {id_to_int(edge.target) for edge in edges}
+                yield _export_node(
+                    entity_node(entities[key]),
+                    description=descriptions.get(key, ""),
+                    same_as=groups.get(key, ""),
+                )
 
     def _find_keywords(self) -> Iterator[str]:
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
@@ -175,7 +174,7 @@ def split_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 def split_groups(
     items: Iterable[Item], key: Callable[[Item], Key], size: int
 ) -> Iterator[tuple[Key, list[Item]]]:
-    """Yield lists of at most ``size`` items of one key; within a key, items keep their order."""
+    """Yield lists of at most ``size`` items with the same key, in order within a key."""
     waiting: dict[Key, list[Item]] = {}
     for item in items:
         group = waiting.setdefault(key(item), [])
@@ -187,7 +186,7 @@ def split_groups(
 
 @contextmanager
 def replace_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of ``target`` once it is complete."""
+    """Open a temporary file that replaces ``target`` when the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
         written = Path(file.name)
@@ -203,9 +202,9 @@ def replace_file(target: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def replace_text_file(target: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 file that takes the place of ``target`` once it is complete.
+    """Open a temporary UTF-8 file that replaces ``target`` when the block ends without an error.
 
-    A lone surrogate, which UTF-8 cannot hold, is written as the escape that JSON reads back.
+    A lone surrogate, which UTF-8 cannot encode, is written as an escape that JSON can read.
     """
     with replace_file(target) as file:
         text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
@@ -216,7 +215,7 @@ def replace_text_file(target: Path) -> Iterator[TextIO]:
 
 
 def _umask() -> int:
-    """Return the mask of new files, which a temporary file disregards; it can only be swapped."""
+    """Return the umask, which temporary files ignore. The only way to read it is to set it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -228,7 +227,7 @@ def _export_node(node: Node, **more: ExportValue) -> ExportedNode:
 
 
 def _entity_descriptions(store: Store, entity_ids: Collection[str]) -> dict[str, str]:
-    """Return what a model says of entities: the summary of each, else its descriptions as lines."""
+    """Return the summary of each entity, or else its distinct descriptions as lines."""
     if not isinstance(store, StoresReadings):
         return {}
     descriptions = store.readings.descriptions(entity_ids)

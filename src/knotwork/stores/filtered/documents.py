@@ -1,7 +1,7 @@
 """Documents, chunks, questions, and text and vector indexes, restricted by a filter.
 
-Term statistics are those of the whole index, so that a passage has the same score with a filter
-and without.
+Term statistics are those of the whole index, so that a passage has the same score with and without
+a filter.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from knotwork.stores.id_sets import IdSet
 
 
 def refuse_to_write(self: object, *_: object, **__: object) -> Never:
-    """Raise StoreReadOnly: the method of every part of a filtered index that would write."""
+    """Raise StoreReadOnly. All write methods of a filtered index are this function."""
     del self
     raise StoreReadOnly(
-        "A filtered index can only be read.", fix="Write to the index without the filter."
+        "A filtered index is read-only.", fix="Write to the index without the filter."
     )
 
 
 class FilteredDocuments:
-    """The `DocumentStore` of a filtered index: what the filter excludes does not exist."""
+    """The `DocumentStore` of a filtered index: documents and chunks that pass the filter."""
 
     put = refuse_to_write
     remove = refuse_to_write
@@ -51,7 +51,7 @@ class FilteredDocuments:
         return list(self._selection.documents)
 
     def sections(self, document_id: str) -> list[Section]:
-        """Return a document's sections, also those without an allowed passage."""
+        """Return a document's sections, including those without an allowed chunk."""
         if document_id not in self._selection.documents:
             return []
         return self._documents.sections(document_id)
@@ -68,7 +68,7 @@ class FilteredDocuments:
         return [i for i in chunks if i in self._selection.chunks]
 
     def chunk_count(self) -> int:
-        """Return the number of leaf chunks of the whole index, against which rarity is measured."""
+        """Return the number of leaf chunks of the whole index, which term statistics refer to."""
         return self._documents.chunk_count()
 
     def document_count(self) -> int:
@@ -87,7 +87,7 @@ class FilteredQuestions:
         self._chunks = selection.chunks
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the questions of these chunks in their order; a chunk without any is absent."""
+        """Return the questions of each allowed chunk, in order, without chunks that have none."""
         return self._held.questions([i for i in chunk_ids if i in self._chunks])
 
     def chunk_ids(self) -> list[str]:
@@ -106,17 +106,17 @@ class FilteredTexts:
         self._allowed = allowed
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best allowed items; among ``where``."""
+        """Return the ``k`` best allowed items, of ``where`` if given."""
         return self._index.search(query, k=k, where=_among(self._allowed, where))
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
-        """Return how often each term occurs in each item; zeros for what is not allowed."""
+        """Return how often each term occurs in each item; zeros for items that are not allowed."""
         counts = self._index.occurrences(ids, terms)
         counts[[i not in self._allowed for i in ids]] = 0
         return counts
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return in how many items of the whole index each term occurs."""
+        """Return the number of items of the whole index with each term."""
         return self._index.document_frequencies(terms)
 
     def count(self) -> int:
@@ -139,13 +139,13 @@ class FilteredVectors:
         return self._index.get([i for i in ids if i in self._allowed])
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by content key, which say nothing of where the content is."""
+        """Return matrices by content key; unfiltered, as a key reveals no document."""
         return self._index.by_key(keys)
 
     def search(
         self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
     ) -> list[Scored]:
-        """Return the ``k`` allowed ids with the largest dot product; among ``where``."""
+        """Return the ``k`` allowed ids with the largest dot product, of ``where`` if given."""
         return self._index.search(vector, k=k, where=_among(self._allowed, where))
 
     def count(self) -> int:

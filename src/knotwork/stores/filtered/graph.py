@@ -1,8 +1,8 @@
 """Knowledge graph, communities and model readings, restricted by a filter.
 
 An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Names,
-types, weights and counts are those of the whole index. A report or description exists only if none
-of its chunks is excluded: text of an excluded passage never comes back inside a summary.
+types, weights and counts are those of the whole index. A report or summary exists only if all its
+chunks are allowed, so that it never repeats the text of an excluded chunk.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from knotwork.stores.extensions import (
     LinksRelations,
     ReadingStore,
     ReadsRelations,
+    has_readings,
     read_parents,
 )
 from knotwork.stores.fields import Selection
@@ -51,7 +52,7 @@ T = TypeVar("T")
 _EdgeKey = tuple[str, str, str, str]
 
 _GROWTH = 4
-_SCANNED_EDGES = 10_000
+_BATCH_EDGES = 10_000
 _ALL_CHUNKS = (1 << 63) - 1
 
 
@@ -83,7 +84,7 @@ class FilteredGraph:
         return {form: e for form, e in found.items() if e.id in self.allowed_entities}
 
     def entity_count(self) -> int:
-        """Return the number of entities, keywords left out."""
+        """Return the number of entities without keywords."""
         found = self._graph.entities(list(self.allowed_entities))
         return sum(not entity.is_keyword for entity in found.values())
 
@@ -92,7 +93,7 @@ class FilteredGraph:
         return self._graph.mentions(self._allowed(chunk_ids))
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        """Return each allowed chunk's relations; none if the store cannot read them."""
+        """Return the relations of each allowed chunk; empty if the store cannot read relations."""
         if not isinstance(self._graph, ReadsRelations):
             return {}
         return self._graph.relations(self._allowed(chunk_ids))
@@ -100,13 +101,13 @@ class FilteredGraph:
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return, for each entity, the ``fan`` allowed chunks most about it."""
+        """Return, for each entity, the ``fan`` allowed chunks with the highest ``about``."""
         return _read_until_enough(
             entity_ids,
-            lambda ids, asked: self._graph.about(ids, fan=asked, minimum=minimum),
+            lambda ids, wider_fan: self._graph.about(ids, fan=wider_fan, minimum=minimum),
             keep=lambda found: [item for item in found if item.id in self._selection.chunks],
             end=lambda _, item: item.id,
-            most=fan,
+            fan=fan,
         )
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
@@ -116,14 +117,14 @@ class FilteredGraph:
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
-        """Return nodes by label and/or exact name, ordered by id."""
-        asked = limit
+        """Return allowed nodes of a label, a name or both, ordered by id."""
+        wider_limit = limit
         while True:
-            found = self._graph.find(label=label, name=name, limit=asked)
+            found = self._graph.find(label=label, name=name, limit=wider_limit)
             kept = [node for node in found if self._has(node)]
-            if len(kept) >= limit or len(found) < asked:
+            if len(kept) >= limit or len(found) < wider_limit:
                 return kept[: max(limit, 0)]
-            asked *= _GROWTH
+            wider_limit *= _GROWTH
 
     def neighbours(
         self,
@@ -133,21 +134,21 @@ class FilteredGraph:
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return each node's edges that an allowed chunk states, strongest first."""
+        """Return the edges of each node that an allowed chunk states, strongest first."""
 
-        def read(asked_of: Collection[str], asked: int | None) -> dict[str, list[Edge]]:
-            return self._graph.neighbours(asked_of, direction=direction, types=types, fan=asked)
+        def read(nodes: Collection[str], wider_fan: int | None) -> dict[str, list[Edge]]:
+            return self._graph.neighbours(nodes, direction=direction, types=types, fan=wider_fan)
 
         if fan is None:
             found = {key: self._stated(edges) for key, edges in read(ids, None).items()}
             return {key: edges for key, edges in found.items() if edges}
-        return _read_until_enough(ids, read, keep=self._stated, end=_other_end, most=fan)
+        return _read_until_enough(ids, read, keep=self._stated, end=_other_end, fan=fan)
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Scan all edges that an allowed chunk states, with these chunks."""
-        scanned = iter(self._graph.edges(types=types))
-        while batch := list(islice(scanned, _SCANNED_EDGES)):
-            yield from self._stated(batch, shown=sys.maxsize)
+        """Yield all edges that an allowed chunk states, with these chunks."""
+        edges = iter(self._graph.edges(types=types))
+        while batch := list(islice(edges, _BATCH_EDGES)):
+            yield from self._stated(batch, max_chunks=sys.maxsize)
 
     def explore(
         self,
@@ -167,7 +168,7 @@ class FilteredGraph:
             found = self.neighbours(keys, direction=direction, types=followed, fan=fan)
             for key in keys:
                 edges.update({_key(edge): edge for edge in found.get(key, ())})
-                yield [_as_link(key, edge) for edge in found.get(key, ())]
+                yield [_as_adjacent(key, edge) for edge in found.get(key, ())]
 
         known = self.nodes(seeds)
         reached = walk_graph(adjacent, [s for s in seeds if s in known], depth=depth, limit=limit)
@@ -175,7 +176,7 @@ class FilteredGraph:
         return Subgraph(
             tuple(known[key] for key in reached.nodes),
             tuple(
-                edges[link.source, link.target, link.type, link.relation] for link in reached.links
+                edges[edge.source, edge.target, edge.type, edge.relation] for edge in reached.edges
             ),
         )
 
@@ -194,17 +195,28 @@ class FilteredGraph:
         document = node.id if node.label == Label.DOCUMENT else node.properties["document"]
         return document in self._selection.documents
 
-    def _stated(self, edges: Sequence[Edge], *, shown: int = EDGE_CHUNKS) -> list[Edge]:
-        """Return the edges that an allowed chunk states, or whose ends it leaves, in order."""
+    def _stated(self, edges: Sequence[Edge], *, max_chunks: int = EDGE_CHUNKS) -> list[Edge]:
+        """Return, in order, the edges that an allowed chunk states and the structure edges between
+        allowed nodes.
+        """
         chunks = self._selection.chunks
-        above = self.nodes([e.source for e in edges if e.type == EdgeType.HAS_SECTION])
-        unseen = [e for e in edges if e.type in ENTITY_EDGES and not self._allowed(e.chunks)]
-        cut = [edge for edge in unseen if len(edge.chunks) >= EDGE_CHUNKS]
-        support = dict(zip(map(_key, cut), self._read_support(cut), strict=True)) if cut else {}
+        parents = self.nodes([e.source for e in edges if e.type == EdgeType.HAS_SECTION])
+        # None of the chunks that these edges list is allowed, but one of the unlisted ones may be.
+        truncated = [
+            edge
+            for edge in edges
+            if edge.type in ENTITY_EDGES
+            and len(edge.chunks) >= EDGE_CHUNKS
+            and not self._allowed(edge.chunks)
+        ]
+        support: dict[_EdgeKey, tuple[str, ...]] = {}
+        if truncated:
+            read = self._read_support(truncated)
+            support = dict(zip(map(_key, truncated), read, strict=True))
         kept: list[Edge] = []
         for edge in edges:
             if edge.type == EdgeType.HAS_SECTION:
-                exists = edge.source in above
+                exists = edge.source in parents
             elif edge.type == EdgeType.HAS_CHUNK:
                 exists = edge.target in chunks
             elif edge.type in (EdgeType.NEXT, EdgeType.HAS_CHILD):
@@ -212,7 +224,7 @@ class FilteredGraph:
             else:
                 stated = self._allowed(support.get(_key(edge), edge.chunks))
                 exists = bool(stated)
-                edge = replace(edge, chunks=tuple(stated[:shown]))  # noqa: PLW2901
+                edge = replace(edge, chunks=tuple(stated[:max_chunks]))  # noqa: PLW2901
             if exists:
                 kept.append(edge)
         return kept
@@ -234,12 +246,12 @@ def _key(edge: Edge) -> _EdgeKey:
     return edge.source, edge.target, edge.type, edge.relation
 
 
-def _other_end(of: str, edge: Edge) -> str:
-    return edge.target if edge.source == of else edge.source
+def _other_end(node: str, edge: Edge) -> str:
+    return edge.target if edge.source == node else edge.source
 
 
-def _as_link(seen_from: str, edge: Edge) -> AdjacentEdge[str]:
-    other = _other_end(seen_from, edge)
+def _as_adjacent(node: str, edge: Edge) -> AdjacentEdge[str]:
+    other = _other_end(node, edge)
     return AdjacentEdge(-edge.weight, other, edge.type, edge.relation, edge.source, edge.target)
 
 
@@ -249,35 +261,36 @@ def _read_until_enough(
     *,
     keep: Callable[[Sequence[T]], list[T]],
     end: Callable[[str, T], str],
-    most: int,
+    fan: int,
 ) -> dict[str, list[T]]:
-    """Return the items of each id to its first ``most`` ends, of those that ``keep`` leaves.
+    """Return, for each id, the items that ``keep`` returns, limited to ``fan`` distinct ends.
 
-    ``read`` returns the items to so many ends; it is asked for more as long as too few are kept.
+    ``read`` returns items for some ids and a fan. As long as too few items of an id are kept, it is
+    called again for that id with a larger fan.
     """
     result: dict[str, list[T]] = {}
-    waiting, asked = list(dict.fromkeys(ids)), most
-    while waiting and most > 0:
-        found = read(waiting, asked)
-        short = []
-        for key in waiting:
+    remaining, wider_fan = list(dict.fromkeys(ids)), fan
+    while remaining and fan > 0:
+        found = read(remaining, wider_fan)
+        too_few = []
+        for key in remaining:
             items = found.get(key, ())
             kept = keep(items)
             ends = dict.fromkeys(end(key, item) for item in kept)
-            if len(ends) < most and len({end(key, item) for item in items}) >= asked:
-                short.append(key)
+            if len(ends) < fan and len({end(key, item) for item in items}) >= wider_fan:
+                too_few.append(key)
             elif kept:
-                chosen = set(list(ends)[:most])
+                chosen = set(list(ends)[:fan])
                 result[key] = [item for item in kept if end(key, item) in chosen]
-        waiting, asked = short, asked * _GROWTH
+        remaining, wider_fan = too_few, wider_fan * _GROWTH
     return {key: result[key] for key in ids if key in result}
 
 
-_BATCH = 500
+_BATCH_REPORTS = 500
 
 
 class FilteredCommunities:
-    """The `CommunityStore` of a filtered index: communities that hold an allowed chunk."""
+    """The `CommunityStore` of a filtered index: communities with an allowed chunk."""
 
     replace = refuse_to_write
     forget = refuse_to_write
@@ -291,25 +304,28 @@ class FilteredCommunities:
 
     @cached_property
     def reported(self) -> IdSet:
-        """The ids of the communities whose report may be shown."""
+        """The ids of the communities with an allowed report."""
         ids = [i for level in self._held.levels() for i in level]
-        shown: list[str] = []
-        for start in range(0, len(ids), _BATCH):
-            shown += self.reports(ids[start : start + _BATCH])
-        return IdSet.of(shown)
+        reported: list[str] = []
+        for start in range(0, len(ids), _BATCH_REPORTS):
+            reported += self.reports(ids[start : start + _BATCH_REPORTS])
+        return IdSet.of(reported)
 
     @cached_property
     def _allowed(self) -> frozenset[str]:
         found = self._held.of_chunks(self._selection.chunks)
-        return frozenset(key for around in found.values() for key in around)
+        return frozenset(key for communities in found.values() for key in communities)
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]:
-        """Return communities with their allowed chunks, and the entities that these mention."""
+        """Return communities with their allowed chunks and entities only.
+
+        The importances of the remaining members add up to 1.
+        """
         found = self._held.communities([i for i in ids if i in self._allowed])
-        return {key: self._cut(community) for key, community in found.items()}
+        return {key: self._restricted(community) for key, community in found.items()}
 
     def levels(self) -> list[list[str]]:
-        """Return the ids of the communities of each level, the topmost first, each ascending."""
+        """Return the ids of the communities of each level, topmost level first, ids ascending."""
         kept = [[i for i in level if i in self._allowed] for level in self._held.levels()]
         return [level for level in kept if level]
 
@@ -319,21 +335,21 @@ class FilteredCommunities:
         return {key: above for key, above in parents.items() if key in self._allowed}
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the communities of each entity, from the topmost to the lowest."""
+        """Return the ids of the communities of each entity, from the topmost to the lowest."""
         entities = [i for i in entity_ids if i in self._graph.allowed_entities]
         return self._only_allowed(self._held.of_entities(entities))
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the communities that hold each allowed chunk, topmost to lowest."""
+        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
         chunks = [i for i in chunk_ids if i in self._selection.chunks]
         return self._only_allowed(self._held.of_chunks(chunks))
 
     def stale(self) -> list[str]:
-        """Return the ids of the communities that a removal touched."""
+        """Return the ids of the communities that a removal changed since `replace`, ascending."""
         return [i for i in self._held.stale() if i in self._allowed]
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
-        """Return the reports that are made of allowed chunks alone."""
+        """Return the reports of communities that have and cite only allowed chunks."""
         found = self._held.reports([i for i in community_ids if i in self._allowed])
         sources = self._held.communities(found)
         chunks = self._selection.chunks
@@ -343,7 +359,7 @@ class FilteredCommunities:
             if all(i in chunks for i in (*report.chunk_ids, *sources[key].chunk_ids))
         }
 
-    def _cut(self, community: Community) -> Community:
+    def _restricted(self, community: Community) -> Community:
         entities = self._graph.allowed_entities
         members = [member for member in community.members if member.entity_id in entities]
         total = sum(member.importance for member in members) or 1.0
@@ -354,8 +370,8 @@ class FilteredCommunities:
         )
 
     def _only_allowed(self, found: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        kept = {key: [i for i in around if i in self._allowed] for key, around in found.items()}
-        return {key: around for key, around in kept.items() if around}
+        kept = {key: [i for i in ids if i in self._allowed] for key, ids in found.items()}
+        return {key: ids for key, ids in kept.items() if ids}
 
 
 class FilteredReadings:
@@ -378,34 +394,36 @@ class FilteredReadings:
         return [reading for reading in self._held.quarantined() if reading.chunk_id in self._chunks]
 
     def counts(self) -> Mapping[ReadingStatus, int]:
-        """Return how many chunks of the whole index have each status."""
+        """Return the number of chunks of the whole index with each status."""
         return self._held.counts()
 
+    def has_readings(self) -> bool:
+        """Return True if there is a reading of any chunk of the whole index."""
+        return has_readings(self._held)
+
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions that allowed chunks give, ordered by chunk id."""
-        return self._allowed(self._held.descriptions(entity_ids))
+        """Return the descriptions of each entity from allowed chunks, ordered by chunk id."""
+        found = {
+            key: [d for d in descriptions if d.chunk_id in self._chunks]
+            for key, descriptions in self._held.descriptions(entity_ids).items()
+        }
+        return {key: descriptions for key, descriptions in found.items() if descriptions}
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions that each allowed chunk gives, ordered by entity id."""
+        """Return the descriptions from each allowed chunk, ordered by entity id."""
         return self._held.descriptions_in([i for i in chunk_ids if i in self._chunks])
 
     def summaries(self, entity_ids: Collection[str]) -> dict[str, EntitySummary]:
-        """Return the summaries of entities that only allowed chunks describe."""
-        described = self._held.descriptions(entity_ids)
-        outside = {
+        """Return the summaries of entities that have descriptions from allowed chunks only."""
+        excluded = {
             key
-            for key, every in described.items()
-            if any(d.chunk_id not in self._chunks for d in every)
+            for key, descriptions in self._held.descriptions(entity_ids).items()
+            if any(d.chunk_id not in self._chunks for d in descriptions)
         }
-        return self._held.summaries([i for i in entity_ids if i not in outside])
+        return self._held.summaries([i for i in entity_ids if i not in excluded])
 
     def described(self) -> list[str]:
-        """Return the ids of all entities that an allowed chunk describes, ascending."""
+        """Return the ids of all entities with a description from an allowed chunk, ascending."""
         ids = self._held.described()
-        return [i for i in ids if i in self.descriptions(ids)] if ids else []
-
-    def _allowed(self, found: Mapping[str, list[Description]]) -> dict[str, list[Description]]:
-        kept = {
-            key: [d for d in every if d.chunk_id in self._chunks] for key, every in found.items()
-        }
-        return {key: every for key, every in kept.items() if every}
+        described = self.descriptions(ids)
+        return [i for i in ids if i in described]

@@ -1,7 +1,7 @@
-"""Read-only store restricted by a filter: excluded documents, passages and relations do not exist.
+"""Read-only store restricted by a filter: excluded documents, chunks and relations do not exist.
 
-Cypher statements run on the restricted index graph, and on imported graphs of which no passage is
-excluded.
+Cypher statements run on the restricted index graph, and on imported graphs without an excluded
+chunk.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 class FilteredStore:
-    """The part of a store that a selection leaves, as a store that can only be read.
+    """A read-only store with only the selected documents and chunks of another store.
 
-    What is excluded does not exist here, so that whatever searches this store returns nothing else:
-    no passage, no relation that only excluded passages state, and no report or summary that was
-    made of one. Counts and term statistics are those of the whole store. Search finds as many
-    allowed items as are asked for, if there are so many.
+    Excluded chunks do not exist here, nor do relations that only they state, nor reports and
+    summaries that were written from one of them. So all retrievers respect the filter without
+    knowing about it. Counts and term statistics are those of the whole store. Searches return as
+    many allowed items as requested, if there are enough.
 
-    The selection is that of one moment; after a write, make another.
+    The selection does not follow writes: select again after one.
     """
 
     fields: FieldStore
@@ -93,11 +93,11 @@ class FilteredStore:
         return self._store.ledger
 
     def texts(self, name: str) -> TextIndex:
-        """Return the text index of this name, searched among what is allowed."""
+        """Return the text index of this name, restricted to allowed items."""
         return FilteredTexts(self._store.texts(name), self._allowed(name))
 
     def vectors(self, name: str) -> VectorIndex:
-        """Return the vector index of this name, searched among what is allowed."""
+        """Return the vector index of this name, restricted to allowed ids."""
         return FilteredVectors(self._store.vectors(name), self._allowed(name))
 
     def meta(self) -> Mapping[str, str]:
@@ -109,10 +109,10 @@ class FilteredStore:
         return self._store.generation()
 
     def close(self) -> None:
-        """Do nothing: the whole store is closed by whoever opened it."""
+        """Do nothing, as the whole store stays open."""
 
     def _allowed(self, index: str) -> IdSet:
-        """Return the ids that searches in an index of this name may find."""
+        """Return the allowed ids of the index of this name."""
         name = final_name(index)
         if name == "entity":
             return self.graph.allowed_entities
@@ -123,7 +123,7 @@ class FilteredStore:
 
 
 class FilteredPropertyGraphs:
-    """The `PropertyGraphStore` of a filtered index: graphs of which no passage is excluded."""
+    """The `PropertyGraphStore` of a filtered index: graphs without an excluded chunk."""
 
     put = refuse_to_write
     remove = refuse_to_write
@@ -134,17 +134,17 @@ class FilteredPropertyGraphs:
         self._selection = selection
 
     def names(self) -> list[str]:
-        """Return the names of the graphs, ascending."""
+        """Return the names of the graphs without an excluded chunk, ascending."""
         return [name for name in self._held.names() if self._is_whole(name)]
 
     def _is_whole(self, name: str) -> bool:
         uri = f"{GRAPH_URI}{name}"
-        stated = self._fields.select(Condition(URI, Comparison.EQUAL, (uri, f"{uri}/*")))
-        return len(stated.chunks - self._selection.chunks) == 0
+        source = self._fields.select(Condition(URI, Comparison.EQUAL, (uri, f"{uri}/*")))
+        return len(source.chunks - self._selection.chunks) == 0
 
 
 class FilteredCypher:
-    """Runs statements on the index's own graph without what is excluded, and on whole graphs."""
+    """Run statements on the restricted index graph and on imported graphs that are allowed."""
 
     def __init__(self, store: FilteredStore, runs: RunsCypher) -> None:
         self._store = store
@@ -160,8 +160,8 @@ class FilteredCypher:
         row_limit: int = 1_000,
         timeout_s: float = 10.0,
     ) -> QueryResult:
-        """Run a statement; see `RunsCypher`. Raises UnknownName for a graph not left whole."""
-        # The language is imported with the first statement.
+        """Run a statement; see `RunsCypher`. Raises UnknownName for a graph that is not allowed."""
+        # The first statement imports the Cypher language.
         from knotwork.stores.cypher_graphs import project_store, run_cypher, unknown_graph
 
         if graph == OWN_GRAPH:

@@ -1,5 +1,6 @@
-"""Documents, ledger, document fields, and text and vector indexes of the memory store. Every search
-scans every item.
+"""Documents, ledger, document fields, and text and vector indexes of the memory store.
+
+Every search scans all items.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class MemoryFields:
 
     def fields(self) -> list[FieldInfo]:
         state = self._state()
-        held: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         documents: Counter[str] = Counter()
         for document in state.documents.values():
             values = _values_of(document, state)
@@ -136,8 +137,10 @@ class MemoryFields:
                 values[PAGE] = tuple({page.label for page in page_spans(document)})
             for name, found in values.items():
                 documents[name] += 1
-                held[name].update(found)
-        return [summarize_field(name, documents[name], held[name].items()) for name in sorted(held)]
+                counts[name].update(found)
+        return [
+            summarize_field(name, documents[name], counts[name].items()) for name in sorted(counts)
+        ]
 
     def select(self, wanted: Filter) -> Selection:
         state = self._state()
@@ -146,7 +149,7 @@ class MemoryFields:
         chunks = [
             chunk
             for chunk in state.chunks.values()
-            if _holds(wanted, chunk, values[chunk.document_id], state)
+            if _passes(wanted, chunk, values[chunk.document_id], state)
         ]
         return Selection(
             IdSet.of({chunk.document_id for chunk in chunks}), IdSet.of(c.id for c in chunks)
@@ -156,25 +159,24 @@ class MemoryFields:
         return IdSet.of({entity for chunk, entity in self._state().mentions if chunk in chunks})
 
 
-def _holds(wanted: Filter, chunk: Chunk, values: _Values, state: State) -> bool:
+def _passes(wanted: Filter, chunk: Chunk, values: _Values, state: State) -> bool:
+    """Return True if a chunk of a document with these field values passes a filter."""
     match wanted:
         case AllOf(parts):
-            return all(_holds(part, chunk, values, state) for part in parts)
+            return all(_passes(part, chunk, values, state) for part in parts)
         case AnyOf(parts):
-            return any(_holds(part, chunk, values, state) for part in parts)
+            return any(_passes(part, chunk, values, state) for part in parts)
         case Not(part):
-            return not _holds(part, chunk, values, state)
+            return not _passes(part, chunk, values, state)
         case Condition(field):
             name = field_name(field)
-            held: Iterable[str] = values.get(name, ())
-            if name == PAGE:
-                held = _pages_of(chunk, state.documents[chunk.document_id])
-            return Matcher(wanted).matches_any(held)
-
-
-def _pages_of(chunk: Chunk, document: Document) -> list[str]:
-    start, end = chunk.span
-    return [page.label for page in page_spans(document) if page.start < end and start < page.end]
+            if name != PAGE:
+                return Matcher(wanted).matches_any(values.get(name, ()))
+            start, end = chunk.span
+            pages = page_spans(state.documents[chunk.document_id])
+            return Matcher(wanted).matches_any(
+                page.label for page in pages if page.start < end and start < page.end
+            )
 
 
 def _values_of(document: Document, state: State) -> _Values:
@@ -199,7 +201,7 @@ _LEAST_IDF = 1e-6
 
 
 class MemoryTexts:
-    """The `TextIndex` of the memory store: BM25 by its formula."""
+    """The `TextIndex` of the memory store: the BM25 formula, applied to every item."""
 
     def __init__(self, access: StateAccess, name: str) -> None:
         self._state, self._transaction = access
@@ -254,7 +256,7 @@ class MemoryTexts:
 
 
 class MemoryVectors:
-    """The `VectorIndex` of the memory store: one dot product after the other."""
+    """The `VectorIndex` of the memory store: one dot product per item."""
 
     def __init__(self, access: StateAccess, name: str) -> None:
         self._state, self._transaction = access
@@ -307,7 +309,7 @@ class MemoryVectors:
         return len(self._items())
 
     def take_over(self, source: MemoryVectors) -> None:
-        """Replace all vectors with those of another index, which ends up empty."""
+        """Replace all vectors with those of another index, which is empty afterwards."""
         with self._transaction():
             vectors = self._state().vectors
             vectors[self._name] = vectors.pop(source._name, {})

@@ -1,5 +1,6 @@
-"""Communities, model readings, questions, entity merges, homonyms and imported graphs of the memory
-store.
+"""The optional parts of the memory store.
+
+They are communities, model readings, questions, merge decisions, homonyms and imported graphs.
 """
 
 from __future__ import annotations
@@ -57,20 +58,20 @@ class MemoryCommunities:
         return {key: stored[key].parent_id for key in sorted(stored)}
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        return self._holding(entity_ids, lambda community: community.entity_ids)
+        return self._communities_of(entity_ids, lambda community: community.entity_ids)
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        return self._holding(chunk_ids, lambda community: community.chunk_ids)
+        return self._communities_of(chunk_ids, lambda community: community.chunk_ids)
 
-    def _holding(
-        self, ids: Collection[str], held_by: Callable[[Community], Collection[str]]
+    def _communities_of(
+        self, ids: Collection[str], contents: Callable[[Community], Collection[str]]
     ) -> dict[str, list[str]]:
         wanted = set(ids)
         found: dict[str, list[str]] = {}
         stored = self._state().communities.values()
         for community in sorted(stored, key=lambda c: (c.level, c.id)):
-            for held in wanted.intersection(held_by(community)):
-                found.setdefault(held, []).append(community.id)
+            for key in wanted.intersection(contents(community)):
+                found.setdefault(key, []).append(community.id)
         return found
 
     def stale(self) -> list[str]:
@@ -147,6 +148,9 @@ class MemoryReadings:
     def counts(self) -> Mapping[ReadingStatus, int]:
         return dict(Counter(reading.status for reading in self._state().readings.values()))
 
+    def has_readings(self) -> bool:
+        return bool(self._state().readings)
+
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
         wanted = set(entity_ids)
         found: defaultdict[str, list[Description]] = defaultdict(list)
@@ -186,14 +190,14 @@ class MemoryReadings:
         return sorted({entity for _, entity in self._state().descriptions})
 
     def _drop_descriptions(self, chunks: Collection[str]) -> set[str]:
-        """Drop the descriptions that these chunks give; return the entities that lose one."""
+        """Remove the descriptions from these chunks; return the entities that lose one."""
         state = self._state()
         lost = {entity for chunk, entity in state.descriptions if chunk in chunks}
         state.descriptions = {k: d for k, d in state.descriptions.items() if k[0] not in chunks}
         return lost
 
     def _drop_summaries(self, lost: set[str]) -> None:
-        """Drop the summaries of those of these entities that no description is left of."""
+        """Remove the summaries of those entities that have no description."""
         state = self._state()
         gone = lost.difference(entity for _, entity in state.descriptions)
         state.summaries = {k: s for k, s in state.summaries.items() if k not in gone}
@@ -238,13 +242,13 @@ class MemoryResolutions:
             self._state().same_as.update((decision.pair, decision) for decision in decisions)
 
     def decisions(self) -> list[SameAs]:
-        there = self._chunk_counts()
+        existing = self._chunk_counts()
         return [
             decision
             for (first, second), decision in sorted(
                 self._state().same_as.items(), key=lambda item: item[0]
             )
-            if first in there and second in there
+            if first in existing and second in existing
         ]
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
@@ -309,9 +313,9 @@ class MemoryHomonyms:
                 tuple(sorted(c for c in sense if (c, key) in state.mentions))
                 for sense in known.senses
             ]
-            there = tuple(sense for sense in senses if sense)
-            if len(there) > 1:
-                found[key] = replace(known, senses=there)
+            nonempty = tuple(sense for sense in senses if sense)
+            if len(nonempty) > 1:
+                found[key] = replace(known, senses=nonempty)
         return found
 
 
@@ -324,22 +328,19 @@ class MemoryPropertyGraphs:
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
-        """Put a graph in the place of the one with its name; see `checked_graph`."""
-        kept, edges = validate_graph(nodes, relationships)
+        valid_nodes, edges = validate_graph(nodes, relationships)
         with self._transaction():
             self._state().graphs[validate_graph_name(name)] = ImportedGraph(
-                tuple(kept), tuple(edges)
+                tuple(valid_nodes), tuple(edges)
             )
 
     def remove(self, name: str) -> None:
-        """Remove the graph of this name, if there is one."""
         with self._transaction():
             self._state().graphs.pop(name, None)
 
     def names(self) -> list[str]:
-        """Return the names of all graphs, ascending."""
         return sorted(self._state().graphs)
 
     def read(self, name: str) -> ImportedGraph | None:
-        """Return the graph of this name, if there is one."""
+        """Return the graph of this name, or None."""
         return self._state().graphs.get(name)

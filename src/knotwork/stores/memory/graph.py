@@ -1,9 +1,10 @@
-"""Knowledge graph of the memory store, aggregated from the contributions on every read."""
+"""Knowledge graph of the memory store; every read aggregates the contributions."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from knotwork.records import (
@@ -130,10 +131,12 @@ class MemoryGraph:
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
         edges = _by_key(self.edges(types=types))
-        links = _links_by_node(edges.values(), direction)
-        found = {key: strongest_edges(links[key], fan) for key in ids if key in links}
+        adjacent = _adjacent_by_node(edges.values(), direction)
+        found = {key: strongest_edges(adjacent[key], fan) for key in ids if key in adjacent}
         return {
-            key: [_shown(edges, link) for link in chosen] for key, chosen in found.items() if chosen
+            key: [_with_first_chunks(edges, edge) for edge in chosen]
+            for key, chosen in found.items()
+            if chosen
         }
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
@@ -158,16 +161,16 @@ class MemoryGraph:
             for edge in self.edges(types=ENTITY_EDGES if types is None else types)
             if edge.source in nodes and edge.target in nodes
         )
-        links = _links_by_node(edges.values(), direction)
+        adjacent = _adjacent_by_node(edges.values(), direction)
         reached = walk_graph(
-            lambda keys: [strongest_edges(links.get(key, ()), fan) for key in keys],
+            lambda keys: [strongest_edges(adjacent.get(key, ()), fan) for key in keys],
             [seed for seed in seeds if seed in nodes],
             depth=depth,
             limit=limit,
         )
         return Subgraph(
             tuple(nodes[key] for key in reached.nodes),
-            tuple(_shown(edges, link) for link in reached.links),
+            tuple(_with_first_chunks(edges, edge) for edge in reached.edges),
         )
 
     def schema(self) -> GraphSchema:
@@ -209,8 +212,7 @@ def _aggregate(key: str, mentions: Sequence[Mention]) -> Entity:
 def _structure_edges(state: State) -> Iterator[Edge]:
     for tree in state.sections.values():
         for section in tree:
-            above = section.parent_id or section.document_id
-            yield Edge(above, EdgeType.HAS_SECTION, section.id)
+            yield Edge(section.parent_id or section.document_id, EdgeType.HAS_SECTION, section.id)
     leaves: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for chunk in state.chunks.values():
         yield Edge(chunk.section_id, EdgeType.HAS_CHUNK, chunk.id)
@@ -246,24 +248,24 @@ def _by_key(edges: Iterable[Edge]) -> dict[_EdgeKey, Edge]:
     return {(edge.source, edge.target, edge.type, edge.relation): edge for edge in edges}
 
 
-def _links_by_node(
+def _adjacent_by_node(
     edges: Iterable[Edge], direction: Direction
 ) -> Mapping[str, list[AdjacentEdge[str]]]:
-    links: defaultdict[str, list[AdjacentEdge[str]]] = defaultdict(list)
+    adjacent: defaultdict[str, list[AdjacentEdge[str]]] = defaultdict(list)
     for edge in edges:
-        for near, far, seen in (
+        for near, far, seen_as in (
             (edge.source, edge.target, "out"),
             (edge.target, edge.source, "in"),
         ):
-            if direction in ("both", seen):
-                link = AdjacentEdge(
-                    -edge.weight, far, edge.type, edge.relation, edge.source, edge.target
+            if direction in ("both", seen_as):
+                adjacent[near].append(
+                    AdjacentEdge(
+                        -edge.weight, far, edge.type, edge.relation, edge.source, edge.target
+                    )
                 )
-                links[near].append(link)
-    return links
+    return adjacent
 
 
-def _shown(edges: Mapping[_EdgeKey, Edge], link: AdjacentEdge[str]) -> Edge:
-    edge = edges[link.source, link.target, link.type, link.relation]
-    chunks = edge.chunks[:EDGE_CHUNKS]
-    return Edge(edge.source, edge.type, edge.target, edge.weight, edge.relation, chunks)
+def _with_first_chunks(edges: Mapping[_EdgeKey, Edge], adjacent: AdjacentEdge[str]) -> Edge:
+    edge = edges[adjacent.source, adjacent.target, adjacent.type, adjacent.relation]
+    return replace(edge, chunks=edge.chunks[:EDGE_CHUNKS])

@@ -40,14 +40,14 @@ RelationKey = tuple[str, str, str, str]
 
 
 class KeyedMatrix(NamedTuple):
-    """The rows of one id and the key of the content they were computed from."""
+    """The rows of one id, and the key of the content that they were computed from."""
 
     key: str
     rows: NDArray[np.floating[Any]]
 
 
 class ImportedGraph(NamedTuple):
-    """An imported graph."""
+    """The nodes and relationships of an imported graph."""
 
     nodes: tuple[PropertyNode, ...]
     relationships: tuple[Relationship, ...]
@@ -55,7 +55,7 @@ class ImportedGraph(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """All data of a store at one moment. Copies share the values, which never change."""
+    """All data of a store at one moment. Copies share their values, which are immutable."""
 
     documents: dict[str, Document] = field(default_factory=dict)
     sections: dict[str, tuple[Section, ...]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class State:
 
 
 class StateAccess(NamedTuple):
-    """How the parts of a memory store reach the state: to read, and inside a transaction."""
+    """How the parts of a memory store access its state: for reading, and in a transaction."""
 
     state: Callable[[], State]
     transaction: Callable[[], AbstractContextManager[None]]

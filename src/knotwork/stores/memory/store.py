@@ -1,4 +1,4 @@
-"""In-memory store: its parts, Cypher, and transactions that publish a copy."""
+"""The memory store: a `Store` in dictionaries, whose transactions work on a copy."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from knotwork.stores.removal import remove_documents
 
 
 class MemoryStore:
-    """A store that lives in this process alone.
+    """A store in the memory of this process; the reference that other stores are tested against.
 
-    A transaction works on a copy that only its thread sees, and publishes it at the end.
+    A transaction changes a copy that only its thread sees, and publishes the copy at the end.
     """
 
     capabilities = frozenset({Capability.TEXT, Capability.VECTORS, Capability.GRAPH})
@@ -75,7 +75,7 @@ class MemoryStore:
         return MemoryVectors(self._access, name)
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Replace the vectors of one index with those of another, which ends up empty."""
+        """Move the vectors of ``source`` to index ``name``; see `ReplacesVectors`."""
         self.vectors(name).take_over(self.vectors(source))
 
     def clear_vectors(self, name: str) -> None:
@@ -93,7 +93,7 @@ class MemoryStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Open the one write transaction; nested use joins it."""
+        """Open the write transaction, or join it if it is open."""
         if self._working() is not None:
             yield
             return
@@ -107,7 +107,7 @@ class MemoryStore:
                 self._own.working = None
 
     def remove_documents(self, document_ids: Collection[str]) -> None:
-        """Remove documents with all that only they supported, from every part of the store."""
+        """Remove documents and all that only they supported from every part of the store."""
         remove_documents(self, document_ids)
 
     def generation(self) -> int:
@@ -120,7 +120,7 @@ class MemoryStore:
         return self._working() is not None
 
     def close(self) -> None:
-        """Do nothing: the memory goes with the object."""
+        """Do nothing, as a memory store has nothing to close."""
 
     def _working(self) -> State | None:
         working: State | None = getattr(self._own, "working", None)
@@ -131,11 +131,11 @@ class MemoryStore:
 
 
 class MemoryCypher:
-    """Runs statements; the graph of a state is made once."""
+    """Run statements on graphs that are cached until the store changes."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._kept = GraphCache()
+        self._cache = GraphCache()
 
     def run(
         self,
@@ -147,7 +147,7 @@ class MemoryCypher:
         timeout_s: float = 10.0,
     ) -> QueryResult:
         """Run a statement; see `RunsCypher`."""
-        found = self._kept.get(graph, self._source(graph))
+        found = self._cache.get(graph, self._source(graph))
         return run_cypher(found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s)
 
     def _source(self, name: str) -> GraphSource:
