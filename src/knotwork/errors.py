@@ -1,41 +1,41 @@
-"""The errors of Knotwork, one tree, so that one ``except KnotworkError`` catches them all::
+"""The errors of Knotwork, in one tree: ``except KnotworkError`` catches all of them.
 
     KnotworkError
     ├── ConfigError            a setting is missing, unknown or out of range
-    │   ├── UnknownName        a name that is not registered; says which are
-    │   └── MissingExtra       an optional dependency is absent; says which extra brings it
-    ├── StoreError             the index file or server cannot do what was asked
-    │   ├── StoreNotFound      there is no index at that place
+    │   ├── UnknownName        a name is not registered; lists the valid names
+    │   └── MissingExtra       an optional dependency is not installed; names the extra
+    ├── StoreError             an operation on the index failed
+    │   ├── StoreNotFound      the index does not exist
     │   ├── StoreBusy          another process is writing (transient)
-    │   ├── StoreReadOnly      a write was asked of a store opened for reading
+    │   ├── StoreReadOnly      a write to a store that was opened for reading
     │   ├── SchemaMismatch     the index was written by another version or embedder
     │   └── DimensionMismatch  a vector has the wrong length
-    ├── ModelError             an embedder or model server failed for good
-    │   ├── ModelUnavailable   it may work when tried again (transient)
-    │   ├── BudgetExceeded     the ceiling on tokens or money is reached
-    │   └── Unparsable         a reply came, but is not what was asked for
+    ├── ModelError             an embedder or model server failed, and a retry will not help
+    │   ├── ModelUnavailable   a retry may succeed (transient)
+    │   ├── BudgetExceeded     the limit on tokens or money is reached
+    │   └── Unparsable         a model's reply does not have the requested form
     ├── IndexingError          a document cannot be indexed
-    │   └── LoadError          a file cannot be read; its reason is the message
+    │   └── LoadError          a file cannot be read
     ├── RetrievalError         a retriever cannot work on this index
-    │   ├── FilterError        a filter cannot be read
+    │   ├── FilterError        a filter is invalid
     │   ├── QuerySyntaxError   a statement of a query language cannot be parsed
     │   ├── QueryRefused       a statement is not supported, or could do more than read
-    │   └── QueryTimeout       a statement took longer than it was given
+    │   └── QueryTimeout       a statement exceeded its time limit
     ├── AnswerError            an answer cannot be composed
-    └── ServiceError           a request to the server cannot be met
-        ├── NotAuthenticated   no key came with it, or a wrong one
-        ├── NotPermitted       its key may not do this
-        ├── NotFound           there is nothing at its address that its key may see
-        ├── NotAllowed         its address does not know its method
-        ├── Conflict           what is there or under way stands against it
-        ├── RequestTooLarge    it, or a part of it, is larger than is allowed
-        ├── InvalidRequest     it is not formed as it must be
-        ├── TooManyRequests    its key asks too often (transient)
-        ├── Overloaded         too many others wait before it (transient)
-        └── RequestTimeout     it took longer than a request may
+    └── ServiceError           the server cannot serve a request
+        ├── NotAuthenticated   the key is missing or unknown
+        ├── NotPermitted       the key does not allow the operation
+        ├── NotFound           the resource does not exist, or the key does not allow access
+        ├── NotAllowed         the resource does not support the HTTP method
+        ├── Conflict           the request conflicts with existing data or a running job
+        ├── RequestTooLarge    the request, or a part of it, exceeds a size limit
+        ├── InvalidRequest     the request is malformed
+        ├── TooManyRequests    the key exceeded its request rate (transient)
+        ├── Overloaded         too many requests are queued (transient)
+        └── RequestTimeout     the request exceeded the time limit
 
-A message says what is wrong, which value, which values are valid, and what to do. Every class has
-an ``exit_code`` for the command line and an ``http_status`` for the service: the one table.
+A message says what is wrong, which value, which values are valid, and what to do. The ``exit_code``
+of the command line and the ``http_status`` of the service are attributes of each class.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ from typing import ClassVar
 
 
 class KnotworkError(Exception):
-    """Base of every error that Knotwork raises on purpose."""
+    """Base class of all errors that Knotwork raises deliberately.
+
+    ``fix`` says what to do about it; `str` appends it to the message.
+    """
 
     code: ClassVar[str] = "knotwork_error"
     exit_code: ClassVar[int] = 1
@@ -67,7 +70,7 @@ class KnotworkError(Exception):
 def _rebuild(
     kind: type[KnotworkError], args: tuple[object, ...], state: dict[str, object]
 ) -> KnotworkError:
-    """Return an error as it was in another process, whatever its class is made from."""
+    """Unpickle an error without calling its constructor, whose parameters differ by class."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
@@ -82,10 +85,10 @@ class ConfigError(KnotworkError):
 
 
 class UnknownName(ConfigError):
-    """A name was given that is not one of the valid ones.
+    """A name is not one of the valid names.
 
-    ``valid`` are all of them, or, where they are too many to list, ``nearest`` a few of them.
-    ``place`` is where the name stands, such as " in knotwork.toml".
+    The message lists all ``valid`` names, or only the ``nearest`` ones if there are too many.
+    ``place`` follows the name in the message, as in " in knotwork.toml".
     """
 
     code = "unknown_name"
@@ -107,7 +110,7 @@ class UnknownName(ConfigError):
         hint = f"Did you mean `{by_letters[near[0]]}`?" if near else ""
         listed = ", ".join(f"`{item}`" for item in known or few)
         label = "Valid" if known else "Nearest"
-        rest = f"{label}: {listed}." if listed else "No name is like it."
+        rest = f"{label}: {listed}." if listed else "No similar name found."
         super().__init__(f"Unknown {kind} `{name}`{place}. {rest}", fix=hint)
         self.name = name
         self.valid = known or few
@@ -127,7 +130,7 @@ class MissingExtra(ConfigError):
 
 
 class StoreError(KnotworkError):
-    """The index file or server cannot do what was asked."""
+    """An operation on the index file or server failed."""
 
     code = "store_error"
     exit_code = 1
@@ -135,7 +138,7 @@ class StoreError(KnotworkError):
 
 
 class StoreNotFound(StoreError):
-    """There is no index at the place that was named."""
+    """The index does not exist."""
 
     code = "store_not_found"
     exit_code = 2
@@ -151,7 +154,7 @@ class StoreBusy(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """A write was asked of a store that was opened for reading."""
+    """A write to a store that was opened for reading, or to a filtered index."""
 
     code = "store_read_only"
     http_status = 409
@@ -166,7 +169,7 @@ class SchemaMismatch(StoreError):
 
 
 class DimensionMismatch(StoreError):
-    """A vector does not have the length that the index holds."""
+    """A vector does not have the dimension of the index."""
 
     code = "dimension_mismatch"
     exit_code = 2
@@ -174,9 +177,9 @@ class DimensionMismatch(StoreError):
 
 
 class ModelError(KnotworkError):
-    """An embedder or a model server failed, and trying again will not help.
+    """An embedder or a model server failed, and a retry will not help.
 
-    ``status`` is the HTTP status that the server answered, or None where it answered none.
+    ``status`` is the HTTP status of the response, or None without a response.
     """
 
     code = "model_error"
@@ -188,9 +191,9 @@ class ModelError(KnotworkError):
 
 
 class ModelUnavailable(ModelError):
-    """An embedder or a model server failed in a way that may pass.
+    """An embedder or a model server failed temporarily.
 
-    ``retry_after_s`` is what the server asked for, or None.
+    ``retry_after_s`` is the delay that the server requested, or None.
     """
 
     code = "model_unavailable"
@@ -210,7 +213,7 @@ class ModelUnavailable(ModelError):
 
 
 class BudgetExceeded(ModelError):
-    """A call would have gone beyond the ceiling on tokens or money; nothing was sent."""
+    """A call would exceed the limit on tokens or money; it was not sent."""
 
     code = "budget_exceeded"
     exit_code = 4
@@ -218,10 +221,10 @@ class BudgetExceeded(ModelError):
 
 
 class Unparsable(ModelError):
-    """A model's reply is not what was asked for; it is kept apart, and not used.
+    """A model's reply does not have the requested form; it is quarantined and not used.
 
-    ``reason`` is one short sentence for the list of such replies, ``text`` the reply. A reader of
-    replies may leave ``text`` out: whoever asked fills it in.
+    ``reason`` is a short sentence for the list of quarantined replies, ``text`` the reply. A parser
+    may leave ``text`` empty; its caller then sets it.
     """
 
     code = "unparsable_reply"
@@ -240,7 +243,10 @@ class IndexingError(KnotworkError):
 
 
 class LoadError(IndexingError):
-    """A file cannot be read; the message is the reason shown to the user."""
+    """A file cannot be read.
+
+    ``reason`` is a short code by which reports group such files; the message is shown to users.
+    """
 
     code = "load_error"
     http_status = 422
@@ -258,7 +264,7 @@ class RetrievalError(KnotworkError):
 
 
 class FilterError(RetrievalError):
-    """A filter is not formed as it must be."""
+    """A filter is invalid."""
 
     code = "filter_error"
     exit_code = 2
@@ -282,7 +288,7 @@ class QueryRefused(RetrievalError):
 
 
 class QueryTimeout(RetrievalError):
-    """A statement took longer than it was given."""
+    """A statement exceeded its time limit."""
 
     code = "query_timeout"
     http_status = 504
@@ -295,7 +301,7 @@ class AnswerError(KnotworkError):
 
 
 class ServiceError(KnotworkError):
-    """A request to the server cannot be met. ``retry_after_s`` is when to try again, if ever."""
+    """The server cannot serve a request. ``retry_after_s`` is None if a retry will not help."""
 
     code = "service_error"
 
@@ -305,56 +311,56 @@ class ServiceError(KnotworkError):
 
 
 class NotAuthenticated(ServiceError):
-    """No key came with the request, or one that is not known."""
+    """The key of the request is missing or unknown."""
 
     code = "not_authenticated"
     http_status = 401
 
 
 class NotPermitted(ServiceError):
-    """The key of the request may not do this."""
+    """The key of the request does not allow the operation."""
 
     code = "not_permitted"
     http_status = 403
 
 
 class NotFound(ServiceError):
-    """There is nothing at the address of the request that its key may see."""
+    """The requested resource does not exist, or its key does not allow access to it."""
 
     code = "not_found"
     http_status = 404
 
 
 class NotAllowed(ServiceError):
-    """The address of the request does not know its method."""
+    """The requested resource does not support the HTTP method."""
 
     code = "method_not_allowed"
     http_status = 405
 
 
 class Conflict(ServiceError):
-    """What is there, or under way, stands against the request."""
+    """The request conflicts with existing data or with a running job."""
 
     code = "conflict"
     http_status = 409
 
 
 class RequestTooLarge(ServiceError):
-    """The request, or a part of it, is larger than is allowed."""
+    """The request, or a part of it, exceeds a size limit."""
 
     code = "too_large"
     http_status = 413
 
 
 class InvalidRequest(ServiceError):
-    """The request is not formed as it must be."""
+    """The request is malformed."""
 
     code = "invalid_request"
     http_status = 422
 
 
 class TooManyRequests(ServiceError):
-    """The key of the request asks too often."""
+    """The key of the request exceeded its request rate."""
 
     code = "too_many_requests"
     exit_code = 3
@@ -362,7 +368,7 @@ class TooManyRequests(ServiceError):
 
 
 class Overloaded(ServiceError):
-    """Too many requests wait, or the server is stopping."""
+    """Too many requests are queued, or the server is shutting down."""
 
     code = "overloaded"
     exit_code = 3
@@ -370,7 +376,7 @@ class Overloaded(ServiceError):
 
 
 class RequestTimeout(ServiceError):
-    """The request took longer than one may."""
+    """The request exceeded the time limit."""
 
     code = "request_timeout"
     exit_code = 3

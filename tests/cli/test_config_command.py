@@ -63,7 +63,7 @@ def test_init_writes_a_file_that_loads_and_keeps_one_that_exists():
     assert set(tomllib.loads(text)) >= {"store", "embedding", "index"}
     again = knotwork("init")
     assert again.code == 2
-    assert "exists already" in again.err
+    assert "already exists" in again.err
     Path("knotwork.toml").write_text("[store]\npath = 'other.knot'\n", encoding="utf-8")
     assert knotwork("init", "--force").code == 0
     assert Path("knotwork.toml").read_text(encoding="utf-8") == text

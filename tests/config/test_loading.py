@@ -105,7 +105,7 @@ def test_a_list_is_split_at_commas_or_written_as_in_the_file(text, globs):
 def test_the_nearest_name_does_not_depend_on_case_and_none_is_said_plainly():
     near = UnknownName("entity", "Nump", nearest=["dumps", "NumPy"])
     assert near.fix == "Did you mean `NumPy`?"
-    assert UnknownName("entity", "x").message == "Unknown entity `x`. No name is like it."
+    assert UnknownName("entity", "x").message == "Unknown entity `x`. No similar name found."
 
 
 def test_unknown_variables_and_arguments_are_refused_with_the_nearest():
@@ -119,15 +119,15 @@ def test_unknown_variables_and_arguments_are_refused_with_the_nearest():
     ("name", "value", "part"),
     [
         ("retrieval.k", 0, "from 1 to 1,000"),
-        ("retrieval.k", "ten", "a whole number"),
-        ("retrieval.k", True, "a whole number"),
-        ("retrieval.k", 1.5, "a whole number"),
+        ("retrieval.k", "ten", "an integer"),
+        ("retrieval.k", True, "an integer"),
+        ("retrieval.k", 1.5, "an integer"),
         ("index.max_file_mb", float("nan"), "a finite number"),
         ("answer.abstain_below", 1.2, "from 0 to 1"),
-        ("index.include", "*.md", "a list of texts"),
-        ("index.include", ["*.md", 3], "a list of texts"),
+        ("index.include", "*.md", "a list of strings"),
+        ("index.include", ["*.md", 3], "a list of strings"),
         ("embedding.download", "true", "true or false"),
-        ("store.path", 3, "a text"),
+        ("store.path", 3, "a string"),
         ("store.path", " ", "not be empty"),
     ],
 )

@@ -47,7 +47,7 @@ def test_the_commented_lines_are_the_defaults(tmp_path):
 def test_an_existing_file_is_kept(tmp_path):
     file = tmp_path / "knotwork.toml"
     file.write_text("# mine", encoding="utf-8")
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="already exists"):
         write_default_config(file)
     assert file.read_text(encoding="utf-8") == "# mine"
     write_default_config(file, overwrite=True)

@@ -1,4 +1,7 @@
-"""Settings: one `knotwork.toml`, one frozen tree, and the only place that reads the environment."""
+"""Settings: a frozen tree, read from `knotwork.toml`, the environment and arguments.
+
+No other package reads the environment.
+"""
 
 from knotwork.config.loading import CONFIG_FILE, Loaded, load_settings
 from knotwork.config.settings import (

@@ -23,13 +23,15 @@ _FILE_VARIABLE = "KNOTWORK_CONFIG"
 _PREFIX = "KNOTWORK_"
 
 ARGUMENT = "argument"
-"""The origin of what a caller or an option of the command line set."""
+"""The origin of a value that a caller or a command line option sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, where each came from ("section.key" to `default`, `file NAME`,
-    `environment VARIABLE` or `argument`), and the file that was read, if any.
+    """Loaded settings with their origins.
+
+    ``origins`` maps "section.key" to `default`, `file NAME`, `environment VARIABLE` or `argument`.
+    ``file`` is the settings file that was read, if any.
     """
 
     settings: Settings
@@ -43,7 +45,7 @@ class Loaded:
             yield entry.name, _show(value), self.origins[entry.name]
 
     def described(self) -> dict[str, dict[str, object]]:
-        """Return value and origin of every setting as JSON holds them, secrets as references."""
+        """Return value and origin of every setting for JSON; a secret is shown as a reference."""
         return {
             entry.name: {
                 "value": _to_json(getattr(getattr(self.settings, entry.section), entry.key)),
@@ -59,11 +61,11 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Loaded:
-    """Load the settings; ``overrides`` maps "section.key" to a value, and None means not given.
+    """Load the settings; ``overrides`` maps "section.key" to a value, or to None for no override.
 
-    Without ``file``, the file that KNOTWORK_CONFIG names, else `knotwork.toml` of the working
-    folder if there is one. Raises ConfigError for an unreadable file or a wrong value, and
-    UnknownName for a key or variable that no setting has.
+    ``file`` defaults to the value of KNOTWORK_CONFIG, or else to `knotwork.toml` in the working
+    folder, if it exists. Raises ConfigError for an unreadable file or an invalid value, UnknownName
+    for an unknown key or variable.
     """
     variables = os.environ if environ is None else environ
     source = _find_file(file, variables)
@@ -74,7 +76,7 @@ def load_settings(
         origin = f"file {source}"
         for name, raw in _flatten(_read_toml(source), source):
             value = check_value(known[name], raw, origin)
-            values[name] = _located(known[name], value, source.parent)
+            values[name] = _resolve(known[name], value, source.parent)
             origins[name] = origin
     _apply_environment(known, variables, values, origins)
     for name, raw in (overrides or {}).items():
@@ -82,7 +84,7 @@ def load_settings(
             raise UnknownName("setting", name, known)
         if raw is not None:
             value = check_value(known[name], raw, ARGUMENT)
-            values[name] = _located(known[name], value, Path())
+            values[name] = _resolve(known[name], value, Path())
             origins[name] = ARGUMENT
     _check_together(values, origins)
     return Loaded(_build(values), origins, source)
@@ -103,7 +105,7 @@ def _read_toml(source: Path) -> dict[str, object]:
     except OSError as error:
         raise ConfigError(
             f"The settings file `{source}` cannot be read: {error.strerror}.",
-            fix="Name another file, or write one with: knotwork init",
+            fix="Specify another file, or create one with: knotwork init",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"The settings file `{source}` is not valid TOML: {error}.") from error
@@ -117,7 +119,7 @@ def _flatten(table: Mapping[str, object], source: Path) -> Iterator[tuple[str, o
         if not isinstance(content, Mapping):
             raise ConfigError(
                 f"`{section}` in `{source}` is `{content}`, but must be a table.",
-                fix=f"Write [{section}] on a line of its own, and its settings below.",
+                fix=f"Write [{section}] on a line of its own, followed by its settings.",
             )
         keys = {entry.key for entry in setting_fields() if entry.section == section}
         for key, value in content.items():
@@ -132,8 +134,10 @@ def _apply_environment(
     values: dict[str, object],
     origins: dict[str, str],
 ) -> None:
-    """Set what the environment sets. A KNOTWORK_ variable that sets nothing is refused, as a typing
-    error would otherwise pass unseen; one that a secret refers to is not a setting.
+    """Override ``values`` with environment variables.
+
+    An unknown KNOTWORK_ variable is an error, as it is probably a misspelt one, unless a secret
+    refers to it.
     """
     by_variable = {entry.variable: entry for entry in known.values()}
     referred = {value.env for value in values.values() if isinstance(value, SecretRef)}
@@ -145,14 +149,15 @@ def _apply_environment(
             raise UnknownName("environment variable", variable, [*by_variable, _FILE_VARIABLE])
         origin = f"environment {variable}"
         value = parse_variable(entry, variables[variable], origin)
-        values[entry.name] = _located(entry, value, Path())
+        values[entry.name] = _resolve(entry, value, Path())
         origins[entry.name] = origin
 
 
-def _located(entry: SettingField, value: object, folder: Path) -> object:
-    if entry.rule.is_path and isinstance(value, str):
-        return resolve_path(value, folder)
-    return value
+def _resolve(entry: SettingField, value: object, folder: Path) -> object:
+    """Return the value; a path that is not a URL is resolved against ``folder``."""
+    if not entry.rule.is_path or not isinstance(value, str) or not value or _URL.match(value):
+        return value
+    return str(folder / Path(value).expanduser())
 
 
 def _check_together(values: Mapping[str, object], origins: Mapping[str, str]) -> None:
@@ -208,48 +213,44 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|:")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _SECRET_KIND = SecretRef | None
 _EXPECTED: dict[object, str] = {
-    str: "a text",
+    str: "a string",
     bool: "true or false",
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
-    tuple[str, ...]: "a list of texts",
+    tuple[str, ...]: "a list of strings",
 }
 
 
 def check_value(entry: SettingField, value: object, origin: str) -> object:
-    """Return the typed value. Raises ConfigError that names the value, the valid ones and its
-    origin; a secret is never shown.
+    """Return the typed value of a setting.
+
+    Raises ConfigError with the value, its origin and the valid values, but never with a secret.
     """
     if entry.kind == _SECRET_KIND:
         return _check_secret(entry, value, origin)
     typed = _convert(entry.kind, value)
     if typed is None:
-        raise _refusal(entry, value, origin, f"must be {_EXPECTED[entry.kind]}")
+        raise _invalid_value(entry, value, origin, f"must be {_EXPECTED[entry.kind]}")
     if isinstance(typed, float) and not math.isfinite(typed):
-        raise _refusal(entry, value, origin, "must be a finite number")
+        raise _invalid_value(entry, value, origin, "must be a finite number")
     if isinstance(typed, int | float):
-        _check_range(entry, typed, origin)
+        low, high = entry.rule.minimum, entry.rule.maximum
+        if (low is not None and typed < low) or (high is not None and typed > high):
+            raise _invalid_value(entry, typed, origin, f"must be from {low:g} to {high:,.15g}")
     if isinstance(typed, str) and not typed.strip() and not entry.rule.may_be_empty:
-        raise _refusal(entry, value, origin, "must not be empty")
+        raise _invalid_value(entry, value, origin, "must not be empty")
     return typed
 
 
 def parse_variable(entry: SettingField, text: str, origin: str) -> object:
-    """Return the typed value of an environment variable's text, as `parse_text` does.
+    """Return the typed value of the text of an environment variable or command line option.
 
-    The variable of a secret holds the secret, so that its value is a reference to that variable.
+    A list is split at commas, or has the syntax of the file. The variable of a secret contains the
+    secret itself, so the value is a reference to that variable. Raises ConfigError like
+    `check_value`.
     """
     if entry.kind == _SECRET_KIND:
         return SecretRef(entry.variable) if text.strip() else None
-    return parse_text(entry, text, origin)
-
-
-def parse_text(entry: SettingField, text: str, origin: str) -> object:
-    """Return the typed value of a text; a list is split at commas or written as in the file, and a
-    secret is given by the name of its variable. Raises ConfigError as `check_value` does.
-    """
-    if entry.kind == _SECRET_KIND:
-        return check_value(entry, {"env": text.strip()}, origin)
     raw: object = text
     if entry.kind is bool:
         word = text.strip().lower()
@@ -259,13 +260,6 @@ def parse_text(entry: SettingField, text: str, origin: str) -> object:
     elif entry.kind == tuple[str, ...]:
         raw = _parse_list(text)
     return check_value(entry, raw, origin)
-
-
-def resolve_path(value: str, folder: Path) -> str:
-    """Return a path relative to ``folder``, with ``~`` expanded; a URL stays as it is."""
-    if not value or _URL.match(value):
-        return value
-    return str(folder / Path(value).expanduser())
 
 
 def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...] | None:
@@ -284,7 +278,7 @@ def _convert(kind: object, value: object) -> str | bool | float | tuple[str, ...
 
 def _parse_list(text: str) -> object:
     if text.strip().startswith("["):
-        # Also the beginning of a pattern such as `[ab]*.md`, which is no list in TOML.
+        # A glob such as `[ab]*.md` also begins with a bracket, but is not a TOML list.
         with contextlib.suppress(tomllib.TOMLDecodeError):
             return tomllib.loads(f"list = {text.strip()}")["list"]
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -299,12 +293,6 @@ def _parse_number(text: str) -> object:
     return text
 
 
-def _check_range(entry: SettingField, value: float, origin: str) -> None:
-    low, high = entry.rule.minimum, entry.rule.maximum
-    if (low is not None and value < low) or (high is not None and value > high):
-        raise _refusal(entry, value, origin, f"must be from {low:g} to {high:,.15g}")
-
-
 def _check_secret(entry: SettingField, value: object, origin: str) -> SecretRef | None:
     if value is None or isinstance(value, SecretRef):
         return value
@@ -313,13 +301,13 @@ def _check_secret(entry: SettingField, value: object, origin: str) -> SecretRef 
         if isinstance(name, str) and _VARIABLE.fullmatch(name):
             return SecretRef(name)
     raise ConfigError(
-        f"`{entry.name}` ({origin}) must name the environment variable that holds the secret; "
-        "a secret itself is not accepted here.",
+        f"`{entry.name}` ({origin}) must name the environment variable with the secret; "
+        "the secret itself is not accepted here.",
         fix=f'Write {entry.key} = {{ env = "NAME" }} and set NAME, or set {entry.variable}.',
     )
 
 
-def _refusal(entry: SettingField, value: object, origin: str, rule: str) -> ConfigError:
+def _invalid_value(entry: SettingField, value: object, origin: str, rule: str) -> ConfigError:
     return ConfigError(
         f"`{entry.name}` is `{value}` ({origin}), but {rule}.",
         fix=f"It is {entry.rule.explanation.replace(chr(10), ' ')}.",

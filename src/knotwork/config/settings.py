@@ -1,7 +1,7 @@
-"""Settings tree: every setting with its default, bounds and explanation, and the index fingerprint.
+"""Define every setting with its default, bounds and explanation, and the index fingerprint.
 
 Each section is a frozen dataclass. `fingerprint` covers the settings that change the result of
-indexing a file; the ledger compares it. Settings never hold a secret, only the name of the
+indexing a file; the ledger compares it. Settings never contain a secret, only the name of the
 environment variable that does (`SecretRef`).
 """
 
@@ -19,10 +19,10 @@ from knotwork.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class SettingRule:
-    """What is known of a setting beside its type and default.
+    """The explanation and constraints of a setting.
 
-    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks what changes the result of
-    indexing a file; ``is_path`` values are relative to the file that sets them.
+    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks settings that change the
+    result of indexing a file. ``is_path`` values are relative to the file that sets them.
     """
 
     explanation: str
@@ -39,7 +39,7 @@ def _setting(default: object, explanation: str, **options: Any) -> Any:  # noqa:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Where the index is."""
+    """Location of the index."""
 
     path: str = _setting("knowledge.knot", "the index file", may_be_empty=False, is_path=True)
 
@@ -62,34 +62,37 @@ class EmbeddingSettings:
         "https://api.openai.com/v1", "the server of an openai: model", may_be_empty=False
     )
     api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
-        None, 'the variable that holds its key, for example { env = "OPENAI_API_KEY" }'
+        None, 'the variable with its key, for example { env = "OPENAI_API_KEY" }'
     )
     dimension: int = _setting(
         0, "the length of its vectors; 0 asks the model", minimum=0, maximum=65_536
     )
     batch_tokens: int = _setting(
-        0, "tokens in one batch or request; 0 is what suits the model", minimum=0, maximum=1_000_000
+        0,
+        "tokens per batch or request; 0 is the default of the model",
+        minimum=0,
+        maximum=1_000_000,
     )
     threads: int = _setting(
         0,
-        "texts that a local model without PyTorch reads at a time, one to a core; 0 is all cores",
+        "texts that a local model without PyTorch embeds at a time, one per core; 0 is all cores",
         minimum=0,
         maximum=256,
     )
-    concurrency: int = _setting(4, "requests to a server at a time", minimum=1, maximum=256)
+    concurrency: int = _setting(4, "concurrent requests to a server", minimum=1, maximum=256)
     timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
     sentences: bool = _setting(
-        True, "whether to embed sentences too; an openai: model is asked for each of them"
+        True, "whether to embed sentences too; with an openai: model, each one is sent"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class LlmSettings:
-    """The language models, if any, and how their server is asked."""
+    """Language models, and how to call their server."""
 
     model: str = _setting(
         "none",
-        '"openai:NAME" (any OpenAI-compatible server) or "none" (no tokens are ever spent)',
+        '"openai:NAME" (any OpenAI-compatible server) or "none" (never spends tokens)',
         may_be_empty=False,
     )
     base_url: str = _setting(
@@ -98,101 +101,118 @@ class LlmSettings:
         may_be_empty=False,
     )
     api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
-        None, 'the variable that holds its key, for example { env = "OPENAI_API_KEY" }'
+        None, 'the variable with its key, for example { env = "OPENAI_API_KEY" }'
     )
     timeout_s: float = _setting(
-        120.0, "seconds to wait for a silent server", minimum=0.1, maximum=3_600
+        120.0, "seconds to wait for data from the server", minimum=0.1, maximum=3_600
     )
     concurrency: int = _setting(
-        16, "calls at a time, at most; fewer while the server is overloaded", minimum=1, maximum=256
+        16,
+        "maximum number of concurrent calls; reduced while the server is overloaded",
+        minimum=1,
+        maximum=256,
     )
     requests_per_minute: int = _setting(
-        0, "calls in a minute, at most; 0 is no limit", minimum=0, maximum=1_000_000
+        0, "maximum number of calls per minute; 0 is no limit", minimum=0, maximum=1_000_000
     )
     tokens_per_minute: int = _setting(
-        0, "tokens in and out in a minute, at most; 0 is no limit", minimum=0, maximum=1_000_000_000
+        0,
+        "maximum number of input and output tokens per minute; 0 is no limit",
+        minimum=0,
+        maximum=1_000_000_000,
     )
     temperature: float = _setting(
         0.0,
-        "how freely replies are worded; 0 is what each step asks for, mostly none",
+        "sampling temperature; 0 is the default of each step, mostly 0",
         minimum=0,
         maximum=2,
     )
     max_output_tokens: int = _setting(
         0,
-        "tokens in a reply, at most; 0 is what each step asks for.\n"
-        "A model that thinks needs some thousands more than its replies have",
+        "maximum number of tokens in a reply; 0 is the default of each step.\n"
+        "A reasoning model needs several thousand more than its replies have",
         minimum=0,
         maximum=1_000_000,
     )
     tier: str = _setting(
         "lean",
-        '"lean" asks a model where rules cannot do it, when it is needed (doubtful names, reports\n'
-        'for a question, answers), "full" has it read every chunk and write reports beforehand,\n'
-        '"none" leaves it out of the index; without a model nothing is asked in any of them',
+        '"lean" calls a model only when needed and if rules are not enough (doubtful names,\n'
+        'reports for a question, answers), "full" lets it read every chunk and write all reports,\n'
+        '"none" builds the index without it; without a model, no tier makes calls',
         may_be_empty=False,
     )
     prices: tuple[str, ...] = _setting(
         (),
-        'what a million tokens cost, in and out, by model: ["openai:gpt-* 0.15 0.60"]; the first\n'
-        "that fits counts",
+        "prices of a million input and output tokens by model, the first match counts:\n"
+        '["openai:gpt-* 0.15 0.60"]',
     )
-    extract: str = _setting("", "the model that finds entities and relations; empty is llm.model")
+    extract: str = _setting(
+        "", "the model that extracts entities and relations; empty is llm.model"
+    )
     summarize: str = _setting(
         "", "the model that writes descriptions and reports; empty is llm.model"
     )
-    keyword: str = _setting("", "the model that finds a question's keywords; empty is llm.model")
+    keyword: str = _setting(
+        "", "the model that extracts keywords from questions; empty is llm.model"
+    )
     answer: str = _setting("", "the model that writes answers; empty is llm.model")
     judge: str = _setting("", "the model that grades answers; empty is llm.model")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How documents become chunks and a graph."""
+    """Splitting of documents into chunks, and extraction of the graph."""
 
     splitter: str = _setting(
         "structure",
-        "how documents are cut into chunks",
+        "the splitter of documents into chunks",
         may_be_empty=False,
         shapes_index=True,
     )
     chunk_tokens: int = _setting(
-        200, "tokens in a chunk, at most", minimum=8, maximum=8_192, shapes_index=True
+        200, "maximum number of tokens in a chunk", minimum=8, maximum=8_192, shapes_index=True
     )
     overlap_tokens: int = _setting(
         0, "tokens that neighbouring chunks share", minimum=0, maximum=4_096, shapes_index=True
     )
     parent_tokens: int = _setting(
-        800, "tokens in a parent chunk, at most", minimum=8, maximum=65_536, shapes_index=True
+        800,
+        "maximum number of tokens in a parent chunk",
+        minimum=8,
+        maximum=65_536,
+        shapes_index=True,
     )
-    extractor: str = _setting("rules", "what finds entities and relations", may_be_empty=False)
+    extractor: str = _setting(
+        "rules", "the extractor of entities and relations", may_be_empty=False
+    )
     dictionary: str = _setting("", "a file of names and types to look for", is_path=True)
     recording: str = _setting(
         "",
-        "a JSONL file of entities and triples that a model found elsewhere, to be added to what "
-        'the\nrules find: {"uri": ..., "entities": [...], "triples": [[s, r, o], ...]}',
+        "a JSONL file of entities and triples that a model extracted elsewhere, added to those of "
+        'the\nrules: {"uri": ..., "entities": [...], "triples": [[s, r, o], ...]}',
         is_path=True,
     )
     questions: str = _setting(
         "none",
-        'whether to index questions that each chunk answers, for the retriever "questions": '
-        '"rules"\nmakes them of its sentences, "model" asks a language model, a few chunks a call',
+        'how to create questions that each chunk answers, for the retriever "questions":\n'
+        '"rules" builds them from its sentences, "model" calls a language model for a few chunks\n'
+        'at a time, "none" creates none',
         may_be_empty=False,
     )
     include: tuple[str, ...] = _setting(
-        (), "globs of files to index; none means every known format"
+        (), "globs of files to index; an empty list includes every known format"
     )
-    exclude: tuple[str, ...] = _setting((), "globs of files to leave out, as in a .gitignore")
+    exclude: tuple[str, ...] = _setting((), "globs of files to exclude, as in a .gitignore")
     max_file_mb: float = _setting(
         100.0,
-        "the largest file to read; larger ones are skipped, and reported",
+        "the largest file to read; larger ones are skipped and reported",
         minimum=0.001,
         maximum=100_000,
     )
     workers: int = _setting(
         -1,
-        "processes that read and split files beside the main one, once there is much to do; 0\n"
-        "starts none, -1 as many as there are cores to spare",
+        "worker processes that load and split files once there is much to do; 0 uses none, -1 one\n"
+        "per spare core",
         minimum=-1,
         maximum=64,
     )
@@ -204,44 +224,45 @@ class ExtractionSettings:
 
     form: str = _setting(
         "graph",
-        '"graph" asks for entities and relations with descriptions, "triplets" for facts alone',
+        '"graph" requests entities and relations with descriptions, "triplets" only facts',
         may_be_empty=False,
     )
     schema: str = _setting(
-        "", "a TOML file of the types and relations that are wanted; empty is any", is_path=True
+        "", "a TOML file of the allowed types and relations; empty allows all", is_path=True
     )
-    question: str = _setting("", "what the graph is for, which limits it; empty is everything")
+    question: str = _setting("", "the purpose of the graph, which limits it; empty is no limit")
     gleanings: int = _setting(
-        0, "times to ask each chunk for what is missing; each costs a call", minimum=0, maximum=5
+        0, "extra calls per chunk that request missing entities", minimum=0, maximum=5
     )
     check_relations: bool = _setting(
-        False, "whether to ask if the text states each relation; costs a call a chunk"
+        False, "whether to verify that the text states each relation; costs a call per chunk"
     )
     memory_tokens: int = _setting(
-        60, "tokens of similar earlier chunks in each prompt, at most", minimum=0, maximum=4_096
+        60,
+        "maximum number of tokens of similar earlier chunks in each prompt",
+        minimum=0,
+        maximum=4_096,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class CommunitySettings:
-    """How communities of the graph are found."""
+    """Community detection."""
 
     algorithm: str = _setting(
         "leiden", '"leiden", "louvain" or "label_propagation"', may_be_empty=False
     )
     max_size: int = _setting(
         0,
-        "entities in a community; larger ones are divided into communities of the next level.\n"
-        "0 is 50, and fewer in a small index, so that it has levels too",
+        "maximum number of entities in a community; larger ones are divided into communities of\n"
+        "the next level. 0 is 50, or less in a small index, so that it has several levels too",
         minimum=0,
         maximum=1_000_000,
     )
-    levels: int = _setting(
-        0, "levels of communities, at most; 0 is no limit", minimum=0, maximum=64
-    )
+    levels: int = _setting(0, "maximum number of levels; 0 is no limit", minimum=0, maximum=64)
     resolution: float = _setting(
         1.0,
-        "how fine the topmost level is: 2 gives more and smaller communities, 0.5 fewer",
+        "resolution of the topmost level: 2 gives more and smaller communities, 0.5 fewer",
         minimum=0.01,
         maximum=100,
     )
@@ -249,20 +270,20 @@ class CommunitySettings:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSettings:
-    """How passages are found."""
+    """Retrieval of passages."""
 
-    retriever: str = _setting("auto", "the retrieval pattern", may_be_empty=False)
-    k: int = _setting(10, "how many passages to return", minimum=1, maximum=1_000)
+    retriever: str = _setting("auto", "the retriever", may_be_empty=False)
+    k: int = _setting(10, "the number of passages to return", minimum=1, maximum=1_000)
     read_filters: bool = _setting(
         True,
-        'whether a question restricts the search where it says so of documents, as in "reports\n'
-        'from 2023" or "since version 12"',
+        'whether to derive filters from the question, as from "reports from 2023" or "since\n'
+        'version 12"',
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RerankSettings:
-    """The model that reads a question and a passage together, for `rerank` and `paths`."""
+    """The cross-encoder of `rerank` and `paths`, which scores a question with a passage."""
 
     model: str = _setting(
         "none",
@@ -281,51 +302,51 @@ class RerankSettings:
         "http://localhost:8000/v1", "the server of a served: model", may_be_empty=False
     )
     api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
-        None, 'the variable that holds its key, for example { env = "JINA_API_KEY" }'
+        None, 'the variable with its key, for example { env = "JINA_API_KEY" }'
     )
     timeout_s: float = _setting(30.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
-    """How answers are composed."""
+    """Composition of answers."""
 
     max_sentences: int = _setting(
         3,
-        "sentences in an answer, at most; a question of several parts has one for each",
+        "maximum number of sentences in an answer; a question with several parts has one per part",
         minimum=1,
         maximum=50,
     )
     abstain_below: float = _setting(
         0.23,
-        "the confidence below which no answer is given; 0 always answers",
+        "the confidence below which there is no answer; 0 always answers",
         minimum=0,
         maximum=1,
     )
     context_tokens: int = _setting(
         1_600,
-        "tokens of passages that a language model gets to answer from, at most",
+        "maximum number of tokens of passages in the prompt of a language model",
         minimum=300,
         maximum=1_000_000,
     )
     reader: str = _setting(
         "auto",
-        '"auto" (a small model reads the best passages for sentences that answer, where the index\n'
-        'is embedded with multilingual-e5-small) or "off"',
+        '"auto" (a small model selects the sentences that answer, if the embedding model is\n'
+        'multilingual-e5-small) or "off"',
         may_be_empty=False,
     )
     tables: bool = _setting(
-        True, "whether rows of indexed tables answer questions that are surely about them"
+        True, "whether to answer questions from indexed tables if they are clearly about one"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """How `knotwork serve` is reached, and how much one caller may ask of it."""
+    """Address and limits of `knotwork serve`."""
 
     host: str = _setting(
         "127.0.0.1",
-        "the address to listen on; another than this machine's own needs a key",
+        "the address to listen on; any other than the loopback address needs a key",
         may_be_empty=False,
     )
     port: int = _setting(8321, "the port to listen on; 0 is any free one", minimum=0, maximum=65535)
@@ -333,34 +354,40 @@ class ServiceSettings:
         "", "the file of keys; empty is `.knotwork-keys.json` beside the indexes", is_path=True
     )
     cors_origins: tuple[str, ...] = _setting(
-        (), "web pages of other origins that may ask, as https://example.org; none by default"
+        (), "other origins whose web pages may send requests, such as https://example.org"
     )
     max_upload_mb: float = _setting(
-        200.0, "the largest upload, all its files together", minimum=0.001, maximum=100_000
+        200.0, "maximum size of an upload with all its files", minimum=0.001, maximum=100_000
     )
     question_chars: int = _setting(
-        8_000, "characters in a question, at most", minimum=1, maximum=1_000_000
+        8_000, "maximum number of characters in a question", minimum=1, maximum=1_000_000
     )
     question_budget: str = _setting(
-        "", 'a ceiling on what one question may spend: tokens, as "20k", or money, as "0.05 EUR"'
+        "", 'a limit on the cost of one question: in tokens, as "20k", or in money, as "0.05 EUR"'
     )
     requests_per_minute: int = _setting(
-        600, "requests of one key in a minute, at most; 0 is no limit", minimum=0, maximum=1_000_000
+        600,
+        "maximum number of requests per key and minute; 0 is no limit",
+        minimum=0,
+        maximum=1_000_000,
     )
-    timeout_s: float = _setting(120.0, "seconds that a request may take", minimum=1, maximum=3_600)
-    threads: int = _setting(8, "requests that are worked on at a time", minimum=1, maximum=256)
+    timeout_s: float = _setting(
+        120.0, "time limit of a request in seconds", minimum=1, maximum=3_600
+    )
+    threads: int = _setting(8, "requests that run concurrently", minimum=1, maximum=256)
     waiting: int = _setting(
-        256, "requests that wait for their turn; more are sent away", minimum=0, maximum=100_000
+        256, "requests in the queue; further ones are rejected", minimum=0, maximum=100_000
     )
-    jobs: int = _setting(1, "indexing jobs that run at a time", minimum=1, maximum=16)
+    jobs: int = _setting(1, "indexing jobs that run concurrently", minimum=1, maximum=16)
     open_indexes: int = _setting(
         16,
-        "indexes that are kept open; for another, the one that was not used for longest is closed",
+        "indexes that stay open; beyond that, the least recently used idle one is closed",
         minimum=1,
         maximum=10_000,
     )
     telemetry: bool = _setting(
-        False, "whether to send OpenTelemetry traces, as the OTEL_ variables say (extra telemetry)"
+        False,
+        "whether to send OpenTelemetry traces, configured by OTEL_ variables (extra telemetry)",
     )
 
 
@@ -401,7 +428,7 @@ class SettingField:
 
 
 def sections() -> dict[str, type]:
-    """Return the class of each section, in order."""
+    """Return the class of each section by name, in order."""
     hints = get_type_hints(Settings)
     return {section.name: hints[section.name] for section in fields(Settings)}
 
@@ -417,14 +444,15 @@ def setting_fields() -> Iterator[SettingField]:
 
 
 _RESULT_VERSION = 4
-"""Raise it when equal settings give another result than before, so that files are read again."""
+"""Increase it if the same settings give a different result, so that files are indexed again."""
 
 
 def fingerprint(index: IndexSettings, embedder_identity: str, extractor_name: str) -> str:
-    """Return 16 hexadecimal digits that change when indexing a file would give another result.
+    """Return 16 hexadecimal digits that change if indexing a file would give a different result.
 
-    What only selects files (globs, sizes) is left out. The names stand for all that shapes their
-    results, the extractor's dictionary among it; ``embedder_identity`` is empty without embedder.
+    Settings that only select files (globs, sizes) have no effect. ``embedder_identity`` (empty
+    without an embedder) and ``extractor_name`` cover everything that shapes their results, such as
+    the dictionary of the extractor.
     """
     shaping = {
         entry.key: getattr(index, entry.key)
@@ -438,20 +466,20 @@ def fingerprint(index: IndexSettings, embedder_identity: str, extractor_name: st
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """The name of the environment variable that holds a secret; written `{ env = "NAME" }`."""
+    """The name of the environment variable with a secret; written `{ env = "NAME" }`."""
 
     env: str
 
     def reveal(self, environ: Mapping[str, str] | None = None) -> str:
-        """Return the secret, read now. Raises ConfigError when the variable is unset or empty."""
+        """Return the current value. Raises ConfigError if the variable is unset or empty."""
         value = (os.environ if environ is None else environ).get(self.env, "").strip()
         if not value:
             raise ConfigError(
-                f"The environment variable `{self.env}`, named as a secret, is not set.",
+                f"The environment variable `{self.env}`, which a secret refers to, is not set.",
                 fix=f"Set it before the run: export {self.env}=…",
             )
         return value
 
     def is_set(self, environ: Mapping[str, str] | None = None) -> bool:
-        """Tell whether the variable holds anything."""
+        """Return True if the variable is set and not blank."""
         return bool((os.environ if environ is None else environ).get(self.env, "").strip())

@@ -1,4 +1,4 @@
-"""Write `knotwork.toml`: every setting with its explanation, defaults as comments."""
+"""Write `knotwork.toml` with every setting and its explanation; defaults are comments."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from knotwork.config.settings import SecretRef, SettingField, Settings, sections
 from knotwork.errors import ConfigError
 
 _HEAD = """\
-# Settings of Knotwork. A line that begins with "#" shows a default: take the "#" away to change it.
-# An environment variable (KNOTWORK_STORE_PATH for path in [store]) and an option of the command
-# line come before this file. `knotwork config show --origin` shows all values in force.
+# Settings of Knotwork. A line that begins with "#" shows a default: remove the "#" to change it.
+# Environment variables (KNOTWORK_STORE_PATH for path in [store]) and command line options override
+# this file. `knotwork config show --origin` lists the effective values.
 """
 
 
@@ -32,7 +32,7 @@ def render_config(settings: Settings | None = None) -> str:
 def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a settings file with all defaults as comments, and return its path.
 
-    Raises ConfigError when the file exists, unless ``overwrite``, or cannot be written.
+    Raises ConfigError if the file exists and ``overwrite`` is off, or if it is not writable.
     """
     target = Path(path)
     try:
@@ -40,13 +40,13 @@ def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
             stream.write(render_config())
     except FileExistsError:
         raise ConfigError(
-            f"The settings file `{target}` exists already.",
+            f"The settings file `{target}` already exists.",
             fix="Edit it, or replace it with: knotwork init --force",
         ) from None
     except OSError as error:
         raise ConfigError(
             f"The settings file `{target}` cannot be written: {error.strerror}.",
-            fix="Name a folder that is there, and that you may write to.",
+            fix="Choose an existing folder that is writable.",
         ) from error
     return target
 
@@ -72,5 +72,5 @@ def _to_toml(value: object) -> str:
 
 
 def _quote(text: str) -> str:
-    # A JSON string is a TOML basic string, but for the delete character, which TOML wants escaped.
+    # A JSON string is a TOML basic string, except that TOML requires DEL to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

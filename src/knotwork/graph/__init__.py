@@ -1,1 +1,1 @@
-"""Graph algorithms over arrays."""
+"""Graph algorithms over arrays: communities, their hierarchy, PageRank and map layout."""

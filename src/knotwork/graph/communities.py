@@ -1,7 +1,7 @@
-"""Community detection: Leiden, Louvain and label propagation over sparse adjacency matrices.
+"""Detect communities with Leiden, Louvain or label propagation over sparse adjacency matrices.
 
-A partition of the nodes is an array with one label per node. A new algorithm is one function and
-one entry in `COMMUNITY_ALGORITHMS`.
+A partition of the nodes is an array with one label per node. To add an algorithm, write a function
+and enter it in `COMMUNITY_ALGORITHMS`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def undirected_adjacency(
     *,
     nodes: int,
 ) -> sparse.csr_array:
-    """Return the symmetric (nodes, nodes) matrix of edges given once each, in any order.
+    """Return the symmetric (nodes, nodes) matrix of edges in any order.
 
-    Parallel edges add up, in either direction; loops are dropped. Edges are summed in the order of
-    their ends and weights, so that the same edges make the same matrix to the last bit.
+    The weights of parallel edges, in either direction, are added; loops are dropped. Edges are
+    summed in the order of their ends and weights, so that equal edges give equal bits.
     """
     ends = np.sort(np.array([sources, targets], dtype=np.int64).reshape(2, -1), axis=0)
     values = np.asarray(weights, dtype=np.float64)
@@ -47,7 +47,7 @@ def undirected_adjacency(
 
 
 def numbered(labels: Labels) -> Labels:
-    """Number the communities from 0 in the order of their first nodes."""
+    """Return labels numbered from 0, in the order of the first node of each community."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
@@ -56,7 +56,7 @@ def numbered(labels: Labels) -> Labels:
 
 
 def split_disconnected(adjacency: sparse.csr_array, labels: Labels) -> Labels:
-    """Make each connected part of a community one of its own."""
+    """Split communities into their connected components."""
     edges = adjacency.tocoo()
     inside = labels[edges.row] == labels[edges.col]
     kept = (edges.data[inside], (edges.row[inside], edges.col[inside]))
@@ -86,7 +86,7 @@ def members_of(labels: Labels) -> list[Labels]:
 
 
 _LEAST_GAIN = 1e-9
-"""Least gain of modularity, as a share of the graph's weight, that is worth a move."""
+"""Smallest gain of modularity, as a share of the graph's weight, for which a node moves."""
 
 
 def move_nodes(  # noqa: C901  the hot loop, in one piece
@@ -97,12 +97,13 @@ def move_nodes(  # noqa: C901  the hot loop, in one piece
     resolution: float = 1.0,
     loops: Sequence[float] | None = None,
 ) -> Labels:
-    """Return ``labels`` after moving the queued nodes, and whoever their moves concern.
+    """Return ``labels`` after moving the queued nodes, and those that their moves affect.
 
-    Each node goes to the community of a neighbour that gains most modularity (ties: where it is,
-    then the smallest label), or stays. The neighbours of a node that moved are queued again, until
-    none is left: a queue as in Leiden's fast local moving (Traag, Waltman and van Eck, 2019), whose
-    work grows with what changes, not with the graph. ``loops`` are weights inside the nodes.
+    Each node moves to the community of a neighbour with the largest gain of modularity (ties: its
+    own community, then the smallest label), or stays. The neighbours of a moved node are queued
+    again until the queue is empty, as in the fast local moving of Leiden (Traag, Waltman and van
+    Eck, 2019). So the work depends on the size of the change, not of the graph. ``loops`` are
+    weights inside the nodes.
     """
     indptr, indices = adjacency.indptr.tolist(), adjacency.indices.tolist()
     weights = adjacency.data.tolist()
@@ -149,7 +150,7 @@ def move_nodes(  # noqa: C901  the hot loop, in one piece
 
 
 _ITERATIONS = 2
-"""Rounds of the whole algorithm: the second adds a little modularity, further ones hardly any."""
+"""Rounds of the algorithm: the second adds a little modularity, further ones hardly any."""
 
 
 def leiden(
@@ -159,10 +160,10 @@ def leiden(
     seed: int = 0,
     start: Labels | None = None,
 ) -> Labels:
-    """Return the communities of a graph by modularity (Traag et al., 2019), one label a node.
+    """Return communities by modularity (Traag et al., 2019), one label per node.
 
-    ``adjacency`` is symmetric, without loops. The search goes on from the partition ``start``, if
-    there is one. A node without edges is a community of its own.
+    ``adjacency`` is symmetric, without loops. The search continues from the partition ``start`` if
+    it is given. A node without edges is a community of its own.
     """
     import graspologic_native
 
@@ -198,9 +199,9 @@ def leiden(
 
 
 def louvain(adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int = 0) -> Labels:
-    """Return the communities of a graph by modularity (Blondel et al., 2008), one label a node.
+    """Return communities by modularity (Blondel et al., 2008), one label per node.
 
-    ``adjacency`` is symmetric. ``seed`` sets the order in which nodes are visited.
+    ``adjacency`` is symmetric. ``seed`` determines the order in which nodes are visited.
     """
     shuffle = np.random.default_rng(seed)
     labels = np.arange(adjacency.shape[0], dtype=np.int64)
@@ -220,7 +221,7 @@ def louvain(adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int =
 def contract(
     adjacency: sparse.csr_array, labels: Labels, loops: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> tuple[sparse.csr_array, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Return the graph whose nodes are the communities, and the weight inside each of them."""
+    """Return the graph of the communities as nodes, and the weight inside each of them."""
     communities = int(labels.max(initial=-1)) + 1
     places = (np.arange(len(labels)), labels)
     belongs = sparse.coo_array((np.ones(len(labels)), places), (len(labels), communities)).tocsr()
@@ -234,18 +235,18 @@ def contract(
     return between, inside
 
 
-_MOST_ROUNDS = 50
+_MAX_ROUNDS = 50
 
 
 def propagate_labels(
     adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int = 0
 ) -> Labels:
-    """Return communities in which each node has the label that weighs most among its neighbours.
+    """Return communities by label propagation (Raghavan et al., 2007), one label per node.
 
-    Nodes take turns in an order set by ``seed`` until none wants to change (Raghavan et al., 2007);
-    among equals a node keeps its label, else takes the smallest. A ``resolution`` above 1 reduces a
-    label's weight by its expected weight times the excess (after Barber and Clark, 2009), so that
-    large communities divide; up to 1 there is no such brake.
+    Nodes, in an order that ``seed`` determines, take the label with the largest weight among their
+    neighbours until none changes; ties: their own label, then the smallest. A ``resolution`` above
+    1 reduces the weight of a label by its expected weight times the excess (after Barber and Clark,
+    2009), so that large communities split. Lower values have no effect.
     """
     nodes = adjacency.shape[0]
     indptr, indices = adjacency.indptr.tolist(), adjacency.indices.tolist()
@@ -255,7 +256,7 @@ def propagate_labels(
     degree, volumes = degrees.tolist(), degrees.tolist()
     order = np.random.default_rng(seed).permutation(nodes).tolist()
     labels = list(range(nodes))
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         changed = False
         for node in order:
             near: dict[int, float] = {}
@@ -279,12 +280,12 @@ def propagate_labels(
 
 
 class CommunityAlgorithm(Protocol):
-    """Divides a graph; the same graph, resolution and seed give the same labels."""
+    """A deterministic function of graph, resolution and seed that returns communities."""
 
     def __call__(
         self, adjacency: sparse.csr_array, *, resolution: float = 1.0, seed: int = 0
     ) -> Labels:
-        """Return one label a node of a symmetric ``adjacency`` without loops."""
+        """Return one label per node of a symmetric ``adjacency`` without loops."""
 
 
 COMMUNITY_ALGORITHMS: Mapping[str, CommunityAlgorithm] = {
@@ -301,11 +302,11 @@ def find_communities(
     resolution: float = 1.0,
     seed: int = 0,
 ) -> Labels:
-    """Return one label a node, numbered from 0; every community is connected.
+    """Return one label per node, numbered from 0; every community is connected.
 
-    Louvain and label propagation may leave a community in several parts, which are told apart
-    here. A node without edges is a community of its own. Raises UnknownName for an algorithm that
-    is not in `COMMUNITY_ALGORITHMS`.
+    Disconnected communities, which Louvain and label propagation may return, are split. A node
+    without edges is a community of its own. Raises UnknownName for an algorithm that is not in
+    `COMMUNITY_ALGORITHMS`.
     """
     if algorithm not in COMMUNITY_ALGORITHMS:
         raise UnknownName("community algorithm", algorithm, COMMUNITY_ALGORITHMS)

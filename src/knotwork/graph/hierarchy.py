@@ -1,9 +1,9 @@
-"""Hierarchical communities: divide large ones, and keep their identity when the graph changes.
+"""Divide a graph into a hierarchy of communities, and keep their identity when the graph changes.
 
-Level 0 holds the communities of the whole graph; each that is larger than a limit is divided into
-communities of the next level, and so on. The lowest of each branch are its *leaves*: every node
-is in exactly one. After a change, only the nodes whose edges changed may move, and those that such
-moves affect, until modularity falls behind a search from scratch by more than a tolerance.
+Level 0 has the communities of the whole graph. Each community above a size limit is divided into
+communities of the next level, and so on. Those without children are the *leaves*: every node is in
+exactly one. After a change of the graph, only nodes whose edges changed and those that their moves
+affect may move, unless modularity would fall below that of a new search by more than a tolerance.
 `match_groups` maps new communities to old ones by shared nodes.
 """
 
@@ -31,21 +31,22 @@ from knotwork.graph.communities import (
     split_disconnected,
 )
 
-_FINEST = 64.0
-"""Largest resolution with which a community is divided."""
-_KEPT_DIVIDED = 0.75
-"""Share of the limit down to which a community that was divided stays so."""
-_MOST_ALONE = 0.5
-"""Share of nodes that a division may leave alone; more is no division but a collapse."""
+_MAX_RESOLUTION = 64.0
+"""Largest resolution with which a community is divided, as a multiple of the configured one."""
+_STAYS_DIVIDED = 0.75
+"""Share of the size limit above which a community that was divided is divided again."""
+_MAX_SINGLE = 0.5
+"""Share of nodes that a division may leave as single nodes; with more, it is rejected."""
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class DivisionOptions:
-    """How to divide: a community may weigh ``max_size``; ``tolerance`` is modularity given up.
+    """Options of a division.
 
-    There are at most ``levels`` levels, any number with 0.
+    A community larger than ``max_size`` is divided. ``tolerance`` is the loss of modularity that is
+    accepted to keep the earlier communities. ``levels`` limits the number of levels; 0 is no limit.
     """
 
     algorithm: str = "leiden"
@@ -68,8 +69,9 @@ class DividedCommunity(NamedTuple):
 class PreviousDivision:
     """An earlier division of the same nodes.
 
-    ``labels[level]`` (n,) holds each node's community at that level, -1 for none. ``touched`` (n,)
-    marks the nodes whose edges changed since; a node without a community is new and counts too.
+    ``labels[level]`` (n,) is the community of each node at that level, -1 for none. ``touched``
+    (n,) marks the nodes whose edges changed since; nodes without a community are new, and count as
+    touched.
     """
 
     labels: tuple[Labels, ...]
@@ -85,26 +87,27 @@ def divide_communities(
 ) -> list[DividedCommunity]:
     """Return the communities of all levels, parents before their children.
 
-    ``sizes`` (n,) is what each node adds to a community's size; one of no size joins a neighbour. A
-    community that falls apart into single nodes rather than divide is kept whole, however large.
+    ``sizes`` (n,) is what each node adds to the size of its community; a community of size 0 is
+    merged with a neighbouring one. A community that would mostly fall apart into single nodes is
+    not divided, however large.
     """
     groups: list[DividedCommunity] = []
-    every = np.arange(adjacency.shape[0], dtype=np.int64)
+    all_nodes = np.arange(adjacency.shape[0], dtype=np.int64)
     pending: list[tuple[Labels, int | None, int, PreviousDivision | None]] = []
-    if len(every):
-        pending.append((every, None, 0, earlier))
+    if len(all_nodes):
+        pending.append((all_nodes, None, 0, earlier))
     while pending:
         nodes, parent, level, before = pending.pop(0)
         inner = adjacency[nodes][:, nodes] if level else adjacency
         found = _divide_once(inner, options, level=level, earlier=before)
         if found is None:
             continue
-        labels = _joined(inner, found.labels, sizes[nodes])
+        labels = _merge_empty(inner, found.labels, sizes[nodes])
         if level and labels.max() == 0:
             continue
         for members in members_of(labels):
             groups.append(DividedCommunity(level, parent, nodes[members]))
-            below = None if before is None else _below(before, level, members, found.moved)
+            below = None if before is None else _inside(before, level, members, found.moved)
             is_last = level + 1 == options.levels
             size = float(sizes[nodes[members]].sum())
             if not is_last and _is_divided(size, options, level, below):
@@ -113,7 +116,7 @@ def divide_communities(
 
 
 class _Division(NamedTuple):
-    """Labels, and which nodes are not where they were (None: this was not asked)."""
+    """Labels, and a mask of the nodes that moved; None without an earlier division."""
 
     labels: Labels
     moved: Mask | None
@@ -125,7 +128,7 @@ def _is_divided(
     if size > options.max_size:
         return True
     was_divided = below is not None and any((row >= 0).any() for row in below.labels[level + 1 :])
-    return was_divided and size > _KEPT_DIVIDED * options.max_size
+    return was_divided and size > _STAYS_DIVIDED * options.max_size
 
 
 def _divide_once(
@@ -135,99 +138,98 @@ def _divide_once(
     level: int,
     earlier: PreviousDivision | None,
 ) -> _Division | None:
-    """Return the communities of a graph; below level 0, None when it does not divide."""
-    known = earlier is not None and level < len(earlier.labels) and earlier.labels[level].max() >= 0
-    if not known or earlier is None:
-        fresh = _fresh(adjacency, options, level=level)
-        return None if fresh is None else _Division(fresh[0], None)
+    """Return the communities of a graph; below level 0, None if it cannot be divided."""
+    if earlier is None or level >= len(earlier.labels) or earlier.labels[level].max() < 0:
+        new = _divide_from_scratch(adjacency, options, level=level)
+        return None if new is None else _Division(new[0], None)
     before = earlier.labels[level]
     touched = earlier.touched | (before < 0)
     if not touched.any():
         return _Division(numbered(before), np.zeros(len(before), dtype=np.bool_))
-    fresh = _fresh(adjacency, options, level=level)
-    if fresh is None:
+    new = _divide_from_scratch(adjacency, options, level=level)
+    if new is None:
         return None
-    labels = _settled(adjacency, before, touched, options, *fresh)
+    labels = _update(adjacency, before, touched, options, *new)
     if level and labels.max() == 0:
-        labels = fresh[0]
-    return _Division(labels, _changed(labels, before) | touched)
+        labels = new[0]
+    return _Division(labels, _moved(labels, before) | touched)
 
 
-def _fresh(
+def _divide_from_scratch(
     adjacency: sparse.csr_array, options: DivisionOptions, *, level: int
 ) -> tuple[Labels, float] | None:
-    """Return labels from scratch and their resolution: the smallest that divides below level 0."""
+    """Return labels and their resolution: below level 0, the smallest one that divides."""
     resolution = options.resolution
-    while resolution <= _FINEST * options.resolution:
+    while resolution <= _MAX_RESOLUTION * options.resolution:
         labels = find_communities(
             adjacency, algorithm=options.algorithm, resolution=resolution, seed=options.seed
         )
         if level == 0:
             return labels, resolution
         if labels.max() > 0:
-            alone = int((np.bincount(labels) == 1).sum())
-            return None if alone > _MOST_ALONE * len(labels) else (labels, resolution)
+            single = int((np.bincount(labels) == 1).sum())
+            return None if single > _MAX_SINGLE * len(labels) else (labels, resolution)
         resolution *= 2.0
     return None
 
 
-def _settled(
+def _update(
     adjacency: sparse.csr_array,
     before: Labels,
     touched: Mask,
     options: DivisionOptions,
-    fresh: Labels,
+    from_scratch: Labels,
     resolution: float,
 ) -> Labels:
-    """Return the earlier communities, changed where they must be."""
+    """Return the earlier communities with as few changes as the tolerance of modularity allows."""
     labels = _with_new_nodes(adjacency, before, options, resolution)
     labels = move_nodes(adjacency, labels, np.flatnonzero(touched).tolist(), resolution=resolution)
     labels = split_disconnected(adjacency, labels)
     reached = modularity(adjacency, labels, resolution=resolution)
-    if reached + options.tolerance >= modularity(adjacency, fresh, resolution=resolution):
+    if reached + options.tolerance >= modularity(adjacency, from_scratch, resolution=resolution):
         return labels
     if options.algorithm == "leiden":
-        further = leiden(adjacency, resolution=resolution, seed=options.seed, start=labels)
-        return split_disconnected(adjacency, further)
-    return fresh
+        improved = leiden(adjacency, resolution=resolution, seed=options.seed, start=labels)
+        return split_disconnected(adjacency, improved)
+    return from_scratch
 
 
 def _with_new_nodes(
     adjacency: sparse.csr_array, before: Labels, options: DivisionOptions, resolution: float
 ) -> Labels:
-    """Give new nodes communities of their own, found among themselves; moving comes after."""
+    """Return the earlier labels with communities of the new nodes, found among these alone."""
     labels = before.copy()
     new = np.flatnonzero(before < 0)
     if len(new):
-        among = find_communities(
+        found = find_communities(
             adjacency[new][:, new],
             algorithm=options.algorithm,
             resolution=resolution,
             seed=options.seed,
         )
-        labels[new] = among + int(before.max()) + 1
+        labels[new] = found + int(before.max()) + 1
     return numbered(labels)
 
 
-def _joined(adjacency: sparse.csr_array, labels: Labels, sizes: Weights) -> Labels:
-    """Give communities of no size to the neighbouring one that they have most edges to."""
-    weightless = np.bincount(labels, weights=sizes) == 0
-    if weightless.all() or not weightless.any():
+def _merge_empty(adjacency: sparse.csr_array, labels: Labels, sizes: Weights) -> Labels:
+    """Merge communities of size 0 with the neighbouring one that they have most edge weight to."""
+    is_empty = np.bincount(labels, weights=sizes) == 0
+    if is_empty.all() or not is_empty.any():
         return labels
-    joined = labels.copy()
-    for label in np.flatnonzero(weightless).tolist():
+    merged = labels.copy()
+    for label in np.flatnonzero(is_empty).tolist():
         nodes = np.flatnonzero(labels == label)
-        outside = adjacency[nodes]
-        near = labels[outside.indices]
-        real = ~weightless[near]
-        if real.any():
-            pull = np.bincount(near[real], weights=outside.data[real])
-            joined[nodes] = int(pull.argmax())
-    return numbered(joined)
+        edges = adjacency[nodes]
+        neighbours = labels[edges.indices]
+        nonempty = ~is_empty[neighbours]
+        if nonempty.any():
+            pull = np.bincount(neighbours[nonempty], weights=edges.data[nonempty])
+            merged[nodes] = int(pull.argmax())
+    return numbered(merged)
 
 
-def _changed(labels: Labels, before: Labels) -> Mask:
-    """Mark nodes that left the community most of whose old nodes are where most of them went."""
+def _moved(labels: Labels, before: Labels) -> Mask:
+    """Mark the nodes that do not come from the main earlier community of their new one."""
     kept = np.full(len(labels), fill_value=False)
     for community in members_of(labels):
         known = before[community]
@@ -238,12 +240,12 @@ def _changed(labels: Labels, before: Labels) -> Mask:
     return ~kept
 
 
-def _below(
+def _inside(
     before: PreviousDivision, level: int, members: Labels, moved: Mask | None
 ) -> PreviousDivision | None:
-    """Return what is known of the inside of a community from before.
+    """Return the earlier division of the nodes of a community, if there is one.
 
-    Nodes that came from elsewhere are new in it.
+    Nodes that were in another community count as new.
     """
     if moved is None:
         return None
@@ -267,42 +269,40 @@ Key = TypeVar("Key")
 Member = TypeVar("Member")
 
 MIN_SHARED_NODES = 0.25
-"""Share of the smaller of two communities that must be common for one to be the other."""
+"""Share of the smaller of two communities that they must have in common to be matched."""
 
 
 def match_groups(
     new: Sequence[Collection[Member]], old: Mapping[Key, Collection[Member]]
 ) -> dict[int, Key]:
-    """Return the old key of each new group, by position, where it continues one.
+    """Return the old key of each new group that continues an old one, by position.
 
-    Each old group is continued at most once. Among all ways to match them this one keeps most
-    nodes under the key they had: a maximum-weight matching of shared nodes (Jonker and Volgenant,
-    1987, in its sparse form). The groups of one side are disjoint.
+    Each old group is matched at most once. The matching maximizes the number of nodes that keep
+    their key (maximum-weight bipartite matching: Jonker and Volgenant, 1987, in its sparse form).
+    The groups in ``new`` are disjoint, and so are those in ``old``.
     """
     keys = list(old)
-    holder = {node: place for place, key in enumerate(keys) for node in old[key]}
+    group_of = {node: place for place, key in enumerate(keys) for node in old[key]}
     shared: Counter[tuple[int, int]] = Counter()
     for position, nodes in enumerate(new):
         for node in nodes:
-            if node in holder:
-                shared[position, holder[node]] += 1
+            if node in group_of:
+                shared[position, group_of[node]] += 1
     lengths = [len(old[key]) for key in keys]
-    enough = {
-        (position, place): common
+    pairs = sorted(
+        (position, place)
         for (position, place), common in shared.items()
         if common >= MIN_SHARED_NODES * min(len(new[position]), lengths[place])
-    }
-    return {position: keys[place] for position, place in _best(enough, len(new), len(keys))}
-
-
-def _best(shared: Mapping[tuple[int, int], int], new: int, old: int) -> list[tuple[int, int]]:
-    """Return the matching of largest weight; every new group may also remain without a match."""
-    if not shared:
-        return []
-    pairs = sorted(shared)
-    rows = np.array([position for position, _ in pairs] + list(range(new)))
-    columns = np.array([place for _, place in pairs] + [old + n for n in range(new)])
-    weights = np.array([float(shared[pair]) for pair in pairs] + [0.5] * new)
-    graph = sparse.coo_array((weights, (rows, columns)), shape=(new, old + new)).tocsr()
+    )
+    if not pairs:
+        return {}
+    # A further column for each new group, of a small weight, lets it stay without a match.
+    rows = np.array([position for position, _ in pairs] + list(range(len(new))))
+    columns = np.array([place for _, place in pairs] + [len(old) + n for n in range(len(new))])
+    weights = np.array([float(shared[pair]) for pair in pairs] + [0.5] * len(new))
+    shape = (len(new), len(old) + len(new))
+    graph = sparse.coo_array((weights, (rows, columns)), shape=shape).tocsr()
     matched = csgraph.min_weight_full_bipartite_matching(graph, maximize=True)
-    return [(int(row), int(column)) for row, column in zip(*matched, strict=True) if column < old]
+    return {
+        int(row): keys[int(place)] for row, place in zip(*matched, strict=True) if place < len(old)
+    }

@@ -1,9 +1,9 @@
-"""Map layout: communities as nested circles, nodes as points inside them.
+"""Compute a map layout: communities as nested circles, nodes as points inside them.
 
-Circles are packed largest first, each touching two placed ones and as near as possible to what it
+Circles are packed largest first. Each touches two placed ones, as near as possible to those that it
 is linked to (after Wang et al., "Visualization of large hierarchical data by circle packing",
-2006). Nodes outside any smaller circle are placed on a sunflower spiral (Vogel, 1979), the most
-important in the middle. The layout is deterministic: equal input gives an equal map.
+2006). Nodes that are in no smaller circle are placed on a sunflower spiral (Vogel, 1979), the most
+important in the centre. The layout is deterministic: equal input gives an equal map.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from knotwork.graph.communities import members_of
+from knotwork.graph.communities import Labels, members_of
+
+Floats = NDArray[np.float64]
 
 _SEED_SPACING = 0.56
-"""Distance of seeds on a spiral: neighbours are then about 1 apart."""
+"""Scale of the spiral; with it, neighbouring nodes are about 1 apart."""
 _RIM = 0.45
-"""Room around the seeds of a circle."""
+"""Margin around the nodes in a circle."""
 _GAP = 0.05
-"""Room around each circle, in its radii."""
+"""Margin around each circle, as a share of its radius."""
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 _SWEEPS = 3
 _NOWHERE = -1
 
 
 class MapLayout(NamedTuple):
-    """Places of nodes (n, 2), middles (c, 2) and radii (c,) of communities, the radius of all.
+    """Positions of nodes (n, 2), centres (c, 2) and radii (c,) of communities, radius of the map.
 
-    The middle of all is the origin, and neighbouring nodes of a community are about 1 apart.
+    The centre of the map is the origin; neighbouring nodes of a community are about 1 apart.
     """
 
     nodes: Floats
@@ -42,11 +44,11 @@ class MapLayout(NamedTuple):
 def lay_out(
     adjacency: sparse.csr_array, *, homes: Labels, parents: Labels, importance: Floats
 ) -> MapLayout:
-    """Return where everything lies.
+    """Return the layout of a graph with communities.
 
-    ``adjacency`` (n, n) is symmetric; ``homes`` (n,) names the lowest community of each node, or
-    -1; ``parents`` (c,) names the community that each community lies in, or -1; ``importance``
-    (n,) puts the nodes of a community in order. The same input gives the same map.
+    ``adjacency`` (n, n) is symmetric. ``homes`` (n,) is the lowest community of each node, -1 for
+    none; ``parents`` (c,) the parent of each community, -1 for none. ``importance`` (n,) orders the
+    nodes of a community from its centre outwards.
     """
     tree = _Tree(homes, parents)
     radii = np.zeros(tree.root + 1)
@@ -67,8 +69,10 @@ def lay_out(
 
 
 class _Tree:
-    """Circles in circles: the communities, a disc in each for the nodes that lie in it alone, a
-    disc for nodes without a community, and the root around all.
+    """The tree of nested circles: the root, the communities, and discs.
+
+    Each community has a disc for the nodes that are in none of its children; one more disc is for
+    nodes without a community.
     """
 
     def __init__(self, homes: Labels, parents: Labels) -> None:
@@ -86,10 +90,10 @@ class _Tree:
         used = np.bincount(self.discs, minlength=self.root + 1) > 0
         self.is_drawn = np.arange(self.root + 1) < count
         self.is_drawn |= used
-        """Whether a circle is there at all: a disc without nodes is not."""
+        """A mask of the circles that take up space: all but discs without nodes."""
 
     def nodes_at(self, depth: int) -> Labels:
-        """Return the circle of this depth that each node lies in, -1 where it lies in none."""
+        """Return the circle at this depth that contains each node, -1 for none."""
         current = self.discs.copy()
         while (deeper := np.flatnonzero(self.depths[current] > depth)).size:
             current[deeper] = self.above[current[deeper]]
@@ -99,8 +103,9 @@ class _Tree:
 def _pack_level(
     tree: _Tree, adjacency: sparse.csr_array, places: Floats, radii: Floats, *, depth: int
 ) -> None:
-    """Pack the circles of a depth into those around them: ``places`` are set from the middle of
-    the one around, whose entry of ``radii`` becomes what holds them.
+    """Pack the circles of a depth into their parents.
+
+    Sets their ``places``, relative to the centre of the parent, and the ``radii`` of the parents.
     """
     circles = np.flatnonzero((tree.depths == depth) & tree.is_drawn)
     rank = np.full(tree.root + 1, _NOWHERE)
@@ -121,7 +126,7 @@ def _pack_level(
 
 
 def _link_strengths(adjacency: sparse.csr_array, labels: Labels, count: int) -> sparse.csr_array:
-    """Return how strongly circles are linked, for their sizes: large ones have more links."""
+    """Return the edge weight between circles, divided by the root of the product of their sizes."""
     inside = np.flatnonzero(labels >= 0)
     ones = np.ones(len(inside))
     shape = (adjacency.shape[0], count)
@@ -136,14 +141,14 @@ def _link_strengths(adjacency: sparse.csr_array, labels: Labels, count: int) -> 
 def _place_nodes(
     adjacency: sparse.csr_array, discs: Labels, places: Floats, importance: Floats
 ) -> Floats:
-    """Return where nodes stand in their discs, each turned towards what it is linked to."""
+    """Return the positions of nodes in their discs, each turned towards its neighbours."""
     order = np.lexsort((np.arange(len(discs)), -importance, discs))
     sizes = np.bincount(discs, minlength=1)
     first = np.cumsum(sizes) - sizes
     seed = np.empty(len(discs), dtype=np.int64)
     seed[order] = np.arange(len(discs)) - first[discs[order]]
     alone = sizes[discs] == 1
-    # Seeds of one band are about as far from the middle: among them, nodes may change places.
+    # Seeds of one band are about equally far from the centre, so their nodes can be permuted.
     band = np.floor(np.sqrt(seed)).astype(np.int64)
     angle = np.mod(seed * _GOLDEN_ANGLE, 2 * np.pi)
     reach = _SEED_SPACING * np.where(alone, 0.0, np.sqrt(seed + 0.5))
@@ -155,44 +160,40 @@ def _place_nodes(
     for _ in range(_SWEEPS):
         drawn_to = np.where(linked[:, None], (adjacency @ nodes) / degrees[:, None], nodes)
         towards = np.mod(np.arctan2(*(drawn_to - middles).T[::-1]), 2 * np.pi)
-        by_wish = np.lexsort((np.arange(len(discs)), np.round(towards, 9), band, discs))
-        taken = np.empty_like(nodes)
-        ways = reach[by_seed, None] * np.column_stack([np.cos(angle), np.sin(angle)])[by_seed]
-        taken[by_wish] = middles[by_wish] + ways
-        nodes = taken
+        by_direction = np.lexsort((np.arange(len(discs)), np.round(towards, 9), band, discs))
+        moved = np.empty_like(nodes)
+        offsets = reach[by_seed, None] * np.column_stack([np.cos(angle), np.sin(angle)])[by_seed]
+        moved[by_direction] = middles[by_direction] + offsets
+        nodes = moved
     return np.asarray(nodes)
 
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
-
-_TO_MIDDLE = 0.35
-"""What a step away from the middle costs, where a step away from all that is linked costs 1."""
-_MOST_PACKED = 300
-"""Circles that are packed; smaller ones stand in rings around them, whatever links them."""
+_CENTRE_COST = 0.35
+"""Cost of distance from the centre, relative to that of distance from linked circles."""
+_MAX_PACKED = 300
+"""Number of circles that are packed; the smaller ones form rings around them."""
 _SLACK = 1e-6
 _ROUNDS = 200
 
 
 class Packing(NamedTuple):
-    """Middles of circles, of shape (n, 2), around the origin, and the radius around them all."""
+    """Centres of circles (n, 2) around the origin, and the radius of the circle around all."""
 
     places: Floats
     radius: float
 
 
 def pack_circles(radii: Floats, weights: Floats) -> Packing:
-    """Put circles side by side, those close together that ``weights`` (n, n) links strongly.
+    """Pack circles without overlap, with strongly linked ones near each other.
 
-    ``radii`` are positive, ``weights`` symmetric and not negative. No two circles overlap, and the
-    circle that is returned holds all of them.
+    ``radii`` are positive; ``weights`` (n, n) of the links are symmetric and not negative.
     """
     count = len(radii)
     places = np.zeros((count, 2))
     if count == 0:
         return Packing(places, 0.0)
     order = np.lexsort((np.arange(count), -weights.sum(axis=1), -radii))
-    packed, rest = order[:_MOST_PACKED], order[_MOST_PACKED:]
+    packed, rest = order[:_MAX_PACKED], order[_MAX_PACKED:]
     sizes = radii[packed]
     links = weights[np.ix_(packed, packed)]
     laid = np.zeros((len(packed), 2))
@@ -206,7 +207,7 @@ def pack_circles(radii: Floats, weights: Floats) -> Packing:
 
 
 def _ring(places: Floats, radii: Floats, rest: Labels, radius: float) -> float:
-    """Put circles in rings around those that lie, and return the radius around all."""
+    """Place circles in rings around the packed ones, and return the radius around all."""
     first = 0
     while first < len(rest):
         size = float(radii[rest[first]]) + _SLACK
@@ -221,7 +222,7 @@ def _ring(places: Floats, radii: Floats, rest: Labels, radius: float) -> float:
 
 
 class _Slots:
-    """Pairs of circles, with the side on which a third one may touch both."""
+    """Pairs of placed circles, with the side on which a third circle can touch both."""
 
     def __init__(self, sizes: Floats, laid: Floats) -> None:
         self._sizes = sizes
@@ -230,10 +231,10 @@ class _Slots:
         self._sides = np.zeros(0)
 
     def open_beside(self, rank: int) -> None:
-        """Add the pairs of a new circle and those so near that another can touch both, and forget
-        those pairs that it shuts.
+        """Add the pairs of a new circle and its neighbours, and drop the pairs that it blocks.
 
-        Circles come by size: a place too small for the smallest is shut for good.
+        A pair is blocked if the smallest circle does not fit. As circles are placed by size, it
+        stays blocked.
         """
         smallest, following = self._sizes[-1], self._sizes[min(rank + 1, len(self._sizes) - 1)]
         gaps = np.hypot(*(self._laid[:rank] - self._laid[rank]).T)
@@ -249,27 +250,29 @@ class _Slots:
         self._sides = np.concatenate([self._sides[kept], sides[added]])
 
     def choose(self, rank: int, links: Floats) -> Floats:
-        """Return the free place that is best for the next circle, of ``links`` to those before."""
+        """Return the best free position of the next circle, with ``links`` to the placed ones."""
         size = self._sizes[rank]
         spots, is_real = self._spots(self._ends, self._sides, size)
         free = is_real & (self._room(spots, slice(0, rank)) >= size - _SLACK)
-        costs = _TO_MIDDLE * np.hypot(*spots.T)
+        costs = _CENTRE_COST * np.hypot(*spots.T)
         linked = np.flatnonzero(links)
         if len(linked):
             ways = spots[:, None, :] - self._laid[None, linked, :]
-            # The gap between the circles, not between their middles: else large ones repel.
+            # The gap between circles, not between their centres: else large circles repel others.
             gaps = np.maximum(np.hypot(ways[..., 0], ways[..., 1]) - self._sizes[linked], 0.0)
             costs = costs + gaps @ (links[linked] / links.sum())
         return np.asarray(spots[int(np.where(free, np.round(costs, 9), np.inf).argmin())])
 
     def _room(self, spots: Floats, among: slice) -> Floats:
-        """Return how large a circle may be in each place without touching those that lie."""
+        """Return the largest radius at each position that does not overlap a placed circle."""
         ways = spots[:, None, :] - self._laid[None, among, :]
         room = np.hypot(ways[..., 0], ways[..., 1]) - self._sizes[None, among]
         return np.asarray(room.min(axis=1, initial=np.inf))
 
     def _spots(self, ends: Labels, sides: Floats, size: float) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return where a circle of this size touches both of each pair, and whether it can."""
+        """Return the position where a circle of this size touches both circles of each pair, and a
+        mask of the pairs for which it exists.
+        """
         one, other = self._laid[ends[:, 0]], self._laid[ends[:, 1]]
         along = other - one
         apart = np.maximum(np.hypot(*along.T), _SLACK)
@@ -284,7 +287,7 @@ class _Slots:
 
 
 def _enclose(laid: Floats, sizes: Floats) -> tuple[Floats, float]:
-    """Return the middle and the radius of a small circle around circles (Badoiu, Clarkson 2003)."""
+    """Return centre and radius of a small circle around circles (Badoiu and Clarkson, 2003)."""
     middle = np.average(laid, axis=0, weights=sizes**2)
     best, radius = middle, np.inf
     for turn in range(_ROUNDS):

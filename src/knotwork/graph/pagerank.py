@@ -19,10 +19,10 @@ def personalized_pagerank(
 ) -> Vector:
     """Return the stationary distribution of a walk that restarts at ``restart``.
 
-    ``adjacency`` of shape (n, n) holds non-negative weights from row to column; a walker on a row
-    without weights restarts. ``restart`` (n,) is non-negative and sums to more than 0. Power
-    iteration until the L1 change falls below ``tolerance`` (Page et al., 1999; Haveliwala, 2002).
-    Raises ValueError when ``restart`` is all zero.
+    ``adjacency`` (n, n) has non-negative weights from row to column; a walk at a row without
+    weights restarts. ``restart`` (n,) is non-negative. Power iteration stops when the L1 change is
+    less than ``tolerance`` (Page et al., 1999; Haveliwala, 2002). Raises ValueError if ``restart``
+    is all zero.
     """
     total = float(restart.sum())
     if total <= 0:

@@ -1,4 +1,4 @@
-"""The plain frozen values that flow through Knotwork."""
+"""The immutable records that all parts of Knotwork exchange."""
 
 from knotwork.records.communities import (
     EXTRACTIVE_SOURCE,

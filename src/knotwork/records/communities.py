@@ -1,4 +1,4 @@
-"""Communities of the knowledge graph, and the reports that tell what each is about."""
+"""Records of communities of the knowledge graph and their reports."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from knotwork.records.documents import Span
 
 EXTRACTIVE_SOURCE = "extractive"
-"""The source of a report that was put together from sentences of the documents, by no model."""
+"""The source of a report made of sentences of the documents, without a model."""
 
 
 class Member(NamedTuple):
-    """An entity of a community; the importances of a community's members add up to 1."""
+    """An entity of a community. The importances of all members add up to 1."""
 
     entity_id: str
     importance: float
@@ -20,12 +20,11 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """Entities that belong together, and the chunks that hold them together.
+    """A group of closely linked entities and chunks.
 
-    Level 0 is the topmost. ``members`` come by importance, then id; ``chunk_ids`` ascend. A parent
-    holds all members and chunks of its children, and the children share none but
-    names that mean several things. A community that
-    relations alone hold together has no chunks of its own.
+    Level 0 is the topmost. ``members`` are ordered by importance, then id, ``chunk_ids`` by id. A
+    parent has all members and chunks of its children; children share no members but homonyms. A
+    community that only relations link has no chunks.
     """
 
     id: str
@@ -47,7 +46,7 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where a statement of a report stands: a document span inside a chunk."""
+    """The source of a finding: a document span inside a chunk."""
 
     chunk_id: str
     span: Span
@@ -55,7 +54,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statement of a report and the passages that support it."""
+    """One statement of a report, and the spans that support it."""
 
     text: str
     supports: tuple[Support, ...] = ()
@@ -63,11 +62,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CommunityReport:
-    """What a community is about.
+    """A report on the topics of a community.
 
-    ``rating`` in [0, 10] says how much of the index it covers; ``language`` is an ISO 639-1 code.
-    ``source`` is "extractive" or the name of the model that wrote it. ``content_key`` changes
-    whenever anything that the report is written from changes.
+    ``rating`` in [0, 10] is the share of the index that it covers, ``language`` an ISO 639-1 code.
+    ``source`` is "extractive" or the name of the model that wrote it. ``content_key`` changes with
+    anything that the report is written from.
     """
 
     community_id: str
@@ -87,5 +86,5 @@ class CommunityReport:
 
     @property
     def text(self) -> str:
-        """All of it as plain text, a paragraph for each part."""
+        """Title, summary and findings as plain text, one line each."""
         return "\n".join((self.title, self.summary, *(finding.text for finding in self.findings)))

@@ -1,4 +1,4 @@
-"""Documents with their section tree, chunks, sentence spans and tables."""
+"""Records of documents: section tree, chunks, sentence spans, frames and tables."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where a page, slide or sheet begins; ``label`` is what a person would call it."""
+    """The start of a page, slide or sheet; ``label`` is its number or name for readers."""
 
     label: str
     start: int
 
 
 class FrameKind(StrEnum):
-    """What a frame says of the text inside it."""
+    """The kind of a frame."""
 
     TERM = "term"
     """The label is the term that the text defines."""
     LEAD = "lead"
-    """The label is the line that leads into the list or table."""
+    """The label is the line that introduces the list or table."""
     TITLE = "title"
     """The label is the title of a box, table, figure or section."""
     ROW = "row"
-    """The label is the cell that names what a row of a table is about."""
+    """The label is the first cell of a table row, which names its subject."""
     COLUMNS = "columns"
-    """The label has the names of the columns of the rows in the text, parted by " | "."""
+    """The label has the column names of the table rows in the text, separated by " | "."""
     CODE = "code"
-    """The text is code or the output of a program; there is no label."""
+    """The text is code or program output; there is no label."""
 
 
 class Frame(NamedTuple):
-    """A part of a text with what introduces it: a reader of ``span`` has read ``label``."""
+    """A part of a text, and the text that introduces it: ``label`` is read before ``span``."""
 
     kind: FrameKind
     span: Span
@@ -60,14 +60,14 @@ class Frame(NamedTuple):
 
 
 GRAPH_URI = "graph:"
-"""What the uris of documents begin with that state an imported graph, line by line."""
+"""Prefix of the uris of documents that state an imported graph as text, one fact per line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One source text. ``uri`` identifies it within an index; a new text keeps the id.
+    """One source text. ``uri`` identifies it within an index, so a new text keeps the id.
 
-    ``tables`` are those that a loader read; they are kept beside the index, not in its store.
+    ``tables`` are those that a loader read; they are stored beside the index, not in it.
     """
 
     uri: str
@@ -87,7 +87,7 @@ class Document:
 
     @property
     def revision(self) -> str:
-        """Change whenever anything that is indexed changes."""
+        """A hash that changes with anything that is indexed."""
         headings = "\n".join(f"{h.level} {h.span.start} {h.title}" for h in self.headings)
         pages = "\n".join(f"{p.start} {p.label}" for p in self.pages)
         metadata = "\n".join(f"{key}={self.metadata[key]}" for key in sorted(self.metadata))
@@ -111,12 +111,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage that is indexed and retrieved as one.
+    """A passage that is indexed and retrieved as one unit.
 
-    ``ordinal`` orders the leaf chunks of a document (the ``NEXT`` order) from 0. A parent chunk
-    (``is_parent``) is only returned in place of its children, never searched itself.
-    ``sentences`` are document spans that lie inside ``span``, in order. ``frames`` are those around
-    any of its sentences, outermost first; their spans may reach beyond ``span``.
+    ``ordinal`` numbers the leaf chunks of a document from 0, in ``NEXT`` order. A parent chunk
+    (``is_parent``) is never searched, only returned instead of its children. ``sentences`` are
+    document spans inside ``span``, in order. ``frames`` are those around any of the sentences,
+    outermost first; their spans may extend beyond ``span``.
     """
 
     id: str
@@ -134,20 +134,20 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """What a reader knows before reading this chunk, outermost first.
-
-        The titles above it, and the labels of frames that begin before it.
+        """The titles above the chunk and the labels of frames that begin before it, outermost
+        first.
         """
         opened = (frame.label for frame in self.frames if frame.span.start < self.span.start)
-        above = (self.document_title, *self.headings, *opened)
-        return ". ".join(dict.fromkeys(label for label in above if label))
+        labels = (self.document_title, *self.headings, *opened)
+        return ". ".join(dict.fromkeys(label for label in labels if label))
 
     def sentence_text(self, index: int) -> str:
+        """Return the text of a sentence, by its position in ``sentences``."""
         start, end = self.sentences[index]
         return self.text[start - self.span.start : end - self.span.start]
 
     def frames_around(self, span: Span) -> tuple[Frame, ...]:
-        """Return the frames that hold a document span, outermost first."""
+        """Return the frames around a document span, outermost first."""
         return tuple(
             frame
             for frame in self.frames
@@ -157,14 +157,13 @@ class Chunk:
 
 Cell = str | int | float | None
 
-COLUMN_TYPES = ("text", "integer", "number", "date")
-
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its header as it is written, and the type of all its values.
+    """A column: its original header, and the type of all its values.
 
-    ``type`` is one of `COLUMN_TYPES`; dates are kept as YYYY-MM-DD, with the time behind a space.
+    ``type`` is "text", "integer", "number" or "date". Dates are stored as YYYY-MM-DD, followed by a
+    space and the time if there is one.
     """
 
     label: str
@@ -175,8 +174,8 @@ class Column:
 class Table:
     """A table of a document; ``name`` is that of its sheet, empty if the file has no sheets.
 
-    ``rows`` are the rows below the header, without rows of totals. ``numbers`` are their numbers in
-    the file or sheet, from 1, and ``spans`` their lines in the text of the document.
+    ``rows`` are the rows below the header, without rows of totals. ``numbers`` are their row
+    numbers in the file or sheet, from 1, and ``spans`` their lines in the text of the document.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Queries, retrieved evidence with its evidence paths, and cited answers."""
+"""Records of queries, retrieved evidence with its evidence paths, and cited answers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from knotwork.records.documents import Chunk, Span
 from knotwork.records.filters import Filter
 from knotwork.records.query_results import QueryResult
 
-LIKELY_RIGHT = 0.5
-"""The confidence from which an answer is more likely right than not."""
+_STRONG_CONFIDENCE = 0.5
+"""The confidence from which an answer is more likely right than wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question; ``k`` is how many chunks are wanted.
+    """A question, and the number of chunks to return.
 
-    ``filter`` is what they had to fulfil, and ``min_score`` the score they had to reach. Retrievers
-    need not look at either: they search an index that is filtered already.
+    ``filter`` and ``min_score`` record the restrictions of the search. Retrievers can ignore both,
+    as they search an index that is filtered already.
     """
 
     text: str
@@ -30,7 +30,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One link of the chain that led to a hit: from a sentence, over an entity, to a chunk."""
+    """One step of an evidence path: from a sentence, over an entity, to a chunk."""
 
     chunk_id: str
     sentence: Span
@@ -42,9 +42,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpan:
-    """The words of a sentence that most likely answer, as offsets into the text of its passage.
+    """The most likely short answer in a sentence, as offsets into the text of its passage.
 
-    ``probability`` in [0, 1] is that of these very words, if the sentence answers.
+    ``probability`` in [0, 1] is that of exactly these words, given that the sentence answers.
     """
 
     span: Span
@@ -53,11 +53,11 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a reader predicts for a passage.
+    """The predictions of a reader model for a passage.
 
-    ``sentences`` has a number for each sentence of the passage, in order: the logarithm of the odds
-    that the answer is in it, against its being in no sentence. ``answers`` has the words of each
-    that answer best, None for a sentence without words; it is empty if the reader knows of none.
+    ``sentences`` has one number per sentence of the passage, in order: the log odds that the answer
+    is in this sentence rather than in none. ``answers`` has the best short answer of each sentence,
+    None for a sentence without words; it is empty if the reader does not predict short answers.
     """
 
     sentences: tuple[float, ...]
@@ -66,15 +66,15 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk, why it is here, and how sure the retriever is.
+    """A retrieved chunk, with its score and the reasons for it.
 
-    ``scores`` are the named parts of ``score`` (their sum, where the retriever adds them).
-    ``seeds`` are the names of the question's entities that led here, ``path`` the bridge, if any.
-    ``sentences`` are its sentences, the most relevant first: (document span, relevance in [0, 1]).
-    ``matched`` are the ids of the chunks that were found, where a pattern gives a wider or narrower
-    passage to read than it searched: ``chunk`` is then that passage, cut from the same document,
-    with the id of its parent chunk, if it is one, or else of the best of those found.
-    ``prediction`` is there where a reader read the chunk.
+    ``scores`` are the named parts of ``score``, and its summands if the retriever adds them.
+    ``seeds`` are the names of the entities in the question that led to the chunk, ``path`` the
+    evidence path, if any. ``sentences`` are (document span, relevance in [0, 1]) of its sentences,
+    the most relevant first. ``matched`` are the ids of the chunks that matched, if the retriever
+    returns a wider or narrower passage of the same document. That passage is then ``chunk``, with
+    the id of the parent chunk that it is, or else of the best match. ``prediction`` is set if a
+    reader model read the chunk.
     """
 
     chunk: Chunk
@@ -91,10 +91,10 @@ class Hit:
 class Evidence:
     """The hits for a query, best first (score descending, then chunk id).
 
-    ``confidence`` in [0, 1] estimates whether the hits hold an answer at all; it is 1 where an
-    outline or a count was made from them. ``embedder`` is the model whose vectors took part, empty
-    where words alone did. ``paths`` in the graph, best first, and ``results`` of statements are
-    evidence of retrievers that find such; ``trace`` lists in words the steps of a retriever.
+    ``confidence`` in [0, 1] is the estimated probability that the hits contain an answer; it is 1
+    for an outline or a count. ``embedder`` is the name of the model whose vectors were used, empty
+    if none were. ``paths`` in the graph, best first, and ``results`` of statements come from
+    retrievers that return them. ``trace`` describes the steps of a retriever.
     """
 
     query: Query
@@ -110,7 +110,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a sentence of an answer stands: ``document.text[span.start:span.end] == quote``."""
+    """The source of a sentence of an answer: ``document.text[span.start:span.end] == quote``."""
 
     number: int
     document: str
@@ -125,7 +125,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class StageUsage:
-    """What one stage of an operation, such as "answer", cost of the language model."""
+    """The language model usage of one stage of an operation, such as "answer"."""
 
     stage: str
     model_calls: int = 0
@@ -136,11 +136,11 @@ class StageUsage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an operation cost.
+    """The cost of an operation.
 
-    ``reused_calls`` were known from before, at no tokens. ``money`` is in the currency in which
-    prices are written, None where a price is not known. ``stages`` are what each stage took of the
-    language model, by name.
+    ``reused_calls`` were answered from the cache, without tokens. ``money`` is in the currency of
+    the configured prices, None if a price is unknown. ``stages`` is the language model usage by
+    stage, ordered by name.
     """
 
     model_calls: int = 0
@@ -154,38 +154,38 @@ class Usage:
 
 
 class Strength(StrEnum):
-    """The confidence in an answer, in a word."""
+    """The confidence in an answer as a word."""
 
     STRONG = "strong"
-    """It is more likely right than not."""
+    """The answer is more likely right than wrong."""
     WEAK = "weak"
     NONE = "none"
-    """No answer is given."""
+    """There is no answer."""
 
 
 def rate_strength(confidence: float | None, *, answered: bool) -> Strength | None:
-    """Return the word for the confidence of an answer; None for an answer without confidence."""
+    """Return the strength of an answer; None for an answer without a confidence."""
     if not answered:
         return Strength.NONE
     if confidence is None:
         return None
-    return Strength.STRONG if confidence >= LIKELY_RIGHT else Strength.WEAK
+    return Strength.STRONG if confidence >= _STRONG_CONFIDENCE else Strength.WEAK
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer whose ``text`` marks its sources as [1], [2], … in the order of ``citations``.
 
-    When the sources hold no answer, ``answered`` is False, ``reason`` says why, ``text`` says so in
-    words, and ``citations`` are the nearest passages, marked as such by ``answered``. ``short`` are
-    the few words that answer, where they are sure; they stand in the text, too.
+    If the sources contain no answer, ``answered`` is False, ``reason`` and ``text`` say so, and
+    ``citations`` are the most relevant passages. ``short`` is the short answer, a few words of the
+    text, if it is certain enough.
 
-    ``model`` wrote the text; it is empty where sentences are quoted. ``notes`` say what is wrong
-    with what a model wrote, or why none did although one is set. ``mode`` is the way in which it
-    was answered, as "basic" or "global". ``confidence`` in [0, 1] is the estimated probability that
-    quoted sentences answer the question rightly; it is None for a count or an outline, which state
-    what the index holds. ``results`` are the rows of the query that answers, if one does, and those
-    of the user's own query over the passages found.
+    ``model`` is the name of the model that wrote the text, empty for quoted sentences. ``notes``
+    list problems of the model's text, or the reason why a configured model was not used. ``mode``
+    is the answer mode, such as "basic" or "global". ``confidence`` in [0, 1] is the estimated
+    probability that quoted sentences answer the question correctly; it is None for a count or an
+    outline, which only state the contents of the index. ``results`` are the rows of the statement
+    that answers the question, if any, and of the user's own statement over the hits.
     """
 
     question: str
@@ -204,21 +204,21 @@ class Answer:
 
     @property
     def lead(self) -> str:
-        """The short answer as the beginning of a text in Markdown; empty without one."""
+        """The short answer as the start of a Markdown text; empty without one."""
         return f"**{self.short}** — " if self.short else ""
 
     @property
     def strength(self) -> Strength | None:
-        """The confidence in a word; None for an answer that has none."""
+        """The confidence as a word; None for an answer without a confidence."""
         return rate_strength(self.confidence, answered=self.answered)
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One relation of a path, walked from ``source`` to ``target`` (ids of entities).
+    """One relation of a path, followed from ``source`` to ``target`` (entity ids).
 
-    ``forward`` tells whether the relation itself goes that way. It stands in the chunk
-    ``chunk_id``, at ``span`` of its document where that is known.
+    ``forward`` is True if the relation has this direction. ``chunk_id`` is a chunk that states the
+    relation, at ``span`` of its document if that is known.
     """
 
     source: str
@@ -234,11 +234,11 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """Hops of which each begins where the last one ends; ``scores`` are parts of ``score``.
+    """Consecutive hops; ``scores`` are the named parts of ``score``.
 
-    ``answers`` are the names of all that paths over the same relations lead to, this path's own
-    first: their ends or, where a path ends at another entity of the question, what lies between.
-    ``walks`` are the paths to the answers after the first, in their order, of as many as are cited.
+    ``answers`` are the names of the entities that paths over the same relations lead to, that of
+    this path first: the last entity, or the one in between if the path ends at another entity of
+    the question. ``walks`` are the paths to the further answers, in their order, as far as cited.
     """
 
     hops: tuple[Hop, ...]
@@ -254,7 +254,7 @@ class GraphPath:
 
     @property
     def text(self) -> str:
-        """The path as a person reads it: ``A -relation→ B ←relation- C``."""
+        """The path as text: ``A -relation→ B ←relation- C``."""
         if not self.hops:
             return ""
         parts = [self.hops[0].source_name]

@@ -1,7 +1,7 @@
-"""Filters: which documents and pages may take part in a search.
+"""Records of filters, which restrict a search to some documents and pages.
 
 A filter is a tree of conditions on fields. Documents have the fields of their front matter or file
-format, and some that are derived from them; `knotwork.stores.fields` has the list.
+metadata, and some derived ones; `knotwork.stores.fields` lists them.
 """
 
 from __future__ import annotations
@@ -11,27 +11,25 @@ from enum import StrEnum
 
 
 class Comparison(StrEnum):
-    """How a field is compared with the values of a condition."""
+    """How a condition compares a field with its values."""
 
     EQUAL = "="
-    """Any value of the field equals any value of the condition; ``*`` stands for any text."""
+    """Any value of the field equals any value of the condition; ``*`` matches any text."""
     LESS = "<"
     AT_MOST = "<="
     MORE = ">"
     AT_LEAST = ">="
     CONTAINS = "contains"
-    """Any value of the field contains any value of the condition as a part of its text."""
+    """Any value of the field contains any value of the condition as a substring."""
     PRESENT = "is set"
     """The field has a value."""
 
 
-ORDERINGS = frozenset({Comparison.LESS, Comparison.AT_MOST, Comparison.MORE, Comparison.AT_LEAST})
-
-
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field compared with values, all as text; what is compared as a number or date is decided
-    by value. A condition with several values holds if it holds for any of them.
+    """A comparison of a field with values; with several values, it holds if it holds for any.
+
+    Values are texts; those that are numbers or dates are compared as such.
     """
 
     field: str
@@ -52,7 +50,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part holds."""
+    """True if every part holds."""
 
     parts: tuple[Filter, ...]
 
@@ -64,7 +62,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds."""
+    """True if at least one part holds."""
 
     parts: tuple[Filter, ...]
 
@@ -74,7 +72,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The part does not hold; true for what lacks the field."""
+    """True if the part does not hold, also for documents without the field."""
 
     part: Filter
 

@@ -1,4 +1,4 @@
-"""Knowledge graph records: contributions by chunk, aggregated entities and edges, merge decisions.
+"""Records of the knowledge graph: contributions, aggregated entities and edges, merge decisions.
 
 Extractors write *contributions*: a `Mention`, `Relation` or `Description` belongs to one chunk. A
 store aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations),
@@ -44,30 +44,30 @@ class EdgeType(StrEnum):
 
 
 class QueriedLabel(StrEnum):
-    """Labels of nodes that only statements see: records beside the graph, shown as nodes of it."""
+    """Labels of nodes that exist only in Cypher: records that are not part of the graph store."""
 
     COMMUNITY = "Community"
     QUESTION = "Question"
 
 
 class QueriedEdgeType(StrEnum):
-    """Types of the edges of such nodes; communities have `EdgeType.HAS_CHILD` too."""
+    """Types of the edges of `QueriedLabel` nodes; communities also have `EdgeType.HAS_CHILD`."""
 
     ANSWERS = "ANSWERS"
     IN_COMMUNITY = "IN_COMMUNITY"
 
 
 ALIAS_RELATION = "also known as"
-"""The relation of a short or other name to the full name of the same thing."""
+"""The relation of an alias or abbreviation to the full name of the same entity."""
 
 CO_OCCURRENCE_RELATION = "co-occurs with"
-"""The relation of two entities of one sentence that states no relation between them."""
+"""The relation of two entities in one sentence without a stated relation."""
 
 KEYWORD = "KEYWORD"
 """The type of an entity that is only a keyword."""
 
 KEYWORD_TYPES = frozenset({KEYWORD, "NUMBER"})
-"""Types of what helps to find a chunk but names nothing: headings, repeated phrases, numbers."""
+"""Types of search terms that name no entity: headings, repeated phrases, numbers."""
 
 
 ENTITY_EDGES: frozenset[str] = frozenset({EdgeType.RELATES, EdgeType.CO_OCCURS})
@@ -75,12 +75,12 @@ ENTITY_EDGES: frozenset[str] = frozenset({EdgeType.RELATES, EdgeType.CO_OCCURS})
 
 
 def relation_edge_type(relation: str) -> EdgeType:
-    """Return the type of the edges that a relation of this name makes."""
+    """Return the type of the edges with this relation."""
     return EdgeType.CO_OCCURS if relation == CO_OCCURRENCE_RELATION else EdgeType.RELATES
 
 
 def entity_label(type_: str) -> Label:
-    """Return the label of an entity of this type: keywords are not shown as entities."""
+    """Return the node label of an entity of this type: `Label.KEYWORD` for keywords."""
     return Label.KEYWORD if type_ in KEYWORD_TYPES else Label.ENTITY
 
 
@@ -92,11 +92,11 @@ def entity_id(normal_form: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """All occurrences of one entity in one chunk: at most one per entity and chunk.
+    """All occurrences of one entity in one chunk.
 
-    ``name`` is the surface form most used in the chunk. ``about`` in [0, 1] says how much the chunk
-    is about the entity: 1 when the entity is its title, less for headings, subjects and salience.
-    ``spans`` (document offsets, ascending) may be empty when only the title names the entity.
+    ``name`` is the most frequent surface form in the chunk. ``about`` in [0, 1] is how much the
+    chunk is about the entity: 1 if the entity is its title, less for headings, subjects and
+    salience. ``spans`` (document offsets, ascending) are empty if only the title names the entity.
     """
 
     chunk_id: str
@@ -113,7 +113,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One chunk's evidence that ``source`` stands in ``relation`` to ``target`` (entity ids)."""
+    """A relation between two entities (by id), as one chunk states it."""
 
     chunk_id: str
     source: str
@@ -126,7 +126,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a chunk says of an entity, in a line; a contribution of the chunk, as a mention is."""
+    """A one-line description of an entity, from one chunk."""
 
     chunk_id: str
     normal_form: str
@@ -139,7 +139,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor found in one chunk."""
+    """The contributions that an extractor found in one chunk."""
 
     chunk_id: str
     mentions: tuple[Mention, ...] = ()
@@ -149,11 +149,11 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An aggregated entity.
+    """An entity, aggregated from its mentions.
 
-    ``name`` and ``type`` are those with most mentions (ties: the smallest string; a type beats no
-    type). It is a keyword only if all its mentions are. ``chunk_count`` is the number of chunks
-    that mention it.
+    ``name`` and ``type`` are the most frequent ones (ties: the smallest string; a type takes
+    precedence over none). An entity is a keyword only if all its mentions are keywords.
+    ``chunk_count`` is the number of chunks that mention it.
     """
 
     id: str
@@ -164,13 +164,13 @@ class Entity:
 
     @property
     def is_keyword(self) -> bool:
-        """Whether it helps to find chunks but names nothing, so that it is not shown."""
+        """True if it is only a search term, which lists of entities do not show."""
         return self.type in KEYWORD_TYPES
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the property graph as every store shows it."""
+    """A node of the property graph; the same properties on every store."""
 
     id: str
     label: str
@@ -180,7 +180,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An aggregated edge. ``relation`` names a RELATES or CO_OCCURS edge; ``chunks`` support it."""
+    """An aggregated edge with its supporting chunks; RELATES and CO_OCCURS have a ``relation``."""
 
     source: str
     type: str
@@ -192,7 +192,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """Nodes and edges in the order they were reached; the ends of all edges are in ``nodes``."""
+    """Nodes and edges in the order of a walk; ``nodes`` has both ends of every edge."""
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
@@ -208,22 +208,22 @@ class GraphSchema:
 
 
 class ReadingStatus(StrEnum):
-    """How much of a chunk's reply is used."""
+    """How much of a model's reply about a chunk could be used."""
 
     OK = "ok"
     """All of it."""
     PARTIAL = "partial"
-    """Some of it: the complaints say what is not."""
+    """Some of it; the complaints list the rest."""
     QUARANTINED = "quarantined"
-    """Nothing: the chunk has what the rules found, and waits for another try."""
+    """None of it: the chunk has only the findings of the rules, and can be read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkReading:
-    """How a model's reading of one chunk went.
+    """The outcome of reading one chunk with a model.
 
-    ``source`` is the model's name, ``complaints`` are what of the reply is not used, in words. A
-    quarantined one has ``reason``, and ``raw``, the reply, where one came.
+    ``source`` is the name of the model. ``complaints`` describe the unused parts of the reply. A
+    quarantined reading has a ``reason``, and the reply, if there was one, in ``raw``.
     """
 
     chunk_id: str
@@ -236,10 +236,10 @@ class ChunkReading:
 
 @dataclass(frozen=True, slots=True)
 class EntitySummary:
-    """All descriptions of an entity in one text.
+    """A summary of all descriptions of an entity.
 
-    ``source`` names the model that wrote it. ``content_key`` changes with any description that it
-    is written from.
+    ``source`` is the name of the model that wrote it. ``content_key`` changes with any of the
+    descriptions.
     """
 
     entity_id: str
@@ -249,14 +249,14 @@ class EntitySummary:
 
 
 RULES_SOURCE = "rules"
-"""The source of a decision that follows from names and texts, by no model."""
+"""The source of a decision that rules made, without a model."""
 
 PERSON_SOURCE = "person"
-"""The source of a decision that somebody made by hand: no run replaces it."""
+"""The source of a manual decision, which no indexing run replaces."""
 
 
 class Verdict(StrEnum):
-    """What is decided of two entities."""
+    """The outcome of a decision about two entities."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -264,13 +264,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SameAs:
-    """A decision whether two entities are the same thing; the entities stay as they are.
+    """A decision whether two entities are the same; it does not change the entities.
 
-    ``first`` < ``second`` are entity ids. ``source`` is "rules", "person" or the name of the model
-    that judged. ``reason`` says why in a few words, ``score`` in [0, 1] how sure it is.
-    ``content_key`` changes with anything the decision was made from, so that a pair whose key is
-    the same is not asked of a model again. ``undone`` holds the two apart whatever the verdict, and
-    outlasts later runs.
+    ``first`` < ``second`` are entity ids. ``source`` is "rules", "person" or the name of a model.
+    ``reason`` is a short explanation, ``score`` in [0, 1] the confidence. ``content_key`` changes
+    with anything that the decision depends on, so that a model is not called again for a pair with
+    the same key. ``undone`` keeps the two apart whatever the verdict, also in later runs.
     """
 
     first: str
@@ -284,7 +283,9 @@ class SameAs:
 
     def __post_init__(self) -> None:
         if not self.first < self.second:
-            raise ValueError(f"A pair is two ids in ascending order: {self.first}, {self.second}.")
+            raise ValueError(
+                f"The ids of a pair must be in ascending order, got {self.first}, {self.second}."
+            )
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -293,19 +294,21 @@ class SameAs:
 
     @property
     def joins(self) -> bool:
-        """Tell whether it makes the two one."""
+        """True if the decision merges the two entities."""
         return self.verdict is Verdict.SAME and not self.undone
 
     @property
     def by_person(self) -> bool:
-        """Tell whether somebody decided it by hand, or undid it."""
+        """True if a person made or undid the decision."""
         return self.undone or self.source == PERSON_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
 class Homonym:
-    """An entity whose name means several things: the chunks of each, the largest first. Chunks of
-    which nothing tells what they mean are in none.
+    """An entity whose name has several meanings.
+
+    ``senses`` are the chunks of each meaning, the largest group first. A chunk whose meaning is
+    unknown is in none of them.
     """
 
     entity_id: str

@@ -1,7 +1,7 @@
-"""Identifiers: content hashes, so that the same input has the same id in every index.
+"""Compute ids as content hashes, so that the same input has the same id in every index.
 
-An id is 16 hexadecimal digits of a 63-bit number. It fits a signed 64-bit integer key, and the
-order of the strings is the order of the numbers: every store breaks ties in the same way.
+An id is a 63-bit number, written as 16 hexadecimal digits. It fits a signed 64-bit integer key.
+Strings and numbers have the same order, so all stores break ties in the same way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ _MASK = (1 << 63) - 1
 
 
 def content_id(*parts: str | int) -> str:
-    """Hash the parts, in order and without ambiguity at their borders, to an id."""
+    """Return the id of a sequence of parts. Their lengths are hashed too, so that ("ab", "c") and
+    ("a", "bc") have different ids.
+    """
     digest = blake2b(digest_size=8)
     for part in parts:
         data = str(part).encode("utf-8", "surrogatepass")

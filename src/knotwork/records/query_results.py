@@ -1,4 +1,4 @@
-"""Results of Cypher and SQL statements, and the nodes and relationships of imported graphs."""
+"""Records of Cypher and SQL results, and of the nodes and relationships of imported graphs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 from knotwork.records.documents import Span
 
 PropertyValue = Any
-"""None, a bool, int, float or str, a list of these, or a mapping of str to them; nodes,
-relationships and paths of a graph come as mappings."""
-
+"""None, a bool, int, float or str, a list of these, or a mapping of str to them. Nodes,
+relationships and paths of a graph are mappings."""
 
 RETRIEVAL_QUERY = "retrieval_query"
-"""The ``source`` of rows of the user's own statement over the hits of a search."""
+"""The ``source`` of the results of a user's own statement over the hits of a search."""
 
 _NO_SPAN = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyNode:
-    """A node of a graph that was imported: its labels and properties."""
+    """A node of an imported graph."""
 
     id: str
     labels: tuple[str, ...] = ()
@@ -30,7 +29,7 @@ class PropertyNode:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A directed edge of a graph that was imported, between two ids of nodes."""
+    """A directed edge of an imported graph, between two nodes (by id)."""
 
     id: str
     type: str
@@ -43,9 +42,9 @@ class Relationship:
 class RowSource:
     """A row of a file that a result was computed from.
 
-    ``document`` is the uri of the document, or the path of a file that is not indexed; ``row`` is
-    the row's number in the file or sheet, counted from 1 with the header. ``span`` is its line in
-    the text of the document, empty if it has none.
+    ``document`` is the uri of a document, or the path of a file that is not indexed. ``row`` is the
+    row number in the file or sheet, from 1 with the header. ``span`` is the line of the row in the
+    text of the document, empty without one.
     """
 
     document: str
@@ -56,14 +55,14 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The rows of a statement, each with a value for every column.
+    """The result of a statement: rows with one value per column.
 
-    ``truncated`` is True if there were more rows than were asked for. ``language`` is "cypher" or
-    "sql", ``source`` the retriever or the person that wrote the statement, ``place`` the graph or
-    the tables that it read. ``confidence`` in [0, 1] is how likely the statement asks what the
-    question asks; 0 for the statement of a person. ``row_sources`` are the first of the
-    ``row_count`` rows of files that the result was computed from; None if that is not known.
-    ``is_listing`` says that each row is that of the row source at its place.
+    ``truncated`` is True if there were more rows than the limit. ``language`` is "cypher" or "sql",
+    ``source`` the retriever or the person that wrote the statement, ``place`` the graph or tables
+    that it read. ``confidence`` in [0, 1] is the estimated probability that the statement expresses
+    the question; it is 0 for the statement of a person. ``row_count`` is the number of rows of
+    files that the result was computed from, None if unknown, and ``row_sources`` are the first of
+    them. If ``is_listing`` is True, each row of the result is the row source at the same position.
     """
 
     language: str
@@ -82,7 +81,7 @@ class QueryResult:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the rows say nothing: no row, or a single one of nulls and zeros."""
+        """True if there are no rows, or only one row of nulls, zeros and empty lists."""
         if not self.rows:
             return True
         return len(self.rows) == 1 and all(value in (None, 0, []) for value in self.rows[0])

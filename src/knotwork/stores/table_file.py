@@ -123,7 +123,7 @@ class TableFile:
             drop_documents(connection, documents)
 
     def remove(self, name: str) -> None:
-        """Remove a table. Raises UnknownName if there is none of this name."""
+        """Remove a table. Raises UnknownName if it does not exist."""
         known = [shape.name for shape in self.tables()]
         if name not in known:
             raise UnknownName("table", name, known)

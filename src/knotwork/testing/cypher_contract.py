@@ -1,4 +1,4 @@
-"""Contract suites of stores that run Cypher (`RunsCypher`) and hold imported graphs
+"""Contract suites for stores that run Cypher (`RunsCypher`) and store imported graphs
 (`StoresPropertyGraphs`).
 """
 
@@ -30,7 +30,7 @@ _EDGES = [
 
 
 class QueriedStore(Store, RunsCypher, StoresPropertyGraphs, Protocol):
-    """A store with all three: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def _import(store: QueriedStore) -> None:
@@ -43,7 +43,7 @@ def _rows(store: QueriedStore, statement: str, **given: PropertyValue) -> list[P
 
 
 class CypherContract:
-    """Behaviour of `RunsCypher`. Subclass it and supply the fixture ``store``."""
+    """Tests of `RunsCypher`. Subclass it and define the fixture ``store``."""
 
     def test_an_imported_graph_is_asked(self, store: QueriedStore) -> None:
         assert isinstance(store, RunsCypher)
@@ -236,7 +236,7 @@ _STORED_EDGES = [Relationship("r", "KNOWS", "a", "b", {"since": 1815})]
 
 
 class GraphHoldingStore(Store, StoresPropertyGraphs, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def _fail_after_putting(store: GraphHoldingStore) -> None:
@@ -248,7 +248,7 @@ def _fail_after_putting(store: GraphHoldingStore) -> None:
 
 
 class PropertyGraphContract:
-    """Behaviour of `StoresPropertyGraphs`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresPropertyGraphs`. Subclass it and define the fixture ``store``."""
 
     def test_graphs_are_named_in_order_and_removed(self, store: GraphHoldingStore) -> None:
         assert isinstance(store, StoresPropertyGraphs)

@@ -1,6 +1,6 @@
-"""Contract suites of stores that hold communities, model readings or the questions of chunks.
+"""Contract suites for stores of communities, model readings and chunk questions.
 
-For `StoresCommunities`, `StoresReadings` and `StoresQuestions`.
+They test `StoresCommunities`, `StoresReadings` and `StoresQuestions`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _ABSENT = content_id("absent")
 
 
 class CommunityHoldingStore(Store, StoresCommunities, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def sample_community(
     name: str, *, of: str, chunks: tuple[str, ...] = (), level: int = 0, parent: str | None = None
 ) -> Community:
-    """Return a community of entities given by their names, the first the most important."""
+    """Return a community of entities, given by name in the order of importance."""
     forms = of.lower().split()
     shares = [len(forms) - place for place in range(len(forms))]
     members = tuple(
@@ -67,7 +67,7 @@ def sample_report(community: Community, *chunks: str, key: str = "k") -> Communi
 
 
 class CommunityStoreContract:
-    """Behaviour of `StoresCommunities`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresCommunities`. Subclass it and define the fixture ``store``."""
 
     def test_communities_come_back_as_they_were_put(self, store: CommunityHoldingStore) -> None:
         top = sample_community("top", of="ada bob cy", chunks=(content_id(1), content_id(2)))
@@ -142,7 +142,7 @@ class CommunityStoreContract:
         )
         store.texts("report").add((c.id, "Report about Ada") for c in communities)
         store.remove_documents([gone])
-        # "a" alone mentioned Ada; Bob is mentioned elsewhere too, Cy and Dee never were by "a".
+        # Only "a" mentioned Ada; others mention Bob too; "a" never mentioned Cy and Dee.
         assert store.communities.stale() == sorted([top.id, low.id, lone.id])
         found = store.communities.communities([c.id for c in communities])
         assert found.keys() == {top.id, low.id, lone.id, other.id}
@@ -182,13 +182,13 @@ _HOSTILE_TEXT = "Ada — 艾达 \x00\n| half a pair: \ud800"
 
 
 class ReadingHoldingStore(Store, StoresReadings, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def sample_reading(
     chunk_id: str, status: ReadingStatus = ReadingStatus.OK, *, text: str = "why"
 ) -> ChunkReading:
-    """Return a reading with all that a reading of this status has."""
+    """Return a reading with all fields that a reading of this status has."""
     if status is ReadingStatus.OK:
         return ChunkReading(chunk_id, "model", status)
     complaints = (f"`{text}`: no line", "too short")
@@ -203,7 +203,7 @@ def sample_summary(form: str, *, text: str = "All of it.", key: str = "k") -> En
 
 
 def reading_snapshot(store: ReadingHoldingStore, *, chunks: list[str], forms: list[str]) -> object:
-    """Return all that ``store`` shows of these chunks and entities, to compare two stores."""
+    """Return all readings, descriptions and summaries of chunks and entities, for comparison."""
     held = store.readings
     entities = [entity_id(form) for form in forms]
     return {
@@ -218,7 +218,7 @@ def reading_snapshot(store: ReadingHoldingStore, *, chunks: list[str], forms: li
 
 
 class ReadingStoreContract:
-    """Behaviour of `StoresReadings`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresReadings`. Subclass it and define the fixture ``store``."""
 
     def test_readings_come_back_as_they_were_put(self, store: ReadingHoldingStore) -> None:
         assert isinstance(store, StoresReadings)
@@ -290,7 +290,7 @@ class ReadingStoreContract:
             entity_id("ada"): [kept],
             entity_id("cy"): [again],
         }
-        # Nothing is left of Bob; Ada's summary is old, which its content key tells.
+        # Bob has no description any more; Ada's summary stays, although it is out of date.
         summaries = store.readings.summaries([entity_id(form) for form in forms])
         assert summaries == {entity_id("ada"): sample_summary("ada")}
 
@@ -368,7 +368,7 @@ class ReadingStoreContract:
 
 
 def _add_read_document(store: ReadingHoldingStore, uri: str) -> str:
-    """Index a document that is read without fault; "b" alone describes Bob, all describe Ada."""
+    """Index a document with readings; all of them describe Ada, and only "b" describes Bob."""
     document = add_document(store, uri, ["Ada", "Bob"])
     ada, bob = store.documents.chunk_ids(document)
     descriptions = [Description(ada, "ada", f"Ada of {uri}.")]
@@ -383,11 +383,11 @@ _HOSTILE_QUESTION = "谁? | \x00\n half a pair: \ud800 " + "x" * 3_000
 
 
 class QuestionHoldingStore(Store, StoresQuestions, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 class QuestionStoreContract:
-    """Behaviour of `StoresQuestions`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresQuestions`. Subclass it and define the fixture ``store``."""
 
     def test_questions_come_back_as_they_were_put(self, store: QuestionHoldingStore) -> None:
         one, two, three = (content_id(n) for n in range(3))

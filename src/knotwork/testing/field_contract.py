@@ -1,4 +1,4 @@
-"""Contract suite of stores that filter by fields (`StoresFields`)."""
+"""Contract suite for stores that filter by document fields (`StoresFields`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHARACTERS = 10
 
 
 class FieldHoldingStore(Store, StoresFields, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def put_document(
@@ -82,7 +82,7 @@ def where(field: str, comparison: str, *values: str) -> Condition:
 
 
 class FieldStoreContract:
-    """Behaviour of `StoresFields`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresFields`. Subclass it and define the fixture ``store``."""
 
     def test_fields_are_those_of_metadata_and_of_documents(self, store: FieldHoldingStore) -> None:
         assert isinstance(store, StoresFields)
@@ -238,7 +238,7 @@ class FieldStoreContract:
         )
         for wanted in (where("n", "=", "1"), where("n", "=", "2")):
             allowed = store.fields.select(wanted).chunks
-            for _ in range(2):  # a store may answer its first search in another way
+            for _ in range(2):  # the second search may use a cache
                 for k in (1, 7, 60):
                     found = store.texts("chunk").search("a fox", k=k, where=allowed)
                     every = store.texts("chunk").search("a fox", k=len(ids))

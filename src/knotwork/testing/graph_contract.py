@@ -1,4 +1,4 @@
-"""Contract suites of every `GraphStore`: aggregation, neighbours, walks, removal."""
+"""Contract suites for every `GraphStore`: aggregation, neighbours, walks, removal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_edges(store: Store, *edges: tuple[str, str, str, int], chunk: str = _CHU
 
 
 class GraphStoreContract:
-    """Behaviour of a `GraphStore`. Subclass it and supply the fixture ``store``."""
+    """Tests of a `GraphStore`. Subclass it and define the fixture ``store``."""
 
     def test_an_entity_has_its_most_used_name_and_type(self, store: Store) -> None:
         a, b, c = _CHUNKS[:3]
@@ -266,7 +266,7 @@ class GraphStoreContract:
 
 
 class ExplorationContract:
-    """Behaviour of `GraphStore.explore`. Subclass it and supply the fixture ``store``."""
+    """Tests of `GraphStore.explore`. Subclass it and define the fixture ``store``."""
 
     def test_depth_limits_the_hops(self, store: Store) -> None:
         add_edges(store, ("a", "r", "b", 1), ("b", "r", "c", 1), ("c", "r", "d", 1))

@@ -1,4 +1,4 @@
-"""Contract suites of stores that hold merge decisions (`StoresResolutions`) or homonyms
+"""Contract suites for stores of merge decisions (`StoresResolutions`) and homonyms
 (`StoresHomonyms`).
 """
 
@@ -28,7 +28,7 @@ _HOSTILE_REASON = "an acronym — 缩写 \x00\n| half a pair: \ud800"
 
 
 class ResolutionHoldingStore(Store, StoresResolutions, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def sample_decision(
@@ -41,20 +41,20 @@ def sample_decision(
     score: float = 0.75,
     undone: bool = False,
 ) -> SameAs:
-    """Return a decision on two entities, given by their normal forms in any order."""
+    """Return a decision about two entities, given by their normal forms in any order."""
     first, second = sorted((entity_id(one), entity_id(other)))
     return SameAs(first, second, verdict, source, reason, score, f"{one}/{other}", undone)
 
 
 def resolution_snapshot(store: ResolutionHoldingStore, forms: Collection[str]) -> object:
-    """Return all that ``store`` shows of these entities, to compare two stores."""
+    """Return all decisions and groups of these entities, for comparison."""
     held = store.resolutions
     ends = held.of_entities([entity_id(form) for form in forms])
     return [held.decisions(), ends, held.groups(), held.touched()]
 
 
 class ResolutionStoreContract:
-    """Behaviour of `StoresResolutions`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresResolutions`. Subclass it and define the fixture ``store``."""
 
     def test_decisions_come_back_as_they_were_put(self, store: ResolutionHoldingStore) -> None:
         assert isinstance(store, StoresResolutions)
@@ -169,7 +169,7 @@ class ResolutionStoreContract:
         assert store.resolutions.touched() == sorted(map(entity_id, ("bob", "eve")))
         _mention(store, ada=1, bob=1)
         expected = sorted([*lasting, passing[1]], key=lambda decision: decision.pair)
-        assert store.resolutions.decisions() == expected  # Bob was not settled while he was gone
+        assert store.resolutions.decisions() == expected  # Bob was not settled while absent
 
     def test_a_transaction_that_fails_leaves_decisions_as_they_were(
         self, store: ResolutionHoldingStore
@@ -192,7 +192,7 @@ class ResolutionStoreContract:
 
 
 def _mention(store: Store, **times: int) -> None:
-    """Let so many chunks mention each entity."""
+    """Add a number of chunks that mention each entity."""
     for form, count in times.items():
         chunks = [content_id("mentioning", form, number) for number in range(count)]
         store.graph.upsert(mentions=[sample_mention(chunk, form) for chunk in chunks])
@@ -202,7 +202,7 @@ _HOSTILE_HOMONYM_REASON = "types differ — 类型 \x00\n| half a pair: \ud800"
 
 
 class HomonymHoldingStore(Store, StoresHomonyms, Protocol):
-    """A store with both: what the fixture ``store`` returns."""
+    """The type of the fixture ``store``."""
 
 
 def _homonym(form: str, *senses: Iterable[str], reason: str = "why") -> Homonym:
@@ -210,7 +210,7 @@ def _homonym(form: str, *senses: Iterable[str], reason: str = "why") -> Homonym:
 
 
 def _chunks(store: Store, *uris: str) -> list[str]:
-    """Let a document of one chunk mention Ada and Bob under each uri; return the chunks."""
+    """Add a document with one chunk that mentions Ada and Bob for each uri; return the chunks."""
     documents = [add_document(store, uri, ["Ada"]) for uri in uris]
     chunks = [store.documents.chunk_ids(document)[0] for document in documents]
     store.graph.upsert(mentions=[sample_mention(chunk, "Bob") for chunk in chunks])
@@ -218,7 +218,7 @@ def _chunks(store: Store, *uris: str) -> list[str]:
 
 
 class HomonymStoreContract:
-    """Behaviour of `StoresHomonyms`. Subclass it and supply the fixture ``store``."""
+    """Tests of `StoresHomonyms`. Subclass it and define the fixture ``store``."""
 
     def test_homonyms_come_back_as_they_were_put(self, store: HomonymHoldingStore) -> None:
         a, b, c = _chunks(store, "a", "b", "c")

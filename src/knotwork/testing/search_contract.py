@@ -1,4 +1,4 @@
-"""Contract suites of the full-text and vector indexes of a store.
+"""Contract suites for the full-text and vector indexes of a store.
 
 Full text: BM25 with known numbers. Vectors: exact search, content keys, replacement. Both: ties,
 filters, removal.
@@ -35,7 +35,7 @@ _TEXTS = [
 
 
 def bm25(texts: dict[str, str], query: str) -> dict[str, float]:
-    """Score texts by the published formula (Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75)."""
+    """Return BM25 scores by the published formula (Robertson and Zaragoza, 2009)."""
     counts = {key: Counter(terms(text)) for key, text in texts.items()}
     mean = sum(c.total() for c in counts.values()) / len(counts)
     scores: dict[str, float] = {}
@@ -51,7 +51,7 @@ def bm25(texts: dict[str, str], query: str) -> dict[str, float]:
 
 
 class TextIndexContract:
-    """Behaviour of a `TextIndex`. Subclass it and supply the fixture ``store``."""
+    """Tests of a `TextIndex`. Subclass it and define the fixture ``store``."""
 
     @pytest.mark.parametrize(
         "query", ["fox", "Which dog dreams?", "首都", "动物园", "3.5%", "1000"]
@@ -193,7 +193,7 @@ def unit_rows(count: int, dimension: int = 16, *, seed: int = 7) -> FloatMatrix:
 
 
 class VectorIndexContract:
-    """Behaviour of a `VectorIndex`. Subclass it and supply the fixture ``store``."""
+    """Tests of a `VectorIndex`. Subclass it and define the fixture ``store``."""
 
     def test_search_is_exact(self, store: Store) -> None:
         rows, query = unit_rows(60), unit_rows(1, seed=1)[0]
@@ -329,7 +329,7 @@ class VectorIndexContract:
 
 
 class VectorReplacementContract:
-    """Behaviour of a store that `ReplacesVectors`. Subclass it and supply the fixture ``store``."""
+    """Tests of `ReplacesVectors`. Subclass it and define the fixture ``store``."""
 
     def test_replaced_vectors_are_those_of_the_source(self, store: Store) -> None:
         assert isinstance(store, ReplacesVectors)
@@ -338,9 +338,8 @@ class VectorReplacementContract:
         index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
         index.put((i, "old", row[None]) for i, row in zip(_VECTOR_IDS, old, strict=False))
         source.put((i, f"new {i}", row[None]) for i, row in zip(_VECTOR_IDS, new, strict=False))
-        index.remove(
-            _VECTOR_IDS[30:40]
-        )  # the last write to the index is later than that to the source
+        # The last write to the index is later than that to the source.
+        index.remove(_VECTOR_IDS[30:40])
         held = dict(zip(_VECTOR_IDS, old[:30], strict=False))
         assert index.search(query, k=99) == _rank_exactly(held, query)
         store.replace_vectors("chunk", staged_name("chunk"))
@@ -366,7 +365,7 @@ class VectorReplacementContract:
                     (_VECTOR_IDS[1], "old", unit_rows(rows, 8)),
                 ]
             )
-            for _ in range(2):  # the name of the source can be used again
+            for _ in range(2):  # the source can be filled again under the same name
                 source.put([(_VECTOR_IDS[0], "new", unit_rows(rows, 12))])
                 direct = source.get(_VECTOR_IDS)[_VECTOR_IDS[0]]
                 store.replace_vectors(name, staged_name(name))

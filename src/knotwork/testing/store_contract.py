@@ -1,6 +1,6 @@
-"""Contract suites of every `Store`: documents, ledger, settings, transactions, removal.
+"""Contract suites for every `Store`: documents, ledger, settings, transactions, removal.
 
-Includes the sample records that all suites of stores use.
+The module also builds the sample records of all suites for stores.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def sample_document(
     with_parent: bool = False,
     framed: bool = False,
 ) -> tuple[Document, list[Section], list[Chunk]]:
-    """Return a document with one chunk a text, in a section of its own below the root.
+    """Return a document with one chunk per text, all in one section below the root.
 
-    ``with_parent`` adds a parent chunk above all of them, ``framed`` puts a frame around the text.
+    ``with_parent`` adds a parent chunk of all of them, ``framed`` a frame around the whole text.
     """
     text = "\n".join(texts)
     headings = (Heading(1, "Part", Span(0, 4)),)
@@ -92,11 +92,11 @@ _ABSENT = content_id("absent")
 
 
 class _Interruption(RuntimeError):
-    """Thrown to abandon a transaction."""
+    """Raised to roll back a transaction."""
 
 
 def add_document(store: Store, uri: str, names: list[str], *, link: bool = False) -> str:
-    """Index a document into every part of ``store``: a chunk for each name it mentions."""
+    """Add a document to every part of ``store``, with one chunk per name that it mentions."""
     document, sections, chunks = sample_document(uri, [f"About {name}." for name in names])
     ids = [chunk.id for chunk in chunks]
     with store.transaction():
@@ -118,7 +118,7 @@ def add_document(store: Store, uri: str, names: list[str], *, link: bool = False
 
 
 def snapshot(store: Store) -> dict[str, object]:
-    """Return all that ``store`` shows, to compare two stores or two moments."""
+    """Return the contents of ``store`` through its protocols, to compare two stores or states."""
     documents = store.documents.document_ids()
     chunks = [i for key in documents for i in store.documents.chunk_ids(key)]
     nodes = store.graph.find(limit=10_000)
@@ -150,7 +150,7 @@ def snapshot(store: Store) -> dict[str, object]:
 
 
 class DocumentStoreContract:
-    """Behaviour of a `DocumentStore`. Subclass it and supply the fixture ``store``."""
+    """Tests of a `DocumentStore`. Subclass it and define the fixture ``store``."""
 
     def test_a_document_comes_back_as_it_was_put(self, store: Store) -> None:
         document, sections, chunks = sample_document(
@@ -200,7 +200,7 @@ class DocumentStoreContract:
 
 
 class LedgerContract:
-    """Behaviour of a `Ledger`. Subclass it and supply the fixture ``store``."""
+    """Tests of a `Ledger`. Subclass it and define the fixture ``store``."""
 
     def test_entries_come_back_ordered_by_uri(self, store: Store) -> None:
         entries = [_entry(uri) for uri in ("b", "a", "c/é", "", "B")]
@@ -217,7 +217,7 @@ class LedgerContract:
 
 
 class StoreContract(DocumentStoreContract, LedgerContract):
-    """Behaviour of a `Store`. Subclass it and supply the fixture ``store``."""
+    """Tests of a `Store`. Subclass it and define the fixture ``store``."""
 
     def test_it_is_a_store(self, store: Store) -> None:
         assert isinstance(store, Store)
@@ -305,7 +305,7 @@ class StoreContract(DocumentStoreContract, LedgerContract):
         store.remove_documents(ids)
         assert snapshot(store) == snapshot(other_store)
         rows = np.eye(7, dtype=np.float32)[:1]
-        store.vectors("chunk").put([(_ABSENT, "key", rows)])  # another length is welcome now
+        store.vectors("chunk").put([(_ABSENT, "key", rows)])  # an empty index accepts any dimension
         assert store.vectors("chunk").count() == 1
 
 
