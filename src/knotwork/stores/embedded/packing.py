@@ -58,7 +58,7 @@ def unpack_spans(data: bytes) -> tuple[Span, ...]:
 
 
 def pack_strings(strings: Sequence[str]) -> str:
-    """Pack strings as JSON, or as an empty string if there are none."""
+    """Pack strings as JSON; an empty sequence becomes an empty string."""
     return json.dumps(strings, ensure_ascii=False) if strings else ""
 
 
@@ -111,7 +111,7 @@ def unpack_outline(
 
 
 def pack_frames(frames: Sequence[Frame]) -> bytes:
-    """Pack the frames of a chunk, or return empty bytes if there are none."""
+    """Pack the frames of a chunk; no frames become empty bytes."""
     rows = _frame_rows(frames)
     return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
 
