@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.inference.chat_fakes import EchoModel, ask
 
+from knotwork.agents.fact_memory import memory_path
 from knotwork.config import LlmSettings
 from knotwork.errors import (
     BudgetExceeded,
@@ -35,6 +36,7 @@ def path(tmp_path):
 def test_calls_stand_beside_the_index_and_outlive_it(path):
     assert path.endswith("index.knot.calls")
     assert calls_path("memory:") == ":memory:"
+    assert calls_path("my docs/a@b?c#d.knot") == "my docs/a@b?c#d.knot.calls"
     for script in ("Ada.", []):
         models = RoleModels(LlmSettings(), path=path, model=ScriptedChatModel(script))
         assert not Path(path).exists() or script == []
@@ -42,6 +44,19 @@ def test_calls_stand_beside_the_index_and_outlive_it(path):
         assert models.open("judge").complete(REQUEST).usage.reused == 1
         models.close()
         models.close()
+
+
+@pytest.mark.parametrize("file_of", [calls_path, memory_path])
+def test_no_secret_of_a_store_url_is_in_a_file_name(file_of):
+    address = "postgres://{}db.example:5432/docs{}"
+    plain = file_of(address.format("", ""))
+    assert plain.startswith("postgres-db.example-5432-docs-")
+    assert plain == Path(plain).name  # no folder that would have to exist
+    for user in ("", "ada@", "ada:s3cret@", "ada:p%40ss:w@rd@"):
+        for query in ("", "?password=s3cret&sslmode=require", "#s3cret", "?key=a@b/c"):
+            assert file_of(address.format(user, query)) == plain
+    others = ("postgres://db.example/docs", "postgres://db.example:5432/docs/2", "mysql://a/b")
+    assert len({plain, *map(file_of, others), file_of("postgres://db.example:5432/docs-2")}) == 5
 
 
 def test_a_role_without_a_model_is_none_and_makes_no_file(path):

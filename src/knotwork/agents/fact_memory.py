@@ -16,9 +16,9 @@ from pathlib import Path
 import apsw
 
 from knotwork.errors import StoreError
+from knotwork.inference.role_models import IN_MEMORY, companion_path
 from knotwork.text.names import normal_form
 
-IN_MEMORY = ":memory:"
 MEMORY_SUFFIX = ".memory"
 MANY_VALUED = frozenset(
     {"knows", "likes", "speaks", "visited", "has visited", "owns", "read", "uses", "met"}
@@ -27,8 +27,8 @@ MANY_VALUED = frozenset(
 
 
 def memory_path(store_url: str) -> str:
-    """Return the file of facts that belongs to an index: beside it, or in memory as it is."""
-    return IN_MEMORY if store_url == "memory:" else f"{store_url}{MEMORY_SUFFIX}"
+    """Return the path of the facts of an index's conversations, as `companion_path` does."""
+    return companion_path(store_url, MEMORY_SUFFIX)
 
 
 _SCHEMA = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -17,23 +18,43 @@ from knotwork.inference.concurrency import Halt
 from knotwork.inference.model_registry import NO_CHAT_MODEL, ChatModels, ModelRole, chat_model_spec
 from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter
 from knotwork.inference.retries import RetryPolicy
+from knotwork.records import content_id
 
 IN_MEMORY = ":memory:"
-NOT_KEPT_NOTE = "Calls to language models are not kept for the next time: {reason}"
+NOT_KEPT_NOTE = "Replies of language models are not cached for later runs: {reason}"
 
 _log = logging.getLogger("knotwork.inference")
 
 
+def companion_path(store_url: str, suffix: str) -> str:
+    """Return the path of a file that accompanies an index.
+
+    For an index file this is its own path with ``suffix`` appended; for an index in memory,
+    ":memory:". For an index on a server it is a name in the working directory, made from the
+    scheme, host, port and path of the URL. Credentials and the query never become part of it.
+    """
+    if store_url == "memory:":
+        return IN_MEMORY
+    scheme, separator, rest = store_url.partition("://")
+    if not separator:
+        return f"{store_url}{suffix}"
+    authority, slash, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
+    address = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+    readable = re.sub("[^A-Za-z0-9._]+", "-", address).strip("-")
+    return f"{readable}-{content_id(address)[:8]}{suffix}"
+
+
 def calls_path(store_url: str) -> str:
-    """Return the file of calls that belongs to an index: beside it, or in memory as it is."""
-    return IN_MEMORY if store_url == "memory:" else f"{store_url}.calls"
+    """Return the path of the call cache of an index, as `companion_path` does."""
+    return companion_path(store_url, ".calls")
 
 
 def forget_calls(store_url: str, sources: Collection[str]) -> int:
-    """Remove the kept calls about these documents, and those about several documents at once, such
-    as reports and answers, which may quote them; return how many there were.
+    """Delete cached replies about these documents and return how many were deleted.
 
-    An index without a file of calls has none. Raises StoreError when the file cannot be written.
+    Replies about several documents at once, such as reports and answers, are deleted too, since
+    they may quote them. Returns 0 if the index has no call cache. Raises StoreError if the cache
+    cannot be written.
     """
     path = calls_path(store_url)
     if path == IN_MEMORY or not Path(path).exists():
@@ -46,11 +67,11 @@ def forget_calls(store_url: str, sources: Collection[str]) -> int:
 
 
 class RoleModels:
-    """Opens models by role; the file of calls is made, or opened, with the first of them.
+    """Opens models by role, and the call cache with the first of them.
 
-    ``model`` takes the place of those in the settings, for every role, and gets no more calls at a
-    time than they allow. ``notes`` say what a user
-    should know, as that calls cannot be kept where nothing may be written. Safe for many threads.
+    ``model`` replaces the models of the settings in every role, within their concurrency limit.
+    ``notes`` are messages for the user, for example that replies cannot be cached because the
+    folder is read-only. Thread-safe.
     """
 
     def __init__(
@@ -63,8 +84,8 @@ class RoleModels:
         halt: Halt | None = None,
     ) -> None:
         self._path = path
-        pacer = RateLimiter(concurrency=settings.concurrency, halt=halt)
-        self._model = RateLimitedChat(model, pacer) if model is not None else None
+        limiter = RateLimiter(concurrency=settings.concurrency, halt=halt)
+        self._model = RateLimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries, halt=halt)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
@@ -78,9 +99,9 @@ class RoleModels:
         budget: CallBudget | None = None,
         retry_rejected: bool = False,
     ) -> CachedChatModel | None:
-        """Return the model for a role, or None where it has none.
+        """Return the model for a role, or None if the role has no model.
 
-        Raises as `ChatModels.open`, and StoreError when the file of calls cannot be used.
+        Raises what `ChatModels.open` raises, and StoreError if the call cache cannot be used.
         """
         with self._lock:
             model = self._model or self._models.open(role)
@@ -89,22 +110,22 @@ class RoleModels:
             if budget is not None:
                 model = BudgetedChatModel(model, budget)
             return CachedChatModel(
-                model, self._opened_cache(), meter=meter, retry_rejected=retry_rejected
+                model, self._open_cache(), meter=meter, retry_rejected=retry_rejected
             )
 
     def close(self) -> None:
-        """Close the file of calls."""
+        """Close the call cache."""
         with self._lock:
             if self._cache is not None:
                 self._cache.close()
                 self._cache = None
 
-    def _opened_cache(self) -> CallCache:
+    def _open_cache(self) -> CallCache:
         if self._cache is None:
             try:
                 self._cache = CallCache.open(self._path)
             except StoreReadOnly as error:
-                _log.info("calls are kept in memory: %s", error)
+                _log.info("replies are cached in memory: %s", error)
                 self.notes = (NOT_KEPT_NOTE.format(reason=error.message),)
                 self._cache = CallCache.open(IN_MEMORY)
         return self._cache
@@ -113,9 +134,9 @@ class RoleModels:
 def open_budget(
     ceiling: str, settings: LlmSettings, *, count_tokens: Callable[[str], int]
 ) -> CallBudget | None:
-    """Return the budget of a ceiling as `parse_ceiling` reads it, None for an empty one.
+    """Return the budget for a ceiling that `parse_ceiling` reads; None for an empty text.
 
-    Raises ConfigError for what is no ceiling, and for prices that are none.
+    Raises ConfigError if the ceiling or a price is invalid.
     """
     if not ceiling:
         return None
@@ -128,11 +149,11 @@ def open_budget(
 
 
 class ModelRun:
-    """Opens models by role for one run; ``meter`` counts what all of them cost.
+    """Opens models by role for one run; ``meter`` counts the usage of all of them.
 
-    ``model`` takes the place of those in the settings. ``budget`` is a ceiling as `parse_ceiling`
-    reads it; ``count_tokens`` estimates a call before it is made. ``retry`` asks again for replies
-    that could not be used. ``halt`` ends all waits.
+    ``model`` replaces the models of the settings. ``budget`` is a ceiling that `parse_ceiling`
+    reads; ``count_tokens`` estimates a call before it is made. With ``retry``, a request whose
+    cached reply was rejected is sent again. ``halt`` ends all waits.
     """
 
     def __init__(
@@ -158,20 +179,20 @@ class ModelRun:
         )
 
     def has(self, role: ModelRole) -> bool:
-        """Tell whether a model is set for a role, without opening it."""
+        """Return True if a model is configured for a role, without opening it."""
         return self._model is not None or chat_model_spec(self._settings, role) != NO_CHAT_MODEL
 
     def open(self, role: ModelRole) -> CachedChatModel | None:
-        """Return the model for a role, or None where it has none; raises as `RoleModels.open`."""
+        """Return the model for a role, or None if it has none; raises as `RoleModels.open`."""
         return self._models.open(
             role, meter=self.meter, budget=self._budget, retry_rejected=self._retry
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know, as that calls cannot be kept where nothing may be written."""
+        """Messages for the user, as in `RoleModels`."""
         return self._models.notes
 
     def close(self) -> None:
-        """Close the file of calls."""
+        """Close the call cache."""
         self._models.close()
