@@ -88,7 +88,7 @@ def test_a_budget_stops_the_run_and_says_how_to_go_on(server):
     outcome = knotwork("index", "docs", "--tier", "full", "--budget", "700 tokens")
     assert outcome.code != 0
     assert "The budget of 700 tokens is reached" in outcome.err
-    assert "goes on from here" in outcome.err
+    assert "continues from here" in outcome.err
     assert outcome.out.startswith("Documents")
     assert "  extract" in outcome.out
     assert knotwork("index", "docs", "--tier", "full").code == 0

@@ -109,7 +109,7 @@ def test_a_model_that_the_server_lacks_is_told_with_those_it_has():
     ("options", "detail"),
     [
         ({"model": "opnai:x"}, "Unknown language model"),
-        ({"model": "openai:"}, "names no model"),
+        ({"model": "openai:"}, "has no name after its scheme"),
         ({"base_url": "localhost"}, "not the address"),
         ({"api_key": SecretRef("KNOTWORK_TEST_UNSET")}, "`KNOTWORK_TEST_UNSET`"),
     ],

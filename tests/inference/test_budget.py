@@ -147,7 +147,7 @@ def test_models_share_a_budget_at_their_own_prices():
 def test_no_budget_of_money_without_a_price():
     budget = CallBudget(money(5), count_tokens=len, prices=PRICES)
     inner = EchoModel(name="other:model")
-    with pytest.raises(ConfigError, match="price of `other:model` is not known"):
+    with pytest.raises(ConfigError, match="`other:model` has no price"):
         BudgetedChatModel(inner, budget).complete(ask("x"))
     assert inner.requests == []
 
@@ -170,9 +170,9 @@ def test_the_error_says_what_was_spent_and_how_to_go_on_and_going_on_works():
     done, error = run()
     assert done == 5
     assert error is not None
-    assert "budget of 80 tokens is reached: 80 tokens went into 5 calls" in error.message
+    assert "budget of 80 tokens is reached: 5 calls used 80 tokens" in error.message
     assert "the next one for `extract` (about 6 tokens in and 10 out" in error.message
-    assert "goes on from here" in error.fix
+    assert "continues from here" in error.fix
     assert [run(), run()] == [(10, None), (10, None)]
     assert len(inner.requests) == 10
     cache.close()

@@ -1,4 +1,4 @@
-"""The file of calls: what it keeps, apart or not, and what it says when it cannot be used."""
+"""The call cache: accepted and rejected replies, and errors of files that cannot be used."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_reply_that_changed_in_the_file_is_not_served(cache, path):
         cache.find(KEY)
     assert str(path) in caught.value.message
     assert "move it away" in caught.value.fix
-    assert cache.check() == ["1 of 1 replies are not as they were stored"]
+    assert cache.check() == ["1 of 1 replies do not match their checksums"]
 
 
 def test_a_file_with_garbage_in_it_is_refused_and_left_alone(path):
@@ -136,7 +136,7 @@ def use(path):
 
 def test_files_of_others_are_refused_unchanged(path, tmp_path):
     path.write_text("my notes", encoding="utf-8")
-    with pytest.raises(SchemaMismatch, match="not a file of calls"):
+    with pytest.raises(SchemaMismatch, match="not a call cache"):
         CallCache.open(path)
     assert path.read_text(encoding="utf-8") == "my notes"
     other = tmp_path / "other.db"
@@ -144,12 +144,12 @@ def test_files_of_others_are_refused_unchanged(path, tmp_path):
     connection.execute("CREATE TABLE notes (x)")
     connection.close()
     before = other.read_bytes()
-    with pytest.raises(SchemaMismatch, match="not one of calls"):
+    with pytest.raises(SchemaMismatch, match="not a call cache"):
         CallCache.open(other)
     assert other.read_bytes() == before
     with pytest.raises(SchemaMismatch, match="folder"):
         CallCache.open(tmp_path)
-    with pytest.raises(StoreNotFound, match="no folder"):
+    with pytest.raises(StoreNotFound, match="does not exist"):
         CallCache.open(tmp_path / "absent" / "x.calls")
 
 
@@ -177,7 +177,7 @@ def test_a_full_disk_is_said_and_what_was_kept_stays(cache):
     cache.accept(KEY, "m", ask("?"), REPLY)
     connection = cache._database._connection()
     connection.pragma("max_page_count", connection.pragma("page_count") + 1)
-    with pytest.raises(StoreError, match="no room") as caught:
+    with pytest.raises(StoreError, match="disk is full") as caught:
         cache.accept(b"x" * 16, "m", ask("?"), ChatReply("x" * 100_000, usage=REPLY.usage))
     assert "not repeated" in caught.value.fix
     assert cache.find(KEY) == REPLY
@@ -209,15 +209,15 @@ def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
         lambda name: connect(name, flags=apsw.SQLITE_OPEN_READONLY),
     )
     cache = CallCache.open(path)
-    with pytest.raises(StoreReadOnly, match="may not be written") as caught:
+    with pytest.raises(StoreReadOnly, match="is not writable") as caught:
         cache.accept(KEY, "m", ask("?"), REPLY)
-    assert "name another file" in caught.value.fix
+    assert "use another file" in caught.value.fix
     cache.close()
 
 
 def test_a_closed_file_says_so(cache):
     cache.close()
-    with pytest.raises(StoreError, match="was closed"):
+    with pytest.raises(StoreError, match="is closed"):
         cache.find(KEY)
 
 

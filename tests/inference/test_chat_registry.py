@@ -56,7 +56,7 @@ def test_the_name_tells_settings_but_neither_key_nor_address():
 def test_unknown_names_say_which_are_valid(monkeypatch):
     with pytest.raises(UnknownName, match=r"`opnai:x`.*`none`.*`openai:…`"):
         open_chat_model(LlmSettings(model="opnai:x"))
-    with pytest.raises(ConfigError, match="names no model"):
+    with pytest.raises(ConfigError, match="has no name after its scheme"):
         open_chat_model(LlmSettings(model="openai:"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="`llm`"):

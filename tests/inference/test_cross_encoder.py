@@ -80,7 +80,7 @@ def test_text_that_is_none_is_read_all_the_same(folders):
 
 
 def test_a_model_that_cannot_rank_is_refused(folders, tmp_path):
-    with pytest.raises(ModelError, match="3 scores for a text"):
+    with pytest.raises(ModelError, match="3 scores per text"):
         LocalReranker(str(folders[3])).score("Who?", ["The mayor."])
     with pytest.raises(ModelError, match="cannot be loaded") as raised:
         LocalReranker(str(tmp_path)).score("Who?", ["The mayor."])
@@ -95,7 +95,7 @@ def test_the_registry_opens_by_scheme():
     assert served.name == "rerank:some/encoder"
     with pytest.raises(UnknownName, match=r"`locl:x`.*`local:…`"):
         open_reranker(RerankSettings(model="locl:x"))
-    with pytest.raises(ConfigError, match="names no model"):
+    with pytest.raises(ConfigError, match="has no name after its scheme"):
         open_reranker(RerankSettings(model="served:"))
     with pytest.raises(ConfigError) as raised:
         open_reranker(RerankSettings(model="served:x", base_url="localhost"))

@@ -172,7 +172,7 @@ def test_a_tokenizer_may_bring_its_own_limit_and_padding(folders, tmp_path):
 
 
 def test_a_model_that_cannot_rank_is_refused(folders, tmp_path):
-    with pytest.raises(ModelError, match="3 scores for a text"):
+    with pytest.raises(ModelError, match="3 scores per text"):
         OnnxReranker(folders[3]).score("Who?", ["The mayor."])
     shutil.copy(folders[1] / "model.onnx", tmp_path)
     with pytest.raises(ModelError, match=r"has no tokenizer\.json"):
@@ -195,7 +195,7 @@ def test_scores_that_are_not_numbers_are_refused(folders, tmp_path):
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.float32([np.nan]), tensor.name))
     onnx.save(graph, tmp_path / "model.onnx")
     shutil.copy(folders[1] / "tokenizer.json", tmp_path)
-    with pytest.raises(ModelError, match="not numbers"):
+    with pytest.raises(ModelError, match="not finite numbers"):
         OnnxReranker(tmp_path).score("Who?", ["The mayor."])
 
 

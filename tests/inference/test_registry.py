@@ -32,9 +32,9 @@ def test_each_scheme_opens_its_embedder():
 def test_unknown_names_say_which_are_valid():
     with pytest.raises(UnknownName, match=r"`locl:x`.*`local:…`.*`none`"):
         open_embedder("locl:x")
-    with pytest.raises(ConfigError, match="names no model"):
+    with pytest.raises(ConfigError, match="has no name after its scheme"):
         open_embedder("local:")
-    with pytest.raises(ConfigError, match="must name its dimension"):
+    with pytest.raises(ConfigError, match="needs a dimension"):
         open_embedder("hashing:many")
 
 

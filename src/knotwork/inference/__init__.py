@@ -1,4 +1,4 @@
-"""Models: embedders, local and served, and chat models behind a server."""
+"""Models: embedders, rerankers and answer readers, local or served, and chat models on a server."""
 
 from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
 from knotwork.inference.concurrency import Halt

@@ -1,8 +1,8 @@
-"""Cache of model calls: a chat model that never asks twice, and the store of its replies.
+"""Cache replies of language models, so that no request is sent twice.
 
-A reply is stored once it passes its check, and before it is used. Rejected replies are stored
-apart, with the reason. Every change is one transaction, ledger included: a killed process leaves a
-reply stored and counted, or neither.
+A reply is stored once it passes its check, before it is used. Rejected replies are stored
+separately, with the reason. Each reply and its entry in the cost ledger are written in one
+transaction, so a killed process leaves both or neither.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _KeepReply = Callable[[bytes, ChatRequest, ChatReply], T]
 
 
 class CachedChatModel:
-    """Wraps a chat model with a cache, its ledger and a meter; implements `ChatModel`.
+    """A chat model with a cache, its cost ledger and a meter; implements `ChatModel`.
 
-    A kept reply is served again with a usage of ``TokenUsage(reused=1)``: it cost no tokens now.
-    A reply that was rejected is never served: its reason is raised again as Unparsable, without a
-    call, unless ``retry_rejected``. Equal requests at the same time make one call; so they do
-    among processes. Give this the budget and the limits inside: what is kept needs neither.
+    A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
+    reply is never served: its reason is raised again as Unparsable, without a call, unless
+    ``retry_rejected`` is set. Equal requests at the same time make one call, also from several
+    processes. Wrap budgets and rate limits inside this class: cached replies need neither.
     """
 
     def __init__(
@@ -71,40 +71,41 @@ class CachedChatModel:
 
     @property
     def meter(self) -> UsageMeter:
-        """What went through this model: calls and reuses of this run."""
+        """The calls and reuses of this run that went through this model."""
         return self._meter
 
     def is_kept(self, request: ChatRequest) -> bool:
-        """Tell whether the reply to a request is kept, so that asking costs nothing."""
+        """Return True if the reply to a request is cached."""
         return isinstance(self._cache.find(call_key(self.name, request)), ChatReply)
 
     def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply; it is kept if it is whole: neither cut off nor empty."""
+        """Return the reply; cache it if it is neither cut off nor empty."""
         return self._obtain(request, lambda reply: reply, self._keep_whole)
 
     def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
-        """Return what ``parse`` makes of the reply, which is kept if ``parse`` returns.
+        """Return what ``parse`` makes of the reply; cache the reply if ``parse`` returns.
 
-        ``parse`` must have no other effect, as it sees kept replies each time. Raises Unparsable,
-        with the reply's text, where ``parse`` did, now or in an earlier run; else as
-        `ChatModel.complete`. A kept reply that ``parse`` refuses, as it was made stricter since, is
-        taken out of use.
+        ``parse`` must be free of side effects, since it runs on cached replies too. Raises
+        Unparsable, with the reply's text, if ``parse`` did, now or in an earlier run; otherwise as
+        `ChatModel.complete`. A cached reply that a stricter ``parse`` refuses becomes a rejected
+        one.
         """
         return self._obtain(request, parse, partial(self._keep_parsed, parse=parse))
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply piece by piece, then whole; a kept one comes in one piece.
+        """Yield the reply piece by piece, then whole; a cached reply is a single piece.
 
-        It is kept before the whole reply is yielded. A stream that is left early keeps nothing,
-        and its cost is not known to the ledger.
+        The reply is cached before it is yielded whole. If the caller stops early, nothing is
+        cached and the ledger does not count the call.
         """
         yield from self._stream(request, lambda reply: reply, self._keep_whole)
 
     def stream_checked(
         self, request: ChatRequest, parse: Callable[[ChatReply], T]
     ) -> Iterator[str | T]:
-        """Yield the reply piece by piece, then what ``parse`` makes of it, which decides if it is
-        kept as in `complete_checked`; raises as that does, a known rejection before any piece.
+        """Yield the reply piece by piece, then what ``parse`` makes of it.
+
+        Caches and raises as `complete_checked`; a known rejection is raised before any piece.
         """
         yield from self._stream(request, parse, partial(self._keep_parsed, parse=parse))
 
@@ -121,7 +122,7 @@ class CachedChatModel:
             return
         for item in self._model.stream(request):
             if isinstance(item, ChatReply):
-                yield keep(key, request, _with_a_call(item))
+                yield keep(key, request, replace(item, usage=item.usage.with_a_call()))
             else:
                 yield item
 
@@ -132,11 +133,12 @@ class CachedChatModel:
         made: list[T] = []
 
         def lead() -> ChatReply:
-            with self._cache.locks.hold(key):  # another process may be about to keep it
+            with self._cache.locks.hold(key):  # another process may be about to store it
                 known = self._look_up(key)
                 if known is not None:
                     return known
-                reply = _with_a_call(self._model.complete(request))
+                reply = self._model.complete(request)
+                reply = replace(reply, usage=reply.usage.with_a_call())
                 made.append(keep(key, request, reply))
                 return reply
 
@@ -148,16 +150,19 @@ class CachedChatModel:
     def _parse_known(
         self, key: bytes, request: ChatRequest, reply: ChatReply, parse: Callable[[ChatReply], T]
     ) -> T:
-        """Count a reuse, and return what ``parse`` makes of a kept reply or take it out of use."""
-        reused = self._reuse(request, reply)
+        """Count a reuse and return what ``parse`` makes of a cached reply; revoke it on a fault."""
+        usage = TokenUsage(reused=1)
+        self._cache.count_reuse(self.name, request, reply.usage)
+        self._meter.add(self.name, request, usage)
+        self._meter.save(reply.usage)
         try:
-            return parse_reply(reused, parse)
+            return parse_reply(replace(reply, usage=usage), parse)
         except Unparsable as error:
             self._cache.revoke(key, self.name, request, reply, error.reason)
             raise
 
     def _look_up(self, key: bytes) -> ChatReply | None:
-        """Return the kept reply, if any; raise Unparsable for a rejected one, unless retrying."""
+        """Return the cached reply, if any; raise Unparsable for a rejected one, unless retrying."""
         found = self._cache.find(key)
         if isinstance(found, RejectedReply):
             if self._retry_rejected:
@@ -165,12 +170,12 @@ class CachedChatModel:
             raise Unparsable(
                 found.reason,
                 text=found.text,
-                fix="The model is asked again only on request: `--retry`.",
+                fix="Use `--retry` to send the request again.",
             )
         return found
 
     def _keep_whole(self, key: bytes, request: ChatRequest, reply: ChatReply) -> ChatReply:
-        """Count a call, and keep its reply if it is whole."""
+        """Count a call, and cache its reply if it is neither cut off nor empty."""
         self._meter.add(self.name, request, reply.usage)
         if is_whole(reply):
             self._cache.accept(key, self.name, request, reply)
@@ -185,7 +190,7 @@ class CachedChatModel:
         reply: ChatReply,
         parse: Callable[[ChatReply], T],
     ) -> T:
-        """Count a call, and keep its reply if it can be parsed, else apart."""
+        """Count a call, and cache its reply if it can be parsed, otherwise as rejected."""
         self._meter.add(self.name, request, reply.usage)
         try:
             parsed = parse_reply(reply, parse)
@@ -193,26 +198,11 @@ class CachedChatModel:
             self._cache.reject(key, self.name, request, reply, error.reason)
             raise
         except BaseException:
-            # A fault of the parser says nothing about the reply; but the call was paid for.
+            # A bug of the parser says nothing about the reply, but the call was paid for.
             self._cache.count_call(self.name, request, reply.usage)
             raise
         self._cache.accept(key, self.name, request, reply)
         return parsed
-
-    def _reuse(self, request: ChatRequest, reply: ChatReply) -> ChatReply:
-        """Count that a reply is used again, and return it at no cost."""
-        usage = TokenUsage(reused=1)
-        self._cache.count_reuse(self.name, request, reply.usage)
-        self._meter.add(self.name, request, usage)
-        self._meter.save(reply.usage)
-        return replace(reply, usage=usage)
-
-
-def _with_a_call(reply: ChatReply) -> ChatReply:
-    """Return a reply that counts as a call also where its model told of none."""
-    if reply.usage.calls or reply.usage.reused:
-        return reply
-    return replace(reply, usage=replace(reply.usage, calls=1))
 
 
 _FINISH_REASONS = ("stop", "length", "filter")
@@ -221,9 +211,9 @@ _DIGEST_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class RejectedReply:
-    """A reply that did not pass its check, and why.
+    """A reply that did not pass its check, and the reason.
 
-    ``attempts`` replies to this call failed; ``text`` is the last of them.
+    ``attempts`` is the number of rejected replies to this call; ``text`` is the last of them.
     """
 
     stage: str
@@ -236,9 +226,9 @@ class RejectedReply:
 
 
 class CallCache:
-    """Keeps replies by key in one file; safe for many threads and processes.
+    """Stores replies by key in one file; safe for many threads and processes.
 
-    ``flights`` let one thread at a time make the call of a key, ``locks`` one process.
+    ``flights`` lets one thread at a time make the call of a key, ``locks`` one process.
     """
 
     def __init__(self, database: CallDatabase) -> None:
@@ -249,9 +239,9 @@ class CallCache:
 
     @classmethod
     def open(cls, path: str | Path, *, busy_timeout_s: float = 30.0) -> Self:
-        """Open the file, made on first use; ``:memory:`` keeps calls until the process ends.
+        """Open or create the file; ``:memory:`` keeps replies until the process ends.
 
-        Raises StoreError, as `CallDatabase` says.
+        Raises what `CallDatabase` raises.
         """
         return cls(CallDatabase(path, busy_timeout_s=busy_timeout_s))
 
@@ -260,13 +250,13 @@ class CallCache:
         return self._database.path
 
     def ledger(self, *, prices: PriceTable | None = None) -> CallLedger:
-        """Return the ledger of this file, which counts money at ``prices``."""
+        """Return the cost ledger of this file, with money at ``prices``."""
         return CallLedger(self._database, prices=prices)
 
     def find(self, key: bytes) -> ChatReply | RejectedReply | None:
-        """Return the good reply to a call, else the one that was rejected, if any.
+        """Return the accepted reply to a call, else the rejected one, else None.
 
-        Raises StoreError for a reply that is not as it was stored.
+        Raises StoreError if the stored reply is damaged.
         """
         rows = self._database.rows(_FIND, (key, key))
         if rows and rows[0][0]:
@@ -274,9 +264,9 @@ class CallCache:
         return _read_rejected(rows[0][7:]) if rows else None
 
     def accept(self, key: bytes, model: str, request: ChatRequest, reply: ChatReply) -> None:
-        """Keep a reply that passed its check, and count its call.
+        """Store a reply that passed its check, and count its call.
 
-        Where another process kept one first, that one stays, so that all use the same.
+        If another process stored one first, that one stays, so that all use the same.
         """
         usage = reply.usage
         text = _encode(reply.text)
@@ -299,11 +289,12 @@ class CallCache:
     def reject(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
     ) -> None:
-        """Keep a reply that did not pass its check apart, and count its call."""
+        """Store a reply that did not pass its check as rejected, and count its call."""
 
         def write(connection: apsw.Connection) -> None:
-            if not _has_reply(connection, key):
-                _set_apart(connection, key, model, request, reply, reason)
+            known = connection.execute("SELECT 1 FROM reply WHERE key = ?", (key,)).fetchone()
+            if known is None:
+                _insert_rejected(connection, key, model, request, reply, reason)
             add_call(connection, model, request, reply.usage, rejected=True)
 
         self._database.write(write)
@@ -311,20 +302,20 @@ class CallCache:
     def revoke(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
     ) -> None:
-        """Take a kept reply out of use, as it does not pass the check of today."""
+        """Turn an accepted reply into a rejected one, since it does not pass a newer check."""
 
         def write(connection: apsw.Connection) -> None:
             connection.execute("DELETE FROM reply WHERE key = ?", (key,))
-            _set_apart(connection, key, model, request, reply, reason)
+            _insert_rejected(connection, key, model, request, reply, reason)
 
         self._database.write(write)
 
     def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
-        """Count a call whose reply is neither kept nor rejected."""
+        """Count a call whose reply is neither accepted nor rejected."""
         self._database.write(lambda connection: add_call(connection, model, request, usage))
 
     def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
-        """Count a call that was not made, since its reply was known."""
+        """Count a call that was avoided because its reply was cached."""
         self._database.write(lambda connection: add_reuse(connection, model, request, saved))
 
     def rejected(
@@ -340,14 +331,14 @@ class CallCache:
         return [_read_rejected(row) for row in rows]
 
     def reply_count(self) -> int:
-        """Return the number of good replies."""
+        """Return the number of accepted replies."""
         ((count,),) = self._database.rows("SELECT COUNT(*) FROM reply")
         return int(count)
 
     def forget(self, sources: Collection[str]) -> int:
-        """Delete all replies that were first asked for by these documents; return how many.
+        """Delete all replies first requested for these documents; return how many were deleted.
 
-        What they cost stays in the ledger. A document with equal text asks again.
+        Their cost stays in the ledger. Another document with equal text sends the request again.
         """
         count = 0
         with self._database.transaction() as connection:
@@ -361,7 +352,7 @@ class CallCache:
         return count
 
     def check(self) -> list[str]:
-        """Return what is wrong with the file, in words; nothing when all is well. Reads it all."""
+        """Read the whole file and return a description of each fault; [] if there is none."""
         faults = [str(row[0]) for row in self._database.rows("PRAGMA integrity_check")]
         faults = [] if faults == ["ok"] else faults
         rows = self._database.rows(
@@ -369,7 +360,7 @@ class CallCache:
         )
         bad = sum(1 for key, *rest in rows if not _is_sound(key, tuple(rest)))
         if bad:
-            faults.append(f"{bad} of {len(rows)} replies are not as they were stored")
+            faults.append(f"{bad} of {len(rows)} replies do not match their checksums")
         return faults
 
     def close(self) -> None:
@@ -380,7 +371,7 @@ class CallCache:
     def _read_reply(self, key: bytes, row: Row) -> ChatReply:
         text, finish_reason, input_tokens, output_tokens, calls, _ = row
         if not _is_sound(key, row):
-            raise damaged(self.path, "a reply is not as it was stored")
+            raise damaged(self.path, "a reply does not match its checksum")
         usage = TokenUsage(input_tokens, output_tokens, calls)
         return ChatReply(_decode(text), finish_reason, usage)
 
@@ -392,14 +383,14 @@ UNION ALL
 SELECT 0, 0, 0, 0, 0, 0, 0, stage, source, model, reason, text, finish_reason, attempts
 FROM rejected WHERE key = ?
 """
-"""A good reply comes first. One statement, as each makes its thread wait for the others."""
+"""The accepted reply comes first. One statement, since each one may wait for other threads."""
 
 _SELECT_REJECTED = (
     "SELECT stage, source, model, reason, text, finish_reason, attempts FROM rejected"
 )
 
 
-def _set_apart(
+def _insert_rejected(
     connection: apsw.Connection,
     key: bytes,
     model: str,
@@ -417,17 +408,13 @@ def _set_apart(
     )
 
 
-def _has_reply(connection: apsw.Connection, key: bytes) -> bool:
-    return connection.execute("SELECT 1 FROM reply WHERE key = ?", (key,)).fetchone() is not None
-
-
 def _read_rejected(row: Row) -> RejectedReply:
     stage, source, model, reason, text, finish_reason, attempts = row
     return RejectedReply(stage, source, model, reason, _decode(text), finish_reason, attempts)
 
 
 def _is_sound(key: bytes, row: Row) -> bool:
-    """Tell whether a reply is what was stored: SQLite itself has no checksums."""
+    """Return True if a reply matches its checksum; SQLite itself has none."""
     text, finish_reason, input_tokens, output_tokens, calls, digest = row
     counts = (input_tokens, output_tokens, calls)
     return finish_reason in _FINISH_REASONS and bytes(digest) == _digest(
@@ -454,10 +441,10 @@ CALL_KEY_BYTES = 16
 
 
 def call_key(model_name: str, request: ChatRequest) -> bytes:
-    """Return the key of a call: equal for equal content asked of an equal model, and only then.
+    """Return the key of a call: a hash of the model's name and the content of the request.
 
-    What a call is for (its stage and source) is no part of it. 128 bits, as a wrong reply served
-    for a collision would never be noticed.
+    The stage and source of a request are not part of it. It has 128 bits, since a wrong reply
+    served after a collision would never be noticed.
     """
     content = [
         model_name,
@@ -467,6 +454,6 @@ def call_key(model_name: str, request: ChatRequest) -> bytes:
         list(request.stop),
         [[message.role, message.content] for message in request.messages],
     ]
-    # Not as ASCII: escapes would make two halves of a character equal to the character.
+    # Not as ASCII: escapes would make a surrogate pair equal to the character it encodes.
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=CALL_KEY_BYTES).digest()

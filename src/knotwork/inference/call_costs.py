@@ -1,14 +1,14 @@
-"""Costs of model calls: token prices, a meter of one run, and estimates beforehand.
+"""Costs of model calls: token prices, a usage meter for one run, and cost estimates.
 
-Prices are the user's: none is built in, since prices change. Money has the currency of the stated
-prices, and sums are exact (`Decimal`).
+Prices come from the settings; none is built in, since prices change. Money is in the currency of
+these prices, and sums are exact (`Decimal`).
 
 A run is estimated from a sample of its calls, by the ratio estimator of survey sampling (W. G.
-Cochran, Sampling Techniques, 3rd ed. 1977, ch. 6): what a server counts is about proportional to
-our own count of the request, which is known for every call of the run. Of ``n`` sampled calls,
+Cochran, Sampling Techniques, 3rd ed. 1977, ch. 6): the server's token count is about proportional
+to our own count of the request, which is known for every call of the run. For ``n`` sampled calls,
 ``x`` is our count, ``y`` the server's, ``R = sum(y) / sum(x)`` and ``s^2 = sum((y - R x)^2) / (n -
-1)``. Calls of ``X`` counted tokens in all, ``N = X / mean(x)`` calls like those of the sample, use
-``R X`` tokens, plus or minus ``t s sqrt(N^2 / n + N)``.
+1)``. Calls with ``X`` counted tokens in total, which are ``N = X / mean(x)`` calls like the sampled
+ones, use ``R X`` tokens, plus or minus ``t s sqrt(N^2 / n + N)``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PRICED_TOKENS = Decimal(1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens cost, in and out.
+    """The price of a million input tokens and of a million output tokens.
 
-    Raises ConfigError for a price that is negative or no number.
+    Raises ConfigError for a price that is negative or not a finite number.
     """
 
     input_per_million: Decimal
@@ -40,21 +40,18 @@ class Price:
     def __post_init__(self) -> None:
         for price in (self.input_per_million, self.output_per_million):
             if not price.is_finite() or price < 0:
-                raise ConfigError(
-                    f"`{price}` is not the price of a million tokens.",
-                    fix="Write a number that is not negative, such as 0.15",
-                )
+                raise _invalid_price(price)
 
     def of(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """Return the price of so many tokens."""
+        """Return the price of these numbers of tokens."""
         cost = input_tokens * self.input_per_million + output_tokens * self.output_per_million
         return cost / _PRICED_TOKENS
 
 
 class PriceTable:
-    """Prices by patterns of model names, such as ``openai:gpt-*``; the first that fits counts.
+    """Prices by pattern of model names, such as ``openai:gpt-*``; the first match applies.
 
-    Patterns are those of shells (``*``, ``?``, ``[...]``), with attention to case.
+    Patterns are case-sensitive shell patterns (``*``, ``?``, ``[...]``).
     """
 
     def __init__(self, rules: Iterable[tuple[str, Price]] = ()) -> None:
@@ -62,9 +59,9 @@ class PriceTable:
 
     @classmethod
     def of(cls, rules: Mapping[str, tuple[float | str | Decimal, float | str | Decimal]]) -> Self:
-        """Make a table of pattern to (price per million input tokens, of output tokens).
+        """Return a table from a mapping of patterns to prices per million (input, output) tokens.
 
-        Raises ConfigError for a price that is none.
+        Raises ConfigError for an invalid price.
         """
         return cls(
             (pattern, Price(_read_price(prices[0]), _read_price(prices[1])))
@@ -73,9 +70,9 @@ class PriceTable:
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Self:
-        """Make a table of lines such as ``openai:gpt-* 0.15 0.60``: pattern, price in, price out.
+        """Return a table from lines ``PATTERN INPUT OUTPUT``, such as ``openai:gpt-* 0.15 0.60``.
 
-        Raises ConfigError for a line that is none.
+        Raises ConfigError for an invalid line.
         """
         rules = []
         for line in lines:
@@ -83,8 +80,8 @@ class PriceTable:
             if len(parts) != 3:
                 raise ConfigError(
                     f"`{line}` is not the price of a model.",
-                    fix="Write its name and the prices of a million tokens in and out, such as "
-                    '"openai:gpt-* 0.15 0.60".',
+                    fix="Write its name and the prices of a million input and output tokens, such "
+                    'as "openai:gpt-* 0.15 0.60".',
                 )
             rules.append((parts[0], Price(_read_price(parts[1]), _read_price(parts[2]))))
         return cls(rules)
@@ -93,11 +90,11 @@ class PriceTable:
         return bool(self._rules)
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, or None where it is not known: never 0 for that."""
+        """Return the price of a model, or None if it is unknown (not 0)."""
         return next((price for pattern, price in self._rules if fnmatchcase(model, pattern)), None)
 
     def money(self, usage_by_model: Iterable[tuple[str, TokenUsage]]) -> Decimal | None:
-        """Return what usage costs in all, or None when a model that was used has no price."""
+        """Return the total cost of usage, or None if a model that was used has no price."""
         total = Decimal(0)
         for model, usage in usage_by_model:
             if not (usage.input_tokens or usage.output_tokens):
@@ -109,25 +106,29 @@ class PriceTable:
         return total
 
     def without_price(self, models: Iterable[str]) -> list[str]:
-        """Return those of the models that have no price, in order."""
+        """Return the models that have no price, in order."""
         return [model for model in models if self.price(model) is None]
 
 
 def _read_price(value: float | str | Decimal) -> Decimal:
-    """Return a price as it is written: 0.1 is a tenth, not the nearest binary number."""
+    """Return the decimal number as written: 0.1 is a tenth, not the nearest binary number."""
     try:
         return Decimal(str(value))
     except ArithmeticError as error:
-        raise ConfigError(
-            f"`{value}` is not the price of a million tokens.",
-            fix="Write a number that is not negative, such as 0.15",
-        ) from error
+        raise _invalid_price(value) from error
+
+
+def _invalid_price(value: object) -> ConfigError:
+    return ConfigError(
+        f"`{value}` is not a price of a million tokens.",
+        fix="Write a number of at least 0, such as 0.15",
+    )
 
 
 class UsageMeter:
     """Adds up the usage of one run, from any thread; share one among the models of all roles.
 
-    The ledger is for ever and for all processes; a meter is for this run alone.
+    The ledger, by contrast, covers all runs and processes.
     """
 
     def __init__(self) -> None:
@@ -142,13 +143,13 @@ class UsageMeter:
             self._usage[key] = self._usage.get(key, TokenUsage()) + usage
 
     def save(self, usage: TokenUsage) -> None:
-        """Count what a reply that is used again had cost when it came."""
+        """Count the original usage of a reply that is served from the cache."""
         with self._lock:
             self._saved += usage
 
     @property
     def saved(self) -> TokenUsage:
-        """What the replies that were used again had cost when they came."""
+        """The original usage of all replies served from the cache."""
         return self._saved
 
     def total(self) -> TokenUsage:
@@ -168,7 +169,7 @@ class UsageMeter:
         return self._grouped(2)
 
     def money(self, prices: PriceTable) -> Decimal | None:
-        """Return what the run has cost, or None when a model that was used has no price."""
+        """Return the cost of the run so far, or None if a model that was used has no price."""
         return prices.money(self.by_model().items())
 
     def _grouped(self, position: int) -> dict[str, TokenUsage]:
@@ -185,12 +186,12 @@ class UsageMeter:
 _TOKENS_A_MESSAGE = 4
 _CONFIDENCE = 0.9
 _COUNT_ERROR = 0.25
-"""How far our count of tokens may be from a server's, where no call has shown it."""
+"""Assumed relative error of our token count while no call has been sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledCall:
-    """A call that was made: the tokens we counted in its request, and those its server counted."""
+    """A call that was made: our token count of its request, and the token counts of the server."""
 
     stage: str
     model: str
@@ -201,7 +202,7 @@ class SampledCall:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
-    """Calls still to make in one stage; ``counted_tokens`` of all, output limit of all."""
+    """The calls still to make in one stage, with the sums of their tokens and output limits."""
 
     stage: str
     model: str
@@ -212,7 +213,7 @@ class PlannedCalls:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What is expected, and between what it lies nine times in ten."""
+    """An expected number of tokens and its 90 % interval."""
 
     low: int
     expected: int
@@ -224,7 +225,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class MoneyRange:
-    """What is expected to be paid, and between what it lies nine times in ten."""
+    """An expected amount of money and its 90 % interval."""
 
     low: Decimal
     expected: Decimal
@@ -238,9 +239,9 @@ class MoneyRange:
 
 @dataclass(frozen=True, slots=True)
 class StageEstimate:
-    """What one stage will cost at one model; ``sampled`` calls say so (with none, a bound).
+    """The estimated cost of one stage with one model, from ``sampled`` calls (0: an upper bound).
 
-    ``money`` is None where the price is not known.
+    ``money`` is None if the price is unknown.
     """
 
     stage: str
@@ -254,9 +255,9 @@ class StageEstimate:
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """What a run will cost. Ranges are sums of those of its stages, so rather too wide.
+    """The estimated cost of a run. Its ranges are sums over stages and therefore a little too wide.
 
-    ``money`` is None when a price is not known; ``without_price`` are the models concerned.
+    ``money`` is None if a price is unknown; ``without_price`` lists the models concerned.
     """
 
     stages: tuple[StageEstimate, ...]
@@ -268,7 +269,7 @@ class RunEstimate:
 
 
 def count_request(request: ChatRequest, count_tokens: Callable[[str], int]) -> int:
-    """Return about how many tokens a server counts in a request, marks between turns included."""
+    """Estimate how many tokens a server counts in a request, delimiters of messages included."""
     texts = [message.content for message in request.messages]
     if request.schema:
         texts.append(request.schema)
@@ -278,11 +279,11 @@ def count_request(request: ChatRequest, count_tokens: Callable[[str], int]) -> i
 def sample_call(
     model: str, request: ChatRequest, reply: ChatReply, *, count_tokens: Callable[[str], int]
 ) -> SampledCall:
-    """Return what a call that was made tells of others like it."""
+    """Return a call that was made as a sample for others of its stage."""
     counted = count_request(request, count_tokens)
     usage = reply.usage
     if not usage.input_tokens and not usage.output_tokens:
-        # From the cache: it cost nothing, which says nothing of calls that will cost.
+        # A cached reply cost nothing, so take our own counts.
         return SampledCall(request.stage, model, counted, counted, count_tokens(reply.text))
     return SampledCall(request.stage, model, counted, usage.input_tokens, usage.output_tokens)
 
@@ -294,9 +295,9 @@ def plan_calls(
     count_tokens: Callable[[str], int],
     max_output_tokens: int = 0,
 ) -> list[PlannedCalls]:
-    """Return the calls that requests will make, by stage, ordered by its name.
+    """Return the calls that requests will make, grouped by stage and ordered by its name.
 
-    ``max_output_tokens``, unless 0, is the limit that the model sets in place of theirs.
+    ``max_output_tokens``, unless 0, is the model's own limit, which replaces that of requests.
     """
     stages: dict[str, list[int]] = {}
     for request in requests:
@@ -310,11 +311,11 @@ def plan_calls(
 def estimate_run(
     sample: Sequence[SampledCall], planned: Iterable[PlannedCalls], *, prices: PriceTable
 ) -> RunEstimate:
-    """Return what the planned calls will cost, by the sample of their stages and models.
+    """Return the estimated cost of the planned calls, from sampled calls of the same stages.
 
-    ``planned`` are the calls that the run will send: without those that the cache knows, and those
-    of the sample, which are then kept too. A stage of which fewer than two calls were sampled has
-    as its range what is possible at all.
+    ``planned`` are the calls that the run will send: not those with a cached reply, which after
+    sampling includes the sampled calls. The range of a stage with fewer than two sampled calls
+    covers everything possible.
     """
     stages = []
     for plan in planned:
@@ -338,31 +339,36 @@ def _estimate_stage(
     plan: PlannedCalls, calls: Sequence[SampledCall], prices: PriceTable
 ) -> StageEstimate:
     counted = [call.counted_tokens for call in calls]
-    asked = [call.input_tokens for call in calls]
-    said = [call.output_tokens for call in calls]
+    inputs = [call.input_tokens for call in calls]
+    outputs = [call.output_tokens for call in calls]
     most = plan.max_output_tokens
-    tokens_in = _scale(counted, asked, plan)
+    tokens_in = _scale(counted, inputs, plan)
     if tokens_in is None:
-        expected = _expected_tokens(counted, asked, plan, plan.counted_tokens)
+        expected = _expected_tokens(counted, inputs, plan, plan.counted_tokens)
         error = ceil(expected * _COUNT_ERROR)
         tokens_in = Range(expected - error, expected, expected + error)
-    tokens_out = _scale(counted, said, plan) or Range(
-        0, _expected_tokens(counted, said, plan, most), most
+    tokens_out = _scale(counted, outputs, plan) or Range(
+        0, _expected_tokens(counted, outputs, plan, most), most
     )
-    # No call has an output beyond its limit.
-    tokens_out = Range(*(min(tokens, most) for tokens in _estimate_parts(tokens_out)))
+    # The output limit bounds every call.
+    tokens_out = Range(
+        min(tokens_out.low, most), min(tokens_out.expected, most), min(tokens_out.high, most)
+    )
     price = prices.price(plan.model)
     money = None
     if price is not None:
-        pairs = zip(_estimate_parts(tokens_in), _estimate_parts(tokens_out), strict=True)
-        money = MoneyRange(*(price.of(*pair) for pair in pairs))
+        money = MoneyRange(
+            price.of(tokens_in.low, tokens_out.low),
+            price.of(tokens_in.expected, tokens_out.expected),
+            price.of(tokens_in.high, tokens_out.high),
+        )
     return StageEstimate(
         plan.stage, plan.model, plan.calls, len(calls), tokens_in, tokens_out, money
     )
 
 
 def _scale(counted: Sequence[int], used: Sequence[int], plan: PlannedCalls) -> Range | None:
-    """Return the ratio estimate of the tokens that the plan uses; None of fewer than two calls."""
+    """Return the ratio estimate of the tokens that the plan uses; None for fewer than two calls."""
     n, total = len(counted), sum(counted)
     if n < 2 or not total:
         return None
@@ -380,11 +386,7 @@ def _scale(counted: Sequence[int], used: Sequence[int], plan: PlannedCalls) -> R
 def _expected_tokens(
     counted: Sequence[int], used: Sequence[int], plan: PlannedCalls, otherwise: int
 ) -> int:
-    """Return what to expect by one sampled call, or without any."""
+    """Extrapolate the tokens of the plan from the first sampled call, if there is one."""
     if not counted or not counted[0]:
         return otherwise
     return round(used[0] / counted[0] * plan.counted_tokens)
-
-
-def _estimate_parts(tokens: Range) -> tuple[int, int, int]:
-    return tokens.low, tokens.expected, tokens.high

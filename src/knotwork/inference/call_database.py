@@ -1,9 +1,9 @@
-"""The SQLite database of model calls, and its ledger of what they cost.
+"""The SQLite database of model calls, and the ledger of their cost.
 
-It is a file beside the index, open to many threads and processes, so that a reader of the index can
-cache a call while another process writes the index. Threads that write at the same time share one
-transaction (group commit). The ledger sums calls by stage, source and model, in the transaction
-that stores the reply.
+The database is a file beside the index, used by many threads and processes at once, so that a
+reader of the index can cache a call while another process writes the index. Threads that write at
+the same time share one transaction (group commit). The ledger sums calls by stage, source and
+model, in the transaction that stores the reply.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Row = tuple[Any, ...]
 Write = Callable[[apsw.Connection], None]
 
 APPLICATION_ID = 0x4B4E4F43
-"""``KNOC``: marks a SQLite file as the calls of Knotwork."""
+"""``KNOC``: identifies a SQLite file as a call database of Knotwork."""
 
 _SQLITE_HEADER = b"SQLite format 3\x00"
 _WAL_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 class CallMigration(NamedTuple):
-    """A named step to the schema of today; never changed once released."""
+    """A named step towards the current schema; never changed once released."""
 
     name: str
     statements: str
@@ -75,7 +75,7 @@ MIGRATIONS: tuple[CallMigration, ...] = (
 
 @dataclass(slots=True)
 class _Waiting:
-    """Work of a thread that waits to write, and what became of it."""
+    """The write of a waiting thread, and its outcome."""
 
     work: Write
     is_done: bool = False
@@ -83,11 +83,11 @@ class _Waiting:
 
 
 class CallDatabase:
-    """The file of calls, open. One connection, used by one thread at a time; ``:memory:`` is no
-    file at all.
+    """An open call database: one connection, used by one thread at a time.
 
-    Raises StoreNotFound when its folder does not exist, SchemaMismatch when the file is something
-    else or of a later version, StoreReadOnly when it may not be written, StoreError when damaged.
+    ``:memory:`` opens a database without a file. Raises StoreNotFound if the folder does not exist,
+    SchemaMismatch if the file is not a call database or is from a later version, StoreReadOnly if
+    it is not writable, and StoreError if it is damaged.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class CallDatabase:
         self._of_parent_process: list[apsw.Connection] = []
         self._open: apsw.Connection | None = None
         if self.path != ":memory:":
-            _require_place(Path(path))
+            _check_file(Path(path))
         try:
-            with self._own_words():
+            with self._translated_errors():
                 self._migrate(self._connection(), migrations)
         except BaseException:
             self.close()
@@ -116,14 +116,15 @@ class CallDatabase:
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run a query and return all its rows."""
-        with self._lock, self._own_words():
+        with self._lock, self._translated_errors():
             return self._connection().execute(sql, bindings).fetchall()
 
     def write(self, work: Write) -> None:
-        """Do ``work`` on the connection, all or nothing; it is kept when this returns.
+        """Run ``work`` on the connection and commit it, entirely or not at all.
 
-        Work of other threads that wait to write goes with it. It must have no other effect, as it
-        is done again, by itself, where that of another fails. Raises as `transaction`.
+        Writes of other waiting threads join the same transaction. ``work`` must have no other
+        effect, since it is repeated in a transaction of its own if another write fails. Raises as
+        `transaction`.
         """
         waiting = _Waiting(work)
         with self._queue_lock:
@@ -135,7 +136,7 @@ class CallDatabase:
             raise waiting.error
 
     def _write_all(self) -> None:
-        """Do what waits in one transaction, or each in its own where that fails."""
+        """Run all waiting writes in one transaction, or each in its own if that fails."""
         with self._queue_lock:
             group, self._queue = self._queue, []
         try:
@@ -143,10 +144,10 @@ class CallDatabase:
                 with self.transaction() as connection:
                     for waiting in group:
                         waiting.work(connection)
-            except Exception:  # noqa: BLE001  whose it is shows when each is done by itself
+            except Exception:  # noqa: BLE001  running each write alone shows which one fails
                 for waiting in group:
                     waiting.error = self._fault_of(waiting.work)
-        except BaseException:  # Ctrl-C in this thread leaves the work of the others to them
+        except BaseException:  # Ctrl-C in this thread: the others do their own writes
             with self._queue_lock:
                 self._queue = group + self._queue
             raise
@@ -157,17 +158,17 @@ class CallDatabase:
         try:
             with self.transaction() as connection:
                 work(connection)
-        except Exception as error:  # noqa: BLE001  raised in the thread whose work it is
+        except Exception as error:  # noqa: BLE001  raised later, in the thread that waits
             return error
         return None
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """Write all or nothing; no other thread uses the connection meanwhile.
+        """Open a write transaction; no other thread uses the connection meanwhile.
 
-        Raises StoreBusy when other processes keep writing, StoreError when the disk is full.
+        Raises StoreBusy if other processes keep writing, StoreError if the disk is full.
         """
-        with self._lock, self._own_words():
+        with self._lock, self._translated_errors():
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -187,7 +188,7 @@ class CallDatabase:
 
     def _connection(self) -> apsw.Connection:
         if self._process == 0:
-            raise StoreError(f"The file of calls `{self.path}` was closed.", fix="Open it again.")
+            raise StoreError(f"The call cache `{self.path}` is closed.", fix="Open it again.")
         if self._process != os.getpid():
             # A connection must not cross a fork, nor be closed by the child.
             if self._open is not None:
@@ -201,21 +202,26 @@ class CallDatabase:
         connection = apsw.Connection(self.path)
         connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
         connection.pragma("synchronous", "normal")
-        connection.pragma("secure_delete", 1)  # what is forgotten leaves no bytes
+        connection.pragma("secure_delete", 1)  # overwrite deleted replies
         connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
         return connection
 
     def _migrate(self, connection: apsw.Connection, migrations: Sequence[CallMigration]) -> None:
-        """Bring the file up to date, each step whole or not at all."""
+        """Apply the migrations that the file lacks, in one transaction."""
         known = [migration.name for migration in migrations]
-        recorded = self._recorded(connection)
+        recorded = self._recorded_migrations(connection)
         connection.pragma("journal_mode", "wal")
         if recorded == known:
             return
         with self.transaction():
-            # Another process may have done it while this one waited.
-            recorded = self._recorded(connection)
-            self._refuse_later(recorded, migrations)
+            # Another process may have migrated the file while this one waited.
+            recorded = self._recorded_migrations(connection)
+            if recorded != known[: len(recorded)]:
+                raise SchemaMismatch(
+                    f"`{self.path}` was written by a later version of Knotwork (its schema is "
+                    f"`{recorded[-1]}`; this version supports up to `{known[-1]}`).",
+                    fix="Upgrade Knotwork, or use another file for the calls.",
+                )
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migration (position INTEGER PRIMARY KEY, name TEXT)"
             )
@@ -224,80 +230,73 @@ class CallDatabase:
                 connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
             connection.pragma("application_id", APPLICATION_ID)
 
-    def _recorded(self, connection: apsw.Connection) -> list[str]:
-        """Return the steps that the file has; none in an empty one."""
+    def _recorded_migrations(self, connection: apsw.Connection) -> list[str]:
+        """Return the names of the migrations applied to the file; [] for an empty file."""
         if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
             return []
         if connection.pragma("application_id") != APPLICATION_ID:
             raise SchemaMismatch(
-                f"`{self.path}` is a database, but not one of calls to models.",
-                fix="Name another file for the calls.",
+                f"`{self.path}` is a database, but not a call cache.",
+                fix="Use another file for the calls.",
             )
         rows = connection.execute("SELECT name FROM migration ORDER BY position")
         return [name for (name,) in rows]
 
-    def _refuse_later(self, recorded: list[str], migrations: Sequence[CallMigration]) -> None:
-        known = [migration.name for migration in migrations]
-        if recorded != known[: len(recorded)]:
-            raise SchemaMismatch(
-                f"`{self.path}` was written by a later version of Knotwork (it has "
-                f"`{recorded[-1]}`; this version knows up to `{known[-1]}`).",
-                fix="Upgrade Knotwork, or name another file for the calls.",
-            )
-
     @contextmanager
-    def _own_words(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except apsw.Error as error:
-            raise self._in_own_words(error) from error
+            raise self._translate(error) from error
 
-    def _in_own_words(self, error: apsw.Error) -> StoreError:
+    def _translate(self, error: apsw.Error) -> StoreError:
         path = self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(
-                f"Other processes are writing to `{path}` "
-                f"(waited {self._busy_timeout_s:g} s for them).",
-                fix="Wait until they are done, or stop them, then try again.",
+                f"Other processes are writing to `{path}` (waited {self._busy_timeout_s:g} s).",
+                fix="Wait until they finish, or stop them, then try again.",
             )
         if isinstance(error, apsw.FullError):
             return StoreError(
-                f"There is no room left to keep a call in `{path}`.",
-                fix="Free some disk space, then try again: calls kept before are not repeated.",
+                f"The disk is full: cannot write to the call cache `{path}`.",
+                fix="Free some disk space, then try again: cached calls are not repeated.",
             )
         if isinstance(error, apsw.NotADBError):
-            return SchemaMismatch(
-                f"`{path}` is not a file of calls to models.",
-                fix="Name another file for the calls.",
-            )
+            return _not_a_call_cache(path)
         if isinstance(error, apsw.CorruptError):
             return damaged(path, str(error))
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
             return StoreReadOnly(
-                f"`{path}` may not be written ({error}).",
-                fix="Check who may write it and its folder, or name another file for the calls.",
+                f"`{path}` is not writable ({error}).",
+                fix="Check the permissions of the file and its folder, or use another file for "
+                "the calls.",
             )
-        return StoreError(f"The file of calls `{path}` cannot be used: {error}.")
+        return StoreError(f"The call cache `{path}` cannot be used: {error}.")
 
 
 def damaged(path: str, detail: str) -> StoreError:
-    """Return the error of a file whose content is not what was written."""
+    """Return the error for a call cache with damaged content."""
     return StoreError(
-        f"The file of calls `{path}` is damaged ({detail}).",
-        fix="Restore it from a copy, or move it away with its `-wal`: the index is not touched, "
-        "but calls that only this file knows are made, and paid for, again.",
+        f"The call cache `{path}` is damaged ({detail}).",
+        fix="Restore it from a backup, or move it away together with its `-wal` file. The index is "
+        "not affected, but calls that only this file has are made, and paid for, again.",
     )
 
 
-def _require_place(path: Path) -> None:
-    """Refuse what SQLite would not refuse: it takes a very short file for an empty one."""
+def _not_a_call_cache(path: str | Path) -> SchemaMismatch:
+    return SchemaMismatch(f"`{path}` is not a call cache.", fix="Use another file for the calls.")
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what SQLite would accept: it takes a very short file for an empty database."""
     if not path.parent.is_dir():
         raise StoreNotFound(
-            f"There is no folder `{path.parent}` for the calls.", fix="Create the folder first."
+            f"The folder `{path.parent}` of the call cache does not exist.",
+            fix="Create the folder first.",
         )
     if path.is_dir():
         raise SchemaMismatch(
-            f"`{path}` is a folder, not a file of calls.", fix="Name a file for the calls."
+            f"`{path}` is a folder, not a call cache.", fix="Use a file for the calls."
         )
     if not path.exists():
         return
@@ -306,12 +305,10 @@ def _require_place(path: Path) -> None:
             start = file.read(len(_SQLITE_HEADER))
     except PermissionError as error:
         raise StoreReadOnly(
-            f"`{path}` may not be read.", fix="Check who may read and write the file."
+            f"`{path}` is not readable.", fix="Check the permissions of the file."
         ) from error
     if start not in (b"", _SQLITE_HEADER):
-        raise SchemaMismatch(
-            f"`{path}` is not a file of calls to models.", fix="Name another file for the calls."
-        )
+        raise _not_a_call_cache(path)
 
 
 Dimension = Literal["stage", "source", "model"]
@@ -333,10 +330,10 @@ ON CONFLICT (stage, source, model) DO UPDATE SET
 class CallTotal:
     """The calls of one group, such as one stage, or of all.
 
-    ``group`` are its values of what was asked by, in that order. ``usage`` is what was paid for,
-    with the count of calls that were reused; ``saved`` are the tokens that reusing did not cost.
-    ``rejected`` of the calls had a reply that was not kept. ``money`` is None when a price is not
-    known.
+    ``group`` holds the group's values of the dimensions asked for, in that order. ``usage`` is what
+    was paid for, with the number of reused replies; ``saved`` is the usage that reuse avoided.
+    ``rejected`` is the number of calls whose reply was rejected. ``money`` is None if a price is
+    unknown.
     """
 
     group: tuple[str, ...]
@@ -347,7 +344,7 @@ class CallTotal:
 
 
 class CallLedger:
-    """Reads what calls have cost. ``prices`` are those of today, for calls of any day."""
+    """Sums what calls have cost, at the ``prices`` of today."""
 
     def __init__(self, database: CallDatabase, *, prices: PriceTable | None = None) -> None:
         self._database = database
@@ -360,15 +357,18 @@ class CallLedger:
         source: str | None = None,
         model: str | None = None,
     ) -> list[CallTotal]:
-        """Return a total for each group of ``by``, ordered by group, of what the filters leave.
+        """Return a total for each group of ``by``, ordered by group, of calls that match a filter.
 
-        Without ``by`` there is one total, of all.
+        Without ``by``, return a single total. Raises ValueError for an unknown dimension.
         """
         wanted = {"stage": stage, "source": source, "model": model}
         filters = {name: storable(value) for name, value in wanted.items() if value is not None}
         where = " AND ".join(f"{name} = ?" for name in filters) or "1"
-        # Money needs the model even where the groups do not; names are from DIMENSIONS alone.
-        columns = ", ".join([_dimension(name) for name in by] + ["model"])
+        unknown = [name for name in by if name not in DIMENSIONS]
+        if unknown:
+            raise ValueError(f"Unknown dimension `{unknown[0]}`. Valid: {', '.join(DIMENSIONS)}.")
+        # Money needs the model even if the groups do not.
+        columns = ", ".join((*by, "model"))
         rows = self._database.rows(
             f"SELECT {columns}, SUM(calls), SUM(rejected), SUM(input_tokens), "  # noqa: S608
             "SUM(output_tokens), SUM(reused), SUM(saved_input_tokens), SUM(saved_output_tokens) "
@@ -382,7 +382,7 @@ class CallLedger:
         return [self._sum(group, parts) for group, parts in groups.items()]
 
     def total(self) -> CallTotal:
-        """Return the total of all calls ever made."""
+        """Return the total of all recorded calls."""
         (total,) = self.totals()
         return total
 
@@ -426,7 +426,7 @@ def add_call(
     *,
     rejected: bool = False,
 ) -> None:
-    """Count a call that was made, inside the open transaction."""
+    """Count a call in the ledger, inside the open transaction."""
     counts = (usage.calls, int(rejected), usage.input_tokens, usage.output_tokens, 0, 0, 0)
     connection.execute(_COUNT_CALL, (*_names(model, request), *counts))
 
@@ -434,21 +434,15 @@ def add_call(
 def add_reuse(
     connection: apsw.Connection, model: str, request: ChatRequest, saved: TokenUsage
 ) -> None:
-    """Count a call that was not made, inside the open transaction."""
+    """Count a reused reply in the ledger, inside the open transaction."""
     counts = (0, 0, 0, 0, 1, saved.input_tokens, saved.output_tokens)
     connection.execute(_COUNT_CALL, (*_names(model, request), *counts))
 
 
 def storable(name: str) -> str:
-    """Return a name as SQLite can hold it: half characters, as in odd file names, are spelt out."""
+    """Return a name that SQLite can store: lone surrogates, as in odd file names, are escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _names(model: str, request: ChatRequest) -> Iterator[str]:
     return (storable(name) for name in (request.stage, request.source, model))
-
-
-def _dimension(name: str) -> str:
-    if name not in DIMENSIONS:
-        raise ValueError(f"`{name}` is none of {', '.join(DIMENSIONS)}")
-    return name

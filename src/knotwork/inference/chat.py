@@ -10,7 +10,7 @@ from knotwork.errors import Unparsable
 
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "filter"]
-"""Why a reply ends: by itself, at ``max_output_tokens``, or because the server withheld it."""
+"""Why a reply ended: complete, cut off at ``max_output_tokens``, or withheld by the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,10 @@ class Message:
 class ChatRequest:
     """A conversation to continue.
 
-    ``schema`` is a JSON schema, as text, that the reply should follow; a server without structured
-    output gets it as words. ``stage`` (such as "extract") and ``source`` (such as a document's uri)
-    say what the call is for: they are counted, never sent, and no part of what identifies a call.
+    ``schema`` is a JSON schema, as text, that the reply should follow; for a server without
+    structured output it becomes part of the prompt. ``stage`` (such as "extract") and ``source``
+    (such as a document's URI) attribute the cost of the call. They are never sent, and they are not
+    part of the cache key.
     """
 
     messages: tuple[Message, ...]
@@ -41,9 +42,10 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one call or of many.
+    """Token counts of one call or of many.
 
-    ``calls`` went to a server; ``reused`` came from a cache, at no tokens.
+    ``calls`` is the number of calls that went to a server, ``reused`` the number of replies that
+    came from the cache and used no tokens.
     """
 
     input_tokens: int = 0
@@ -60,17 +62,21 @@ class TokenUsage:
         )
 
     def since(self, before: TokenUsage) -> TokenUsage:
-        """Return what was spent after ``before``; what was reused cost nothing and is left out."""
+        """Return the usage after ``before``, without reused replies, which cost nothing."""
         return TokenUsage(
             self.input_tokens - before.input_tokens,
             self.output_tokens - before.output_tokens,
             self.calls - before.calls,
         )
 
+    def with_a_call(self) -> TokenUsage:
+        """Return this usage, counted as one call if the model did not count its calls."""
+        return self if self.calls or self.reused else self + TokenUsage(calls=1)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What the model said, without its thinking; ``usage`` is estimated where it is not told."""
+    """A model's reply without its thinking; ``usage`` is an estimate if the server reports none."""
 
     text: str
     finish_reason: FinishReason = "stop"
@@ -78,10 +84,10 @@ class ChatReply:
 
 
 class ChatModel(Protocol):
-    """Continues conversations; wrappers (cache, budget, limits) have this protocol too.
+    """Continues conversations; wrappers (cache, budget, limits) implement this protocol too.
 
-    ``name`` identifies model and settings: a request of equal content to an equal name is the same
-    call. Making one is cheap: servers are asked on first use. Safe to use from many threads.
+    ``name`` identifies the model and its settings: equal requests to models of equal name are the
+    same call. Construction is cheap: the server is contacted on first use. Thread-safe.
     """
 
     @property
@@ -90,12 +96,13 @@ class ChatModel(Protocol):
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply.
 
-        Raises ModelUnavailable when the server cannot be had after all attempts, ModelError when it
-        refuses or answers wrongly, BudgetExceeded when the call would go beyond a ceiling.
+        Raises ModelUnavailable if the server is still unavailable after all attempts, ModelError if
+        it refuses the request or its response is invalid, and BudgetExceeded if the call would
+        exceed a ceiling.
         """
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply's text piece by piece, then the whole reply; raise as `complete`."""
+        """Yield the reply's text piece by piece, then the whole reply; raises as `complete`."""
 
 
 T = TypeVar("T")
@@ -103,19 +110,19 @@ T = TypeVar("T")
 
 @runtime_checkable
 class ChecksReplies(Protocol):
-    """A chat model that keeps replies, and so must know which are good; an extra power."""
+    """A chat model that caches replies, and therefore needs to know which ones are usable."""
 
     def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         """Return what ``parse`` makes of the reply; raises as `complete_checked` does."""
 
 
 def complete_checked(model: ChatModel, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
-    """Ask any chat model and return what ``parse`` makes of the reply.
+    """Send a request to any chat model and return what ``parse`` makes of the reply.
 
-    ``parse`` has no effect but its result, as a kept reply is parsed again each time, and raises
-    Unparsable for a reply that must not be used; so does this function, with the reply's text, and
-    else as `ChatModel.complete`. A model that keeps replies keeps this one under the check of
-    ``parse``.
+    ``parse`` must be free of side effects, since a cached reply is parsed again on each use. It
+    raises Unparsable for a reply that must not be used, and a caching model then does not serve
+    that reply again. Raises that Unparsable with the reply's text, and otherwise what
+    `ChatModel.complete` raises.
     """
     if isinstance(model, ChecksReplies):
         return model.complete_checked(request, parse)
@@ -123,7 +130,7 @@ def complete_checked(model: ChatModel, request: ChatRequest, parse: Callable[[Ch
 
 
 def parse_reply(reply: ChatReply, parse: Callable[[ChatReply], T]) -> T:
-    """Return what ``parse`` makes of a reply; its Unparsable goes on with the reply's text."""
+    """Return what ``parse`` makes of a reply; add the reply's text to the Unparsable it raises."""
     try:
         return parse(reply)
     except Unparsable as error:
@@ -132,35 +139,35 @@ def parse_reply(reply: ChatReply, parse: Callable[[ChatReply], T]) -> T:
 
 
 def is_whole(reply: ChatReply) -> bool:
-    """Tell whether a model ended by itself, and said something."""
+    """Return True if a reply is complete and not empty."""
     return reply.finish_reason == "stop" and bool(reply.text.strip())
 
 
 def require_whole(reply: ChatReply) -> ChatReply:
-    """Return the reply if it is whole: the plainest check. Raises Unparsable."""
+    """Return the reply if it is complete and not empty, the simplest check. Raises Unparsable."""
     if reply.finish_reason != "stop":
-        why = "at its limit of tokens" if reply.finish_reason == "length" else "by the server"
-        raise Unparsable(f"The reply was cut off {why}.")
+        where = "at its token limit" if reply.finish_reason == "length" else "by the server"
+        raise Unparsable(f"The reply was cut off {where}.")
     if not reply.text.strip():
         raise Unparsable("The reply is empty.")
     return reply
 
 
 _MESSAGE_TOKENS = 4
-"""What a message costs beside its text: its role and borders."""
+"""Tokens of a message besides its text: its role and delimiters."""
 
 
 def estimate_text_tokens(text: str) -> int:
-    """Return about how many tokens a text has: 1 for 4 ASCII characters, 0.7 for any other.
+    """Estimate the tokens of a text: 1 for 4 ASCII characters, 0.7 for any other character.
 
-    That is near the truth for the vocabularies in use: English has 4 to 5 characters a token,
-    Chinese 1.2 to 1.7.
+    This is close for the vocabularies in use: English has 4 to 5 characters per token, Chinese 1.2
+    to 1.7.
     """
     others = len(text) - len(text.encode("ascii", "ignore"))
     return -(-(len(text) - others) // 4) + -(-others * 7 // 10)
 
 
 def estimate_input_tokens(request: ChatRequest) -> int:
-    """Return about how many tokens a request has, its schema included."""
+    """Estimate the tokens of a request, including its schema."""
     texts = [message.content for message in request.messages] + [request.schema]
     return sum(map(estimate_text_tokens, texts)) + _MESSAGE_TOKENS * len(request.messages)

@@ -1,4 +1,4 @@
-"""Run calls in threads with results in order, and stop all waits when a run is cancelled."""
+"""Run calls in threads with results in order; stop all of them when a run is cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _SUBMITTED_AHEAD = 4
-"""Items that wait, per thread, so that a slow one at the front leaves no thread idle."""
+"""Queued items per thread, so that a slow first item leaves no thread idle."""
 
 
 def work_ordered(
@@ -22,12 +22,13 @@ def work_ordered(
 ) -> Generator[R, None, None]:
     """Yield ``work(item)`` for each item in order, ``concurrency`` at a time.
 
-    ``items`` are taken as they are needed, at most a few times ``concurrency`` ahead. A fault of
-    ``work`` is raised in its turn. On a fault, on Ctrl-C, and when the caller stops iterating,
-    ``halt`` is set, what has not begun is cancelled, and the rest is waited for.
+    ``items`` is consumed lazily, at most a few times ``concurrency`` ahead. An exception of
+    ``work`` is raised in place of its result. On an exception, on Ctrl-C, and when the caller stops
+    iterating, ``halt`` is set, queued calls are cancelled, and running ones are waited for. Raises
+    ValueError if ``concurrency`` is below 1.
     """
     if concurrency < 1:
-        raise ValueError(f"concurrency is {concurrency}, and 1 is the least")
+        raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
     waiting: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="knotwork-work")
     done = False
@@ -46,7 +47,7 @@ def work_ordered(
 
 
 class Halt:
-    """A switch that ends every wait; set it on Ctrl-C, before threads are joined."""
+    """A switch that ends every wait; set it on Ctrl-C, before joining threads."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -58,20 +59,20 @@ class Halt:
     def check(self) -> None:
         """Raise ModelError once the switch is set."""
         if self._event.is_set():
-            raise ModelError("The call to the model was given up, as the run was stopped.")
+            raise ModelError("The call to the model was cancelled because the run was stopped.")
 
     def sleep(self, seconds: float) -> None:
-        """Wait; raise ModelError as soon as the switch is set."""
+        """Wait this long; raise ModelError as soon as the switch is set."""
         self._event.wait(seconds)
         self.check()
 
 
 PATIENCE = 16
-"""Chunks in a row for which no server answers, before the run is given up."""
+"""Consecutive chunks without a response from the server before the run stops."""
 
 
 class Patience:
-    """Counts what no server answered for, in a row; ``what`` says what is counted."""
+    """Counts consecutive requests without a response; ``what`` names them in the error."""
 
     def __init__(self, most: int = PATIENCE, *, what: str = "{count} requests") -> None:
         self._most = most
@@ -79,11 +80,14 @@ class Patience:
         self._missed = 0
 
     def note(self, absence: str) -> None:
-        """Count one, "" being one with an answer; raise ModelUnavailable if there were most."""
+        """Count a request: ``absence`` is why it had no response, "" if it had one.
+
+        Raises ModelUnavailable once too many in a row had none.
+        """
         self._missed = self._missed + 1 if absence else 0
         if self._missed >= self._most:
             counted = self._what.format(count=self._missed)
             raise ModelUnavailable(
                 f"The model did not answer {counted} in a row: {absence}",
-                fix="Run again when it does: what is finished is not asked again.",
+                fix="Run again when the server responds: finished calls are not repeated.",
             )

@@ -1,4 +1,4 @@
-"""Protocols of models that read a question and a passage together, and the client of `/rerank`.
+"""Protocols of models that read a question with a passage, and the client of `/rerank` servers.
 
 A `Reranker` scores texts against a question; an `AnswerReader` finds the answer in a passage.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RERANK_PATH = "/rerank"
 _BATCH_TEXTS = 32
-"""Texts in one request, at most: what servers take that are left at their defaults."""
+"""Most texts in one request: the default limit of servers."""
 
 
 class Reranker(Protocol):
@@ -31,18 +31,18 @@ class Reranker(Protocol):
     def name(self) -> str: ...
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text, in order; only their order within a model has a meaning.
+        """Return one score for each text, in order. Scores of different models are not comparable.
 
-        Raises ModelUnavailable when the server cannot be had after all attempts, ModelError when it
-        refuses.
+        Raises ModelUnavailable if the server is still unavailable after all attempts, ModelError if
+        it refuses the request.
         """
 
 
 class ServedReranker:
-    """Asks the `/rerank` endpoint of a server, as Jina, Cohere, vLLM, llama.cpp and TEI have it.
+    """Client of the `/rerank` endpoint that Jina, Cohere, vLLM, llama.cpp and TEI serve.
 
-    TEI (text-embeddings-inference) has another name for the texts, which is learned when it misses
-    it. Texts go in batches: each is scored by itself.
+    TEI (text-embeddings-inference) names the field of the texts differently; the client switches
+    when a server complains that it is missing. Texts are sent in batches and scored independently.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ServedReranker:
         return parse_scores(answer, count=len(texts))
 
     def _ask(self, field: str, question: str, texts: Sequence[str]) -> object:
-        # Servers refuse an empty text; a space stands for it.
+        # Servers refuse an empty text, so send a space.
         documents = [text.encode("utf-8", "replace").decode() or " " for text in texts]
         payload = {"model": self._model, "query": question, field: documents}
         return self._server.exchange(_RERANK_PATH, payload)
@@ -91,7 +91,7 @@ class ServedReranker:
 def parse_scores(answer: object, *, count: int) -> list[float]:
     """Return the scores of a server's answer in the order of the request.
 
-    Raises ModelUnavailable for an answer of the wrong form, as a server under load may give one.
+    Raises ModelUnavailable for an invalid answer, which a server under load may give.
     """
     results = answer.get("results") if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}
@@ -106,14 +106,14 @@ def parse_scores(answer: object, *, count: int) -> list[float]:
         ):
             scores[index] = float(score)
     if sorted(scores) != list(range(count)):
-        raise ModelUnavailable(f"The server gave scores for {len(scores)} of {count} texts.")
-    return [scores[place] for place in range(count)]
+        raise ModelUnavailable(f"The server returned scores for {len(scores)} of {count} texts.")
+    return [scores[index] for index in range(count)]
 
 
 class AnswerReader(Protocol):
-    """Reads passages for the answer to a question.
+    """Predicts which sentences and words of a passage answer a question. Thread-safe.
 
-    ``embedder`` is the name of the embedder that the reader is built on. Safe in several threads.
+    ``embedder`` is the name of the embedder that the reader is built on.
     """
 
     @property

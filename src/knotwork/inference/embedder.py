@@ -1,7 +1,7 @@
-"""The embedder protocol, similarity of vectors, and an embedder without a model.
+"""The embedder protocol, the similarity scale of vectors, and an embedder without a model.
 
-Everything that stores or searches vectors depends on `Embedder`. Cosines of different models are
-compared on one scale (`to_similarity`). `HashingEmbedder` is for trials and tests.
+Everything that stores or searches vectors depends on `Embedder`. `to_similarity` maps the cosines
+of different models to one scale. `HashingEmbedder` is for trials and tests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FloatMatrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """A chunk to embed: its text, the titles above it, its sentences (offsets into ``text``)."""
+    """A chunk to embed; ``context`` is its titles, ``sentences`` are offsets into ``text``."""
 
     text: str
     context: str = ""
@@ -49,11 +49,11 @@ class PassageVectors:
 class Embedder(Protocol):
     """Turns text into unit vectors.
 
-    ``name`` identifies model and settings: equal names mean comparable vectors. Neither it nor
-    ``dimension`` is asked of a model before it is needed, so making an embedder is cheap. An
-    embedder may also have ``languages``, the codes of those it was made for; without, or empty, it
-    serves all. One with a model in this process may also have ``is_loaded``, False until the first
-    use, and ``stream_passages``, which yields the vectors of passages one by one.
+    ``name`` identifies the model and its settings: equal names mean comparable vectors.
+    Construction is cheap: a model is loaded, or a server contacted, on first use. An embedder may
+    also have ``languages``, the codes of the languages it was trained for; if missing or empty, it
+    serves all. An embedder with a model in this process may also have ``is_loaded``, False until
+    the first use, and ``stream_passages``, which yields the vectors of passages one by one.
     """
 
     @property
@@ -70,7 +70,7 @@ class Embedder(Protocol):
 
 
 def normalise_rows(rows: FloatMatrix) -> FloatMatrix:
-    """Return the rows scaled to length 1, as float32; a row of zeros stays one."""
+    """Return the rows scaled to length 1, as float32; a row of zeros stays zero."""
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     scaled: FloatMatrix = np.divide(
         rows, lengths, out=np.zeros(rows.shape, dtype=np.float32), where=lengths > 0
@@ -87,11 +87,11 @@ _BASELINE_COSINES = {
     "*e5-large*": 0.72,
     "*text-embedding-ada-002*": 0.7,
 }
-"""The mean cosine of unrelated texts by patterns of embedder names; the first that fits counts."""
+"""The mean cosine of unrelated texts by pattern of embedder names; the first match applies."""
 
 
 def baseline_cosine(embedder: str) -> float:
-    """Return the mean cosine of unrelated texts for an embedder of this name; 0 if not known."""
+    """Return the mean cosine of unrelated texts for an embedder of this name; 0 if unknown."""
     return next(
         (value for pattern, value in _BASELINE_COSINES.items() if fnmatchcase(embedder, pattern)),
         0.0,
@@ -112,8 +112,8 @@ _PART_WEIGHT = 0.3
 class HashingEmbedder:
     """Hashes words, parts of words and Chinese bigrams to signed dimensions.
 
-    Deterministic on every machine. ``calls`` and ``texts`` count what was asked of it, so that a
-    test can tell that unchanged text is not embedded again.
+    Deterministic on every machine. ``calls`` and ``texts`` count its use, so that a test can check
+    that unchanged text is not embedded again.
     """
 
     def __init__(self, dimension: int = 256) -> None:
@@ -144,8 +144,8 @@ class HashingEmbedder:
         rows = np.zeros((len(texts), self.dimension), dtype=np.float64)
         for row, text in zip(rows, texts, strict=True):
             for feature, weight in _features(text):
-                place = _hash(feature)
-                row[(place >> 1) % self.dimension] += weight if place & 1 else -weight
+                code = _hash(feature)
+                row[(code >> 1) % self.dimension] += weight if code & 1 else -weight
             if not row.any():
                 row[0] = 1.0
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -169,6 +169,6 @@ def _hash(feature: str) -> int:
 
 
 def embedding_key(embedder_name: str, passage: PassageText) -> str:
-    """Return the key of a passage's vectors, the chunk's and its sentences' alike."""
-    borders = (border for sentence in passage.sentences for border in sentence)
-    return content_id("embedding", embedder_name, passage.context, passage.text, *borders)
+    """Return the cache key of a passage's vectors, those of its sentences included."""
+    offsets = (offset for sentence in passage.sentences for offset in sentence)
+    return content_id("embedding", embedder_name, passage.context, passage.text, *offsets)

@@ -1,7 +1,7 @@
 """Open embedders, chat models, rerankers and answer readers by name.
 
 A name is "SCHEME:MODEL", such as "openai:gpt-4o". The module of a model is imported when the model
-is opened. To add a kind of model, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`.
+is opened. To add a scheme, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`.
 """
 
 from __future__ import annotations
@@ -20,44 +20,45 @@ from knotwork.inference.rate_limits import RateLimitedChat, RateLimiter
 from knotwork.inference.retries import RetryingChat, RetryPolicy
 
 NONE = "none"
-"""The name of no model at all."""
+"""The name that disables a model."""
 Factory = TypeVar("Factory")
 
 
 def choose_factory(
     spec: str, factories: Mapping[str, Factory], *, what: str, others: Sequence[str] = (NONE,)
 ) -> tuple[Factory, str]:
-    """Return what opens models of the scheme of ``spec``, and the name of the model.
+    """Return the factory for the scheme of ``spec``, and the model's name after the colon.
 
-    ``what`` is the kind of model, as "embedding model"; ``others`` are the valid names
-    without a scheme. Raises UnknownName for an unknown scheme, ConfigError for one without a
-    model.
+    ``what`` is the kind of model for errors, such as "embedding model"; ``others`` are the valid
+    names without a scheme. Raises UnknownName for an unknown scheme, ConfigError if the name of
+    the model is missing.
     """
     scheme, _, model = spec.partition(":")
     if scheme not in factories:
         raise UnknownName(what, spec, [*others, *(f"{known}:…" for known in factories)])
     if not model:
         raise ConfigError(
-            f"The {what} `{spec}` names no model.",
-            fix=f"Write the model after the colon: {scheme}:NAME",
+            f"The {what} `{spec}` has no name after its scheme.",
+            fix=f"Write the name of the model after the colon: {scheme}:NAME",
         )
     return factories[scheme], model
 
 
 NO_EMBEDDER = NONE
 AUTO_EMBEDDER = "auto"
-"""The model of the index at hand, or the preferred local one for a new index."""
+"""Selects the model of an existing index, or the preferred local model for a new one."""
 EmbedderFactory = Callable[[str, EmbeddingSettings], Embedder]
 
 
 def open_embedder(
     spec: str, settings: EmbeddingSettings | None = None, *, stored: str = ""
 ) -> Embedder | None:
-    """Return the embedder that ``spec`` names, or None for "none"; ``settings.model`` is not read.
+    """Return the embedder that ``spec`` names, or None for "none"; ignores ``settings.model``.
 
     ``stored`` is the name of the embedder whose vectors the index holds, if any: "auto" prefers it.
-    Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
-    scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
+    Cheap: a model is loaded, or a server contacted, on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra if a library is not installed, and ConfigError for other faults of the
+    name.
     """
     if spec == NO_EMBEDDER:
         return None
@@ -70,14 +71,14 @@ def open_embedder(
 
 
 def choose_model(stored: str = "") -> str:
-    """Return the specification that "auto" stands for on an index with vectors of ``stored``."""
+    """Return the model that "auto" selects for an index with vectors of ``stored``."""
     from knotwork.inference.local_models.local_embedders import preferred_model
 
     return stored if follows_index(stored) else f"local:{preferred_model()}"
 
 
 def follows_index(stored: str) -> bool:
-    """Return True if "auto" takes the embedder of an index with vectors of ``stored``."""
+    """Return True if "auto" selects the embedder of an index with vectors of ``stored``."""
     from knotwork.inference.local_models.local_embedders import is_model_name
 
     scheme, _, model = stored.partition(":")
@@ -85,7 +86,7 @@ def follows_index(stored: str) -> bool:
 
 
 def explain_choice(spec: str, stored: str = "") -> str:
-    """Return why `open_embedder` takes the model that it takes, for people."""
+    """Return a phrase for users that explains which model `open_embedder` selects."""
     from knotwork.inference.local_models.local_embedders import explain_preferred
 
     if spec != AUTO_EMBEDDER:
@@ -120,7 +121,8 @@ def _open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
 
     if not model.isdecimal() or not 1 <= int(model) <= 65_536:
         raise ConfigError(
-            f"The embedding model `hashing:{model}` must name its dimension.",
+            f"`hashing:{model}` is not a valid embedding model: it needs a dimension from 1 to "
+            "65536.",
             fix="For example: hashing:256",
         )
     del settings
@@ -142,7 +144,7 @@ _RETRY_JITTER = 0.5
 
 
 def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str:
-    """Return the name of the model for a role: its own setting, else ``llm.model``."""
+    """Return the name of the model for a role: the setting of the role, else ``llm.model``."""
     own = getattr(settings, role) if role else ""
     return own.strip() or settings.model
 
@@ -150,21 +152,21 @@ def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str
 def open_chat_model(
     settings: LlmSettings, *, role: ModelRole | None = None, halt: Halt | None = None
 ) -> ChatModel | None:
-    """Return the chat model for a role, with its pace and retries, or None where it is "none".
+    """Return the chat model for a role, with rate limits and retries; None if it is "none".
 
     Use `ChatModels` for more than one role, so that they share the limits of their server. Cheap:
-    the server is asked on first use. Raises UnknownName for an unknown scheme, MissingExtra when
-    its library is not installed, and ConfigError otherwise.
+    the server is contacted on first use. Raises UnknownName for an unknown scheme, MissingExtra if
+    a library is not installed, and ConfigError for other faults of the name.
     """
     return ChatModels(settings, halt=halt).open(role)
 
 
 class ChatModels:
-    """The chat models of all roles, which share one pace, as they share one server.
+    """The chat models of all roles, which share one rate limiter, since they share one server.
 
-    ``halt`` ends all waits when it is set; ``retries`` are by default those of `RetryPolicy` with
-    jitter. Roles with the same model get the same object. Use from one thread; what it returns is
-    safe to use from many.
+    ``halt`` ends all waits when it is set; ``retries`` defaults to a `RetryPolicy` with jitter.
+    Roles with the same model get the same object. Use this object from one thread; the models that
+    it returns are thread-safe.
     """
 
     def __init__(
@@ -173,7 +175,7 @@ class ChatModels:
         halt = halt or Halt()
         self._settings = settings
         self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
-        self._pacer = RateLimiter(
+        self._limiter = RateLimiter(
             concurrency=settings.concurrency,
             requests_per_minute=settings.requests_per_minute,
             tokens_per_minute=settings.tokens_per_minute,
@@ -182,20 +184,16 @@ class ChatModels:
         self._opened: dict[str, ChatModel] = {}
 
     def open(self, role: ModelRole | None = None) -> ChatModel | None:
-        """Return the model for a role, or None; raises as `open_chat_model`."""
+        """Return the model for a role, or None if it is "none"; raises as `open_chat_model`."""
         spec = chat_model_spec(self._settings, role)
         if spec == NO_CHAT_MODEL:
             return None
         if spec not in self._opened:
-            client = _open_client(spec, self._settings)
-            # Retries outside: a call that waits to be made again holds no turn.
-            self._opened[spec] = RetryingChat(RateLimitedChat(client, self._pacer), self._retries)
+            factory, model = choose_factory(spec, CHAT_MODELS, what="language model")
+            client = RateLimitedChat(factory(model, self._settings), self._limiter)
+            # Retries go outside, so that a call that waits to be repeated holds no slot.
+            self._opened[spec] = RetryingChat(client, self._retries)
         return self._opened[spec]
-
-
-def _open_client(spec: str, settings: LlmSettings) -> ChatModel:
-    factory, model = choose_factory(spec, CHAT_MODELS, what="language model")
-    return factory(model, settings)
 
 
 def _open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
@@ -222,8 +220,9 @@ RerankerFactory = Callable[[str, RerankSettings], Reranker]
 def open_reranker(settings: RerankSettings) -> Reranker | None:
     """Return the reranker that ``settings.model`` names, or None for "none".
 
-    Cheap: models are loaded and servers asked on first use. Raises UnknownName for an unknown
-    scheme, MissingExtra when its libraries are not installed, and ConfigError otherwise.
+    Cheap: a model is loaded, or a server contacted, on first use. Raises UnknownName for an unknown
+    scheme, MissingExtra if a library is not installed, and ConfigError for other faults of the
+    name.
     """
     if settings.model == NONE:
         return None
@@ -254,7 +253,7 @@ def _open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
         timeout_s=settings.timeout_s,
         section="rerank",
     )
-    # Someone waits for the search, which goes on without it: one more attempt, and a short one.
+    # A user is waiting, and the search works without reranking: retry only once, and soon.
     return ServedReranker(model, server, retries=RetryPolicy(attempts=2, patience_s=2.0))
 
 
@@ -269,9 +268,9 @@ READERS = (AUTO_READER, NO_READER)
 
 
 def open_reader(setting: str) -> AnswerReader | None:
-    """Return the reader that ``answer.reader`` names; None for "off", and where "auto" finds none.
+    """Return the reader that ``answer.reader`` selects; None for "off" or if none is installed.
 
-    Cheap: the model is loaded on first use. Raises UnknownName for another setting.
+    Cheap: the model is loaded on first use. Raises UnknownName for an invalid setting.
     """
     if setting not in READERS:
         raise UnknownName("reader", setting, READERS)

@@ -1,6 +1,7 @@
-"""Connections to model servers: JSON over HTTP, and the OpenAI SDK.
+"""Send requests to model servers: JSON over plain HTTP, or through the OpenAI SDK.
 
-Both translate failures to our errors. The SDK runs without its own retries.
+Both translate failures to errors of `knotwork.errors`. The retries of the SDK are off, since
+`retries.py` and `rate_limits.py` handle them.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 
 _LONGEST_CONNECT_S = 10.0
-_SPENT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_TOLD_OF_CALLS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_CALL_HEADERS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
 _FIXES = {
     401: 'Check the key, or name the variable that holds it: SECTION.api_key = { env = "NAME" }',
     402: "Top up the account at the server.",
     403: "Check that the key of SECTION.api_key may use this model.",
-    404: "Check the model's name and SECTION.base_url, which mostly ends in /v1.",
+    404: "Check the model's name and SECTION.base_url, which usually ends in /v1.",
     413: "Lower index.chunk_tokens, or serve the model with a longer context.",
 }
 _BUSY_FIXES = {
@@ -44,11 +45,11 @@ _SLOW_FIXES = {
     "llm": "Raise llm.timeout_s, or lower llm.concurrency.",
     "rerank": "Raise rerank.timeout_s.",
 }
-_FAULT_FIX = "Try again later, or look into the log of the server."
+_FAULT_FIX = "Try again later, or check the log of the server."
 
 
 class Refusal(ModelError):
-    """The server refuses this request; ``server_code`` is its own word for the reason, or ""."""
+    """The server refused this request; ``server_code`` is its error code, or ""."""
 
     def __init__(self, message: str, *, status: int, server_code: str, fix: str = "") -> None:
         super().__init__(message, fix=fix, status=status)
@@ -56,12 +57,12 @@ class Refusal(ModelError):
 
 
 class ChatServer:
-    """A server of an OpenAI-compatible API under ``base_url``, used through the SDK of OpenAI.
+    """A server with an OpenAI-compatible API under ``base_url``, used through the OpenAI SDK.
 
-    ``timeout_s`` is the longest silence of the server, not the length of a call. Nothing is
-    followed to another host, as that would hand it the key. Raises ConfigError for an address that
-    is none, MissingExtra without the SDK; the SDK is imported, and the key read, on first use.
-    ``section`` is that of the settings, for errors to name.
+    ``timeout_s`` is the longest silence of the server, not the length of a call. Redirects are not
+    followed, since another host would receive the key. ``section`` is the section of the settings
+    that errors refer to. Raises ConfigError if the URL is invalid, MissingExtra without the SDK.
+    The SDK is imported, and the key read, on first use.
     """
 
     def __init__(
@@ -72,14 +73,9 @@ class ChatServer:
         timeout_s: float,
         section: Literal["llm", "rerank"] = "llm",
     ) -> None:
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(
-                f"`{base_url}` is not the address of a server.",
-                fix=f"Write {section}.base_url with its scheme, such as http://localhost:8000/v1",
-            )
+        _check_url(base_url, section)
         if importlib.util.find_spec("openai") is None:
-            raise MissingExtra("A model behind a server", "llm")
+            raise MissingExtra("A model on a server", "llm")
         self.base_url = base_url.rstrip("/")
         self.section = section
         self._api_key = api_key
@@ -90,18 +86,18 @@ class ChatServer:
         self._lock = threading.Lock()
 
     def post(self, path: str, payload: Mapping[str, object]) -> dict[str, Any]:
-        """Send JSON and return the JSON object that comes back.
+        """Send JSON and return the JSON object of the response.
 
-        Raises as `exchange`, also for other JSON than an object.
+        Raises as `exchange`, and ModelUnavailable if the response is not an object.
         """
         return self._check_object(self.exchange(path, payload), path)
 
     def exchange(self, path: str, payload: Mapping[str, object]) -> object:
-        """Send JSON and return the JSON that comes back.
+        """Send JSON and return the JSON of the response.
 
-        Raises ModelUnavailable for what may pass (no connection, time-out, 429, 5xx, an answer that
-        is none), Refusal for any other, ConfigError when the key is not set. The key appears in
-        none of them.
+        Raises ModelUnavailable for temporary failures (no connection, time-out, 429, 5xx, an
+        invalid response), Refusal for all others, and ConfigError if the key is not set. No error
+        contains the key.
         """
         client = self._client()
         with _ErrorTranslation(self, path):
@@ -116,9 +112,9 @@ class ChatServer:
         return self._check_object(self._parse(body, path), path)
 
     def stream(self, path: str, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
-        """Send JSON and yield the JSON objects of the events that come back; raises as `post`.
+        """Send JSON and yield the JSON object of each event of the response; raises as `post`.
 
-        The connection is closed when the iteration ends, for whatever reason.
+        The connection is closed when the iteration ends for any reason.
         """
         from openai import Stream
 
@@ -148,11 +144,11 @@ class ChatServer:
             events.close()
 
     def mask(self, text: str) -> str:
-        """Return ``text`` in one line, shortened, with the key masked."""
+        """Return ``text`` on one line, shortened, with the key masked."""
         return shorten_error(text, self._key)
 
     def _url(self, path: str) -> str:
-        """Return the whole address, as the SDK takes longer to join its parts."""
+        """Return the complete URL, which is faster than having the SDK join its parts."""
         return f"{self.base_url}{path}"
 
     def _client(self) -> openai.OpenAI:
@@ -174,17 +170,17 @@ class ChatServer:
                     timeout=timeout,
                     http_client=DefaultHttpxClient(follow_redirects=False, timeout=timeout),
                 )
-                # Connections are kept for the next call, and closed with the last user of this.
+                # Connections stay open for later calls, until this object is collected.
                 weakref.finalize(self, client.close)
-                self._options = {"headers": _left_out(client, has_key=bool(self._key))}
-                self._opened = client  # last, as other threads look for it without the lock
+                self._options = {"headers": _omitted_headers(client, has_key=bool(self._key))}
+                self._opened = client  # last, since other threads read it without the lock
             return self._opened
 
     def _parse(self, body: str, path: str) -> object:
         try:
             answer: object = json.loads(body)
         except (ValueError, RecursionError):
-            raise self._misanswer(body, path) from None
+            raise self._invalid_response(body, path) from None
         if isinstance(answer, dict):
             self._check_error(answer, path)
         return answer
@@ -192,16 +188,15 @@ class ChatServer:
     def _check_object(self, answer: object, path: str) -> dict[str, Any]:
         if isinstance(answer, dict):
             return answer
-        raise self._misanswer(json.dumps(answer), path)
+        raise self._invalid_response(json.dumps(answer), path)
 
-    def _misanswer(self, body: str, path: str) -> ModelUnavailable:
-        shown = self.mask(body)
+    def _invalid_response(self, body: str, path: str) -> ModelUnavailable:
         return ModelUnavailable(
-            f"`{self.base_url}{path}` answered what is no JSON object: {shown}", status=200
+            f"`{self.base_url}{path}` did not return a JSON object: {self.mask(body)}", status=200
         )
 
     def _check_error(self, answer: Mapping[str, Any], path: str) -> None:
-        """Raise the error that an answer with status 200 may hold, as gateways send it."""
+        """Raise the error inside a response with status 200, as some gateways send it."""
         error = answer.get("error")
         if not error or answer.get("choices"):
             return
@@ -212,17 +207,17 @@ class ChatServer:
     def refuse(
         self, path: str, status: int, body: object, headers: Mapping[str, str] | None
     ) -> ModelError:
-        """Return the error for an answer of ``status``, whose body or error object is ``body``."""
+        """Return the error for a response with ``status``; ``body`` is its body or error object."""
         inner = body.get("error", body) if isinstance(body, dict) else body
         code, detail = "", inner if isinstance(inner, str) else ""
         if isinstance(inner, dict):
             code = str(inner.get("code") or inner.get("type") or "")
-            said = inner.get("message") or inner.get("detail")
-            detail = said if isinstance(said, str) else json.dumps(inner, ensure_ascii=False)
+            reason = inner.get("message") or inner.get("detail")
+            detail = reason if isinstance(reason, str) else json.dumps(inner, ensure_ascii=False)
         detail = self.mask(detail)
         message = f"`{self.base_url}{path}` answered {status}: {detail or 'no reason given'}"
-        if status == 429 and code in _SPENT_CODES:
-            fix = "Check the plan and the billing of the account at the server."
+        if status == 429 and code in _QUOTA_CODES:
+            fix = "Check the plan and the billing of your account at the server."
             return Refusal(message, status=status, server_code=code, fix=fix)
         if status in TRANSIENT_STATUSES or status >= 500:
             wait_s = read_wait(headers or {})
@@ -237,13 +232,24 @@ class ChatServer:
         return self._timeout_s
 
 
-def _left_out(client: openai.OpenAI, *, has_key: bool) -> dict[str, openai.Omit]:
-    """Name the headers that are not sent: what the SDK takes from the environment or tells of this
-    machine, which also takes time with every call, and a key that is none.
+def _check_url(base_url: str, section: str) -> None:
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            f"`{base_url}` is not a valid server URL.",
+            fix=f"Write {section}.base_url with its scheme, such as http://localhost:8000/v1",
+        )
+
+
+def _omitted_headers(client: openai.OpenAI, *, has_key: bool) -> dict[str, openai.Omit]:
+    """Return the headers that the SDK must not send.
+
+    These are values from the environment, facts about this machine (which also cost time on every
+    call), and the placeholder for a missing key.
     """
     from openai import Omit
 
-    names = {"OpenAI-Organization", "OpenAI-Project", *_TOLD_OF_CALLS}
+    names = {"OpenAI-Organization", "OpenAI-Project", *_CALL_HEADERS}
     names.update(name for name in client.default_headers if name.lower().startswith("x-stainless"))
     if not has_key:
         names.add("Authorization")
@@ -259,7 +265,7 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
 
 
 class _ErrorTranslation:
-    """Turns the errors of the SDK, and of JSON in a stream, into ours."""
+    """Translates the errors of the SDK, and of JSON in a stream, to those of `knotwork.errors`."""
 
     def __init__(self, server: ChatServer, path: str) -> None:
         self._server = server
@@ -284,20 +290,20 @@ class _ErrorTranslation:
             return server.refuse(self._path, error.status_code, body, error.response.headers)
         if isinstance(error, openai.APITimeoutError):
             return ModelUnavailable(
-                f"`{url}` gave no answer within {server.timeout_s:g} s.",
+                f"`{url}` did not respond within {server.timeout_s:g} s.",
                 fix=_SLOW_FIXES[server.section],
             )
         if isinstance(error, openai.APIConnectionError):
             reason = server.mask(str(error.__cause__ or error))
             return ModelUnavailable(
-                f"No connection to `{url}`: {reason}.",
-                fix=f"Check {server.section}.base_url, and that the server runs.",
+                f"Cannot connect to `{url}`: {reason}.",
+                fix=f"Check {server.section}.base_url, and that the server is running.",
             )
         if isinstance(error, openai.APIError):
             return server.refuse(self._path, 500, error.body or error.message, None)
         if isinstance(error, ValueError | RecursionError):
             return ModelUnavailable(
-                f"`{url}` answered what is not JSON: {server.mask(str(error))}", status=200
+                f"`{url}` did not return valid JSON: {server.mask(str(error))}", status=200
             )
         return None
 
@@ -308,30 +314,25 @@ _LARGEST_BODY = 1 << 30
 
 
 class ModelServer:
-    """A server of an OpenAI-compatible API under ``base_url``.
+    """A server of embeddings with an OpenAI-compatible API under ``base_url``, over plain HTTP.
 
-    Redirects are refused, as following one would hand the key to another host. Raises ConfigError
-    for an address that is none.
+    Redirects are refused, since another host would receive the key. Raises ConfigError if the URL
+    is invalid.
     """
 
     def __init__(self, base_url: str, *, api_key: SecretRef | None, timeout_s: float) -> None:
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(
-                f"`{base_url}` is not the address of a server.",
-                fix="Write it with its scheme, such as http://localhost:8000/v1",
-            )
+        _check_url(base_url, "embedding")
         self.base_url = base_url.rstrip("/")
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def post(self, path: str, payload: Mapping[str, object]) -> Any:  # noqa: ANN401  JSON
-        """Send JSON and return the JSON that comes back.
+        """Send JSON and return the JSON of the response.
 
-        Raises ModelUnavailable for what may pass (no connection, time-out, 429, 5xx, a broken
-        answer), ModelError for any other refusal, ConfigError when the key is not set. The key
-        appears in none of them.
+        Raises ModelUnavailable for temporary failures (no connection, time-out, 429, 5xx, an
+        invalid response), ModelError for all others, and ConfigError if the key is not set. No
+        error contains the key.
         """
         return self._exchange(path, json.dumps(payload).encode())
 
@@ -354,13 +355,13 @@ class ModelServer:
             with error:
                 raise _http_refusal(url, error, key) from None
         except TimeoutError as error:
-            raise self._no_answer_in_time(url) from error
+            raise self._timed_out(url) from error
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
-                raise self._no_answer_in_time(url) from error
+                raise self._timed_out(url) from error
             raise ModelUnavailable(
-                f"No connection to `{url}`: {error.reason}.",
-                fix="Check embedding.base_url, and that the server runs.",
+                f"Cannot connect to `{url}`: {error.reason}.",
+                fix="Check embedding.base_url, and that the server is running.",
             ) from error
         except (http.client.HTTPException, OSError) as error:
             raise ModelUnavailable(f"The connection to `{url}` broke: {error!r}.") from error
@@ -368,11 +369,11 @@ class ModelServer:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
             shown = shorten_error(body, key)
-            raise ModelUnavailable(f"`{url}` answered what is not JSON: {shown}") from error
+            raise ModelUnavailable(f"`{url}` did not return valid JSON: {shown}") from error
 
-    def _no_answer_in_time(self, url: str) -> ModelUnavailable:
+    def _timed_out(self, url: str) -> ModelUnavailable:
         return ModelUnavailable(
-            f"`{url}` gave no answer within {self._timeout_s:g} s.",
+            f"`{url}` did not respond within {self._timeout_s:g} s.",
             fix="Raise embedding.timeout_s, or lower embedding.batch_tokens.",
         )
 
@@ -425,7 +426,7 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
 
 
 def _error_message(body: bytes) -> bytes | str:
-    """Return the message of an error in the form of OpenAI, else the body itself."""
+    """Return the message of an OpenAI-style error, or the body itself if it is not one."""
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
@@ -436,7 +437,7 @@ def _error_message(body: bytes) -> bytes | str:
 
 
 def shorten_error(body: bytes | str, key: str) -> str:
-    """Return text to show: in one line, without the key, and not too long."""
+    """Return the text of a response for an error message: on one line, shortened, key masked."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     text = " ".join(text.split())
     if key:

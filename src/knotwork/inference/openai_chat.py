@@ -1,6 +1,6 @@
 """Chat models on servers with an OpenAI-compatible `/chat/completions` endpoint.
 
-Servers differ in the parameters they accept: `ServerDialect` learns them from refusals.
+Servers differ in the parameters that they accept; `ServerDialect` learns them from refusals.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _FINISH: dict[str, FinishReason] = {
     "sensitive": "filter",
     "refusal": "filter",
 }
-_BROKEN_OFF = frozenset({"abort", "aborted", "error", "insufficient_system_resource"})
+_ABORTED = frozenset({"abort", "aborted", "error", "insufficient_system_resource"})
 _FILTER_CODES = frozenset({"content_filter", "data_inspection_failed", "datainspectionfailed"})
 
 
 class OpenAIChat:
-    """Asks a server to continue conversations; one call is one attempt, without waits.
+    """A chat model on a server; a call is one attempt, without waiting.
 
-    What the server refuses of a request's form (the name of the limit, a temperature, structured
-    output) is said in another form at once, and remembered. ``temperature`` and
-    ``max_output_tokens`` replace those of each request unless they are 0: models that think need
-    room for it. Raises ModelUnavailable for what may pass, ModelError for what does not.
+    If the server refuses the form of a request (the name of the limit, a temperature, structured
+    output), the request is repeated at once in another form, which is remembered. ``temperature``
+    and ``max_output_tokens``, unless 0, replace those of each request; models that think need a
+    larger limit. Raises ModelUnavailable for temporary failures, ModelError for all others.
     """
 
     def __init__(
@@ -76,47 +76,48 @@ class OpenAIChat:
         self.name = " ".join(parts)
 
     def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, without its thinking, from one call."""
-        request = self._complete_request(request)
+        """Return the reply without its thinking."""
+        request = self._with_defaults(request)
         try:
-            answer = self._speak(
+            answer = self._send(
                 request, lambda payload: self._server.post(_CHAT_PATH, payload), stream=False
             )
         except Refusal as error:
-            return _withheld(error, request)
+            return _filtered_reply(error, request)
         return parse_completion(answer, request, habit=self._habit, url=self._url)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, without its thinking, then the whole reply.
 
-        A connection that breaks after the first piece is an error: pieces cannot be taken back.
+        A connection that breaks after the first piece is an error, since pieces cannot be taken
+        back.
         """
-        request = self._complete_request(request)
+        request = self._with_defaults(request)
         try:
-            first, events = self._speak(request, self._open_stream, stream=True)
+            event, events = self._send(request, self._open_stream, stream=True)
         except Refusal as error:
-            yield _withheld(error, request)
+            yield _filtered_reply(error, request)
             return
-        # Without the server's help, where to stop is known only when all is there.
-        holds = bool(request.stop) and not self._dialect.takes_stop
+        # If the server does not support stop strings, search for them in the complete reply.
+        waits_for_end = bool(request.stop) and not self._dialect.takes_stop
         try:
-            gathering = _Gathering(request, self._habit, self._url)
-            while first is not None:
-                piece = gathering.add(first)
-                if piece and not holds:
+            streamed = _StreamedReply(request, self._habit, self._url)
+            while event is not None:
+                piece = streamed.add(event)
+                if piece and not waits_for_end:
                     yield piece
-                first = next(events, None)
-            rest, reply = gathering.finish()
+                event = next(events, None)
+            rest, reply = streamed.finish()
         finally:
             events.close()
-        if holds:
+        if waits_for_end:
             reply = replace(reply, text=_cut_at_stop(reply.text, request.stop))
             rest = reply.text
         if rest:
             yield rest
         yield reply
 
-    def _complete_request(self, request: ChatRequest) -> ChatRequest:
+    def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
             request,
             temperature=self._temperature or request.temperature,
@@ -126,14 +127,14 @@ class OpenAIChat:
     def _open_stream(
         self, payload: Mapping[str, object]
     ) -> tuple[dict[str, Any] | None, Generator[dict[str, Any]]]:
-        """Return the first event and the rest, as refusals come before the first."""
+        """Return the first event and the rest, since a refusal arrives before the first event."""
         events = self._server.stream(_CHAT_PATH, payload)
         return next(events, None), events
 
-    def _speak(
+    def _send(
         self, request: ChatRequest, send: Callable[[dict[str, object]], T], *, stream: bool
     ) -> T:
-        """Send the request in the server's dialect, learning it as far as needed."""
+        """Send the request in the server's dialect, and learn from its refusals."""
         while True:
             dialect = self._dialect
             try:
@@ -143,13 +144,13 @@ class OpenAIChat:
                 if learned is None:
                     raise
                 with self._lock:
-                    # What another thread learned meanwhile is tried before a lesson of our own.
+                    # If another thread learned something meanwhile, try its dialect first.
                     if self._dialect is dialect:
                         self._dialect = learned
 
 
-class _Gathering:
-    """The reply as its events come in."""
+class _StreamedReply:
+    """A reply under construction from the events of a stream."""
 
     def __init__(self, request: ChatRequest, habit: ThinkingHabit, url: str) -> None:
         self._request = request
@@ -157,33 +158,33 @@ class _Gathering:
         self._habit = habit
         self._stripper = habit.stripper()
         self._raw: list[str] = []
-        self._thought: list[str] = []
+        self._thinking: list[str] = []
         self._finish: object = None
         self._usage: Mapping[str, Any] | None = None
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Take in one event, and return the text that it brings."""
+        """Add one event and return the text that it completes."""
         usage = event.get("usage")
         self._usage = usage if isinstance(usage, dict) else self._usage
         choice = _first_choice(event)
         if choice is None:
             return ""
         self._finish = choice.get("finish_reason") or self._finish
-        # A server that does not stream answers with the whole message.
+        # A server that does not stream sends the whole message at once.
         delta = choice.get("delta") or choice.get("message") or {}
-        self._thought.append(_thinking_of(delta))
+        self._thinking.append(_thinking_of(delta))
         piece = _text_of(delta)
         self._raw.append(piece)
         return self._stripper.feed(piece)
 
     def finish(self) -> tuple[str, ChatReply]:
-        """Return the last piece, and the whole reply; raise ModelUnavailable if it broke off."""
+        """Return the last piece and the whole reply; raise ModelUnavailable if it is incomplete."""
         if self._finish is None:
-            raise ModelUnavailable(f"`{self._url}` broke the stream off before the reply's end.")
+            raise ModelUnavailable(f"`{self._url}` ended the stream before the end of the reply.")
         reason = _finish_reason(self._finish, self._url)
         rest = self._stripper.finish(cut_off=reason == "length")
         raw = "".join(self._raw)
-        usage = _usage_of(self._usage, self._request, raw + "".join(self._thought))
+        usage = _usage_of(self._usage, self._request, raw + "".join(self._thinking))
         text = self._habit.take_out(raw, cut_off=reason == "length")
         return rest, ChatReply(text, reason, usage)
 
@@ -191,14 +192,14 @@ class _Gathering:
 def parse_completion(
     answer: Mapping[str, Any], request: ChatRequest, *, habit: ThinkingHabit, url: str
 ) -> ChatReply:
-    """Return the reply in the answer of ``url``, without its thinking.
+    """Return the reply in a response of ``url``, without its thinking.
 
-    Raises ModelUnavailable for an answer of the wrong form, as a server under load may give one.
+    Raises ModelUnavailable for an invalid response, which a server under load may send.
     """
     choice = _first_choice(answer)
     message = choice.get("message") if choice else None
     if choice is None or not isinstance(message, dict):
-        raise ModelUnavailable(f"`{url}` gave an answer without a message.", status=200)
+        raise ModelUnavailable(f"`{url}` returned no message.", status=200)
     reason = _finish_reason(choice.get("finish_reason"), url)
     raw = _text_of(message)
     if not raw and isinstance(message.get("refusal"), str):
@@ -210,7 +211,7 @@ def parse_completion(
 
 
 def _cut_at_stop(text: str, stops: tuple[str, ...]) -> str:
-    """Return what stands before any stop string: a server may not know them, or repeat them."""
+    """Return the text before the first stop string; a server may ignore or repeat stop strings."""
     for stop in stops:
         text = text.partition(stop)[0] if stop else text
     return text
@@ -223,7 +224,7 @@ def _first_choice(answer: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, which some servers give in parts (and thinking among them)."""
+    """Return the text of a message, which some servers split into parts beside thinking."""
     content = message.get("content")
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
@@ -232,7 +233,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 
 def _thinking_of(message: Mapping[str, Any]) -> str:
-    """Return the thinking that a server sets apart: counted where it tells no usage, not kept."""
+    """Return the separate thinking of a message, needed only to estimate usage."""
     for name in ("reasoning_content", "reasoning", "thinking"):
         value = message.get(name)
         if isinstance(value, str) and value:
@@ -241,23 +242,28 @@ def _thinking_of(message: Mapping[str, Any]) -> str:
 
 
 def _finish_reason(value: object, url: str) -> FinishReason:
-    if str(value) in _BROKEN_OFF:
-        raise ModelUnavailable(f"`{url}` broke the reply off: {value}.", status=200)
+    if str(value) in _ABORTED:
+        raise ModelUnavailable(f"`{url}` aborted the reply: {value}.", status=200)
     return _FINISH.get(str(value), "stop")
 
 
-def _usage_of(told: Mapping[str, Any] | None, request: ChatRequest, output: str) -> TokenUsage:
-    counts = [told.get(name) if told else None for name in ("prompt_tokens", "completion_tokens")]
-    given, made = (n if isinstance(n, int) and n >= 0 else None for n in counts)
+def _usage_of(reported: Mapping[str, Any] | None, request: ChatRequest, output: str) -> TokenUsage:
+    """Return the reported usage of a call, with estimates for counts that are missing."""
+
+    def count(name: str) -> int | None:
+        value = reported.get(name) if reported else None
+        return value if isinstance(value, int) and value >= 0 else None
+
+    sent, received = count("prompt_tokens"), count("completion_tokens")
     return TokenUsage(
-        input_tokens=given if given is not None else estimate_input_tokens(request),
-        output_tokens=made if made is not None else estimate_text_tokens(output),
+        input_tokens=estimate_input_tokens(request) if sent is None else sent,
+        output_tokens=estimate_text_tokens(output) if received is None else received,
         calls=1,
     )
 
 
-def _withheld(error: Refusal, request: ChatRequest) -> ChatReply:
-    """Return the reply that a server's filter withheld because of the prompt, or raise."""
+def _filtered_reply(error: Refusal, request: ChatRequest) -> ChatReply:
+    """Return an empty reply if the server's content filter refused the prompt; else raise."""
     if error.server_code.casefold() not in _FILTER_CODES:
         raise error
     return ChatReply("", "filter", TokenUsage(estimate_input_tokens(request), 0, calls=1))
@@ -283,7 +289,7 @@ _REFUSED_NAMES: dict[str, Callable[[str], object]] = {
     "stop": re.compile(r"\bstop\b").search,
     "system": re.compile(r"system.{0,3} role|role.+system", re.IGNORECASE).search,
 }
-"""By which words a server names what it refuses."""
+"""Patterns of the names by which a server refers to a refused parameter."""
 _SCHEMA_WORDS = (
     "Answer with one JSON object that follows this JSON schema, and with nothing else:\n{schema}"
 )
@@ -291,11 +297,12 @@ _SCHEMA_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class ServerDialect:
-    """What a server takes. Every lesson gives up one thing for good, so that lessons end.
+    """The parameters that a server accepts. Each refusal removes one for good, so learning ends.
 
-    ``completion_limit`` names the limit of tokens as newer models of OpenAI have it, which others
-    do not know. DashScope has models that think only in streams, and wants that to be said
-    (``forbids_thinking``). ``loose_schemas`` are schemas that the server refused each for itself.
+    ``completion_limit`` uses the name of the token limit that newer models of OpenAI require and
+    other servers do not know. ``forbids_thinking`` turns thinking off, which DashScope requires for
+    models that think only in streams. ``loose_schemas`` are the single schemas that the server
+    refused.
     """
 
     completion_limit: bool = False
@@ -309,13 +316,13 @@ class ServerDialect:
     loose_schemas: frozenset[str] = frozenset()
 
     def schema_form_of(self, schema: str) -> SchemaForm:
-        """Return how a schema is said."""
+        """Return the form in which a schema is sent."""
         if self.schema_form == "json_schema" and schema in self.loose_schemas:
             return "json_object"
         return self.schema_form
 
     def phrase(self, model: str, request: ChatRequest, *, stream: bool) -> dict[str, object]:
-        """Return the payload of a request. Raises ConfigError for a schema that is no JSON."""
+        """Return the payload of a request. Raises ConfigError if its schema is not valid JSON."""
         payload: dict[str, object] = {"model": model, "messages": self._messages(request)}
         limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
         payload[limit] = request.max_output_tokens
@@ -336,21 +343,25 @@ class ServerDialect:
     def learn(
         self, error: ModelError, request: ChatRequest, *, stream: bool
     ) -> ServerDialect | None:
-        """Return the dialect without what the server just refused, or None if it is not that."""
+        """Return the dialect without the refused parameter; None if the error refuses none."""
         if error.status not in _REFUSING_STATUSES:
             return None
-        said = error.message
-        if request.schema and _SCHEMA_REFUSAL.search(said):
-            return self._without_schema(said, request.schema)
-        if error.status >= 500 or not _UNSUPPORTED.search(said):
+        message = error.message
+        if request.schema and _SCHEMA_REFUSAL.search(message):
+            return self._without_schema(message, request.schema)
+        if error.status >= 500 or not _UNSUPPORTED.search(message):
             return None
-        found = (
-            lesson for name, lesson in self._lessons(request, stream) if _REFUSED_NAMES[name](said)
+        refused = (
+            dialect
+            for name, dialect in self._simpler_dialects(request, stream)
+            if _REFUSED_NAMES[name](message)
         )
-        return next(found, None)
+        return next(refused, None)
 
-    def _lessons(self, request: ChatRequest, stream: bool) -> Iterator[tuple[str, ServerDialect]]:
-        """Yield what may be given up of this request, by name."""
+    def _simpler_dialects(
+        self, request: ChatRequest, stream: bool
+    ) -> Iterator[tuple[str, ServerDialect]]:
+        """Yield each parameter of this request that can be dropped, and the dialect without it."""
         if stream and self.tells_usage:
             yield "usage", replace(self, tells_usage=False)
         if not self.forbids_thinking:
@@ -365,11 +376,11 @@ class ServerDialect:
         if self.takes_system and any(message.role == "system" for message in request.messages):
             yield "system", replace(self, takes_system=False)
 
-    def _without_schema(self, said: str, schema: str) -> ServerDialect | None:
+    def _without_schema(self, message: str, schema: str) -> ServerDialect | None:
         form = self.schema_form_of(schema)
         if form == "words":
             return None
-        if form == "json_schema" and _OWN_SCHEMA.search(said):
+        if form == "json_schema" and _OWN_SCHEMA.search(message):
             return replace(self, loose_schemas=self.loose_schemas | {schema})
         return replace(self, schema_form="json_object" if form == "json_schema" else "words")
 
@@ -379,7 +390,7 @@ class ServerDialect:
         try:
             parsed = json.loads(schema)
         except ValueError as error:
-            raise ConfigError(f"The schema of a request is no JSON: {error}.") from error
+            raise ConfigError(f"The schema of a request is not valid JSON: {error}.") from error
         form = {"name": "reply", "schema": parsed, "strict": True}
         return {"type": "json_schema", "json_schema": form}
 
@@ -392,17 +403,16 @@ class ServerDialect:
             else:
                 messages.insert(0, Message("system", words))
         if not self.takes_system:
-            messages = _join_system(messages)
-        return [{"role": turn.role, "content": _make_sendable(turn.content)} for turn in messages]
+            messages = _merge_system(messages)
+        # Lone surrogates cannot be sent as UTF-8, so replace them.
+        return [
+            {"role": turn.role, "content": turn.content.encode("utf-8", "replace").decode()}
+            for turn in messages
+        ]
 
 
-def _make_sendable(text: str) -> str:
-    """Return the text with a mark for what UTF-8 cannot hold, such as half of a character."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _join_system(messages: list[Message]) -> list[Message]:
-    """Put the words of the system before those of the user, for models without such a role."""
+def _merge_system(messages: list[Message]) -> list[Message]:
+    """Merge system messages into the first user message, for models without a system role."""
     words = "\n\n".join(message.content for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     if rest and rest[0].role == "user":

@@ -1,4 +1,4 @@
-"""The embedder for servers with an OpenAI-compatible `/embeddings` endpoint."""
+"""Embed texts on servers with an OpenAI-compatible `/embeddings` endpoint."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from knotwork.inference.retries import RetryPolicy
 
 BATCH_TOKENS = 8_192
 _LARGEST_BATCH = 2_048
-"""Texts in one request, at most: the limit of the original API."""
+"""Most texts in one request: the limit of OpenAI's API."""
 _PROBE = "dimension"
 
 
 class OpenAIEmbedder:
-    """Asks a server for vectors, in batches by tokens, some requests at a time.
+    """Embeds texts on a server, in batches by tokens and with concurrent requests.
 
-    ``dimension`` 0 takes the model's own length; any other is asked of the model and checked.
-    Without ``embeds_sentences`` a sentence takes the vector of its passage: fewer tokens, and
-    sentences that cannot be told apart. Raises ModelUnavailable when the server cannot be had after
-    all attempts, ModelError when it refuses or answers wrongly.
+    ``dimension`` 0 accepts the model's own length; any other is requested and checked. Without
+    ``embeds_sentences``, each sentence gets the vector of its passage, which saves tokens but makes
+    the sentences of a passage indistinguishable. Raises ModelUnavailable if the server is still
+    unavailable after all attempts, ModelError if it refuses a request or its response is invalid.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The length of the vectors; the first use may ask the server."""
+        """The length of the vectors; the first use may send a request."""
         if not self._dimension:
             self.embed([_PROBE])
         return self._dimension
@@ -75,7 +75,7 @@ class OpenAIEmbedder:
         return np.concatenate(parts)
 
     def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
-        """Return the vectors of passages and of their sentences, each a text of its own."""
+        """Return the vectors of passages and of their sentences, each embedded separately."""
         texts = [f"{p.context}. {p.text}" if p.context else p.text for p in passages]
         if self._embeds_sentences:
             texts += [
@@ -96,7 +96,7 @@ class OpenAIEmbedder:
     def _embed_batch(self, texts: Sequence[str]) -> FloatMatrix:
         payload: dict[str, object] = {
             "model": self._model,
-            # Servers refuse an empty text; a space stands for it.
+            # Servers refuse an empty text, so send a space.
             "input": [text if text.strip() else " " for text in texts],
             "encoding_format": "base64",
         }
@@ -115,8 +115,9 @@ class OpenAIEmbedder:
             if found == self._dimension:
                 return
         raise ModelError(
-            f"The model `{self._model}` gave vectors of {found} numbers, not {self._dimension}.",
-            fix="Set embedding.dimension to what the model gives, or to 0 to ask it.",
+            f"The model `{self._model}` returned vectors of dimension {found}, not "
+            f"{self._dimension}.",
+            fix="Set embedding.dimension to the model's dimension, or to 0 to accept any.",
         )
 
 
@@ -136,47 +137,49 @@ def batch_texts(texts: Sequence[str], *, batch_tokens: int) -> Iterator[list[str
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has: one for three bytes of UTF-8.
+    """Estimate the tokens of a text: one for three bytes of UTF-8.
 
-    English has four to five characters a token, Chinese about one of three bytes: the estimate
-    leans to too many, so that a batch stays within a server's limit.
+    English has four to five characters per token, Chinese about one (three bytes). The estimate is
+    rather too high, so that a batch stays within a server's limit.
     """
     return 1 + len(text.encode("utf-8", "replace")) // 3
 
 
 def parse_embeddings(answer: object, *, count: int) -> FloatMatrix:
-    """Return the rows of a server's answer in the order of the request, as they are.
+    """Return the vectors of a server's response, in the order of the request and unscaled.
 
-    Raises ModelUnavailable for an answer of the wrong form, as a server under load may give one.
+    Raises ModelUnavailable for an invalid response, which a server under load may send.
     """
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or len(data) != count:
         found = f"{len(data)} items" if isinstance(data, list) else type(answer).__name__
-        raise ModelUnavailable(f"The server answered {found}, not {count} vectors.")
+        raise ModelUnavailable(f"The server returned {found}, not {count} vectors.")
     rows: list[FloatMatrix | None] = [None] * count
-    for place, item in enumerate(data):
-        index = item.get("index", place) if isinstance(item, dict) else None
+    for position, item in enumerate(data):
+        index = item.get("index", position) if isinstance(item, dict) else None
         if not isinstance(index, int) or not 0 <= index < count or rows[index] is not None:
-            raise ModelUnavailable(f"The server's vector {place} has no valid index.")
-        rows[index] = _parse_vector(item.get("embedding"), place)
+            raise ModelUnavailable(f"The server's vector {position} has no valid index.")
+        rows[index] = _parse_vector(item.get("embedding"), position)
     found_rows = [row for row in rows if row is not None]
     if len({len(row) for row in found_rows}) != 1:
         raise ModelUnavailable("The server's vectors have different lengths.")
     return np.stack(found_rows)
 
 
-def _parse_vector(value: object, place: int) -> FloatMatrix:
+def _parse_vector(value: object, position: int) -> FloatMatrix:
     try:
         if isinstance(value, str):
             row = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
         else:
             row = np.asarray(value)
     except (ValueError, binascii.Error) as error:
-        raise ModelUnavailable(f"The server's vector {place} cannot be read: {error}.") from error
+        raise ModelUnavailable(
+            f"The server's vector {position} cannot be decoded: {error}."
+        ) from error
     if row.dtype.kind not in "if" or row.ndim != 1:
-        raise ModelUnavailable(f"The server's vector {place} is no list of numbers.")
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        raise ModelUnavailable(f"The server's vector {position} is not a list of numbers.")
+    with np.errstate(over="ignore"):  # an overflow of float32 is refused below
         row = row.astype(np.float32)
     if not np.isfinite(row).all() or not row.any():
-        raise ModelUnavailable(f"The server's vector {place} is empty, zero or not finite.")
+        raise ModelUnavailable(f"The server's vector {position} is empty, zero or not finite.")
     return row

@@ -1,6 +1,6 @@
-"""Prompts in files: one file for each task and language.
+"""Read prompts from files, one for each task and language, and fill in their placeholders.
 
-A file holds the instructions, a line `---`, and the request. Blanks in braces are filled in.
+A file holds the system message, a line `---`, and the user message, with placeholders in braces.
 """
 
 from __future__ import annotations
@@ -14,37 +14,34 @@ from knotwork.inference.chat import Message
 
 PROMPT_LANGUAGES = ("en", "zh")
 
-_BLANK = re.compile(r"\{(\w+)\}")
-_BORDER = "\n---\n"
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_SEPARATOR = "\n---\n"
 
 
 def fill_prompt(
     room: str, task: str, language: str, blanks: Mapping[str, str]
 ) -> tuple[Message, ...]:
-    """Return the messages of a prompt in a language, English where there is none in it.
+    """Return the messages of a prompt in a language, or in English if it has no such translation.
 
-    ``room`` is the package whose folder ``prompts`` holds the files. ``blanks`` replace their
-    ``{names}``; what they bring is not filled in again. A name that the prompt has and ``blanks``
-    lack is a KeyError.
+    ``room`` is the package whose folder ``prompts`` holds the files. ``blanks`` are the values of
+    the placeholders; braces inside a value are left alone. Raises KeyError for a placeholder
+    without a value.
     """
-    instructions, asked = read_prompt(room, task, language)
-    return (
-        Message("system", _fill_blanks(instructions, blanks)),
-        Message("user", _fill_blanks(asked, blanks)),
-    )
+
+    def fill(text: str) -> str:
+        return _PLACEHOLDER.sub(lambda match: blanks[match[1]], text)
+
+    instructions, request = read_prompt(room, task, language)
+    return Message("system", fill(instructions)), Message("user", fill(request))
 
 
 def read_prompt(room: str, task: str, language: str) -> tuple[str, str]:
-    """Return the instructions of a prompt, and what is asked, as `fill_prompt` finds them."""
+    """Return the system and the user message of a prompt, with their placeholders."""
     return _read_prompt_file(room, task, language if language in PROMPT_LANGUAGES else "en")
-
-
-def _fill_blanks(text: str, blanks: Mapping[str, str]) -> str:
-    return _BLANK.sub(lambda match: blanks[match[1]], text)
 
 
 @cache
 def _read_prompt_file(room: str, task: str, language: str) -> tuple[str, str]:
     path = files(room).joinpath("prompts", f"{task}.{language}.txt")
-    instructions, _, asked = path.read_text("utf-8").partition(_BORDER)
-    return instructions.strip(), asked.strip()
+    instructions, _, request = path.read_text("utf-8").partition(_SEPARATOR)
+    return instructions.strip(), request.strip()

@@ -14,21 +14,21 @@ from knotwork.inference.chat import ChatModel, ChatReply, ChatRequest, estimate_
 from knotwork.inference.concurrency import Halt
 
 _OVERLOAD_STATUSES = frozenset({None, 408, 429, 503, 504, 529})
-"""Statuses of a server that has too much to do; None is a time-out or no connection."""
+"""HTTP statuses of an overloaded server; None is a time-out or a failed connection."""
 _LONGEST_NAP_S = 0.5
-"""A wait looks up this often: no system lets Ctrl-C through to a longer one for sure."""
+"""Longest single wait, since not every system interrupts a longer one on Ctrl-C."""
 _LONGEST_PAUSE_S = 120.0
 _BURST_SHARE = 0.1
 
 
 class Clock(Protocol):
-    """Time, and waiting for it or for a change; a test brings its own."""
+    """A monotonic clock that can wait; tests pass their own."""
 
     def now(self) -> float:
-        """Return seconds that only grow."""
+        """Return monotonic seconds."""
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait, with the condition's lock held, for a notice or at most this long."""
+        """Wait for a notification, at most this long; the condition's lock is held."""
 
 
 class _SystemClock:
@@ -40,16 +40,16 @@ class _SystemClock:
 
 
 class TokenBucket:
-    """An amount a minute, a tenth of it at once; 0 is no limit. Its user holds the lock.
+    """A limit per minute, of which a tenth may be used at once; 0 is unlimited. Not thread-safe.
 
-    It never lets more than the amount through in any minute, but for a single request that is
-    larger than the bucket: that one waits for a full bucket, and the following for its debt.
+    In no minute does it let through more than the limit, except for a single request larger than
+    the bucket: that one waits for a full bucket, and the following ones until its debt is paid.
     """
 
     def __init__(self, per_minute: float, *, now: float) -> None:
         self._unlimited = per_minute == 0
         self._capacity = max(1.0, per_minute * _BURST_SHARE)
-        # What may come at once is taken from what flows in, so that a minute's sum holds.
+        # Subtract the burst from the inflow, so that the sum of any minute stays in the limit.
         burst = self._capacity if self._capacity > 1 else 0.0
         self._per_second = (per_minute - burst) / 60
         self._level = self._capacity
@@ -62,22 +62,21 @@ class TokenBucket:
         self._level = min(self._capacity, self._level + (now - self._at) * self._per_second)
         self._at = now
         missing = min(amount, self._capacity) - self._level
-        # Less than a millionth is an error of rounding, and would be waited for in vain.
+        # Less than a millionth is a rounding error that waiting would not remove.
         return missing / self._per_second if missing > 1e-6 * self._capacity else 0.0
 
     def take(self, amount: float) -> None:
-        """Take ``amount``, or give back what is negative."""
+        """Take ``amount``; a negative one is given back."""
         if not self._unlimited:
             self._level = min(self._capacity, self._level - amount)
 
 
 class RateLimiter:
-    """Lets calls go in the order in which they came, as far as the limits allow.
+    """Starts calls to one server in order of arrival, within its limits. Thread-safe.
 
-    At most ``concurrency`` run at a time: half as many when the server is overloaded, then slowly
-    more with every success (additive increase, multiplicative decrease: Chiu and Jain, 1989). A
-    server that asks for time gets it from all callers. Safe to use from many threads; one pacer
-    stands for one server.
+    At most ``concurrency`` calls run at a time: half as many after an overload, then slowly more
+    with every success (additive increase, multiplicative decrease: Chiu and Jain, 1989). If the
+    server asks for a pause, all callers wait.
     """
 
     def __init__(
@@ -99,16 +98,16 @@ class RateLimiter:
         self._paused_until = self._cut_at = now
         self._lock = threading.Lock()
         self._queue: deque[threading.Condition] = deque()
-        """Who waits, each with a notice of its own: waking all for one would keep them busy."""
+        """The waiting callers. Each has its own condition, so that a notice wakes only one."""
 
     @property
     def allowed(self) -> int:
-        """How many calls may run at a time, as the server has taught so far."""
+        """The number of calls that may currently run at a time."""
         return int(self._allowed)
 
     @contextmanager
     def turn(self, tokens: int) -> Iterator[CallTurn]:
-        """Wait for a turn, and hold it. ``tokens`` are what the call may use, at most."""
+        """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use."""
         started = self._enter(tokens)
         turn = CallTurn(tokens)
         try:
@@ -126,36 +125,36 @@ class RateLimiter:
                 self._notify_first()
 
     def _enter(self, tokens: int) -> float:
-        """Return the time of the start."""
-        place = threading.Condition(self._lock)
+        """Wait in the queue until the call may start; return the time of the start."""
+        waiter = threading.Condition(self._lock)
         with self._lock:
-            self._queue.append(place)
+            self._queue.append(waiter)
             try:
                 while True:
                     self._halt.check()
                     now = self._clock.now()
-                    wait_s = self._wait_at(place, tokens, now)
+                    wait_s = self._remaining_wait(waiter, tokens, now)
                     if wait_s <= 0:
                         break
-                    self._clock.wait(place, wait_s)
+                    self._clock.wait(waiter, wait_s)
                 self._running += 1
                 self._requests.take(1)
                 self._tokens.take(tokens)
             finally:
-                # Also on Ctrl-C and on a halt, as those behind would wait for ever.
-                self._queue.remove(place)
+                # Also on Ctrl-C and on a halt, or the others would wait forever.
+                self._queue.remove(waiter)
                 self._notify_first()
         return now
 
     def _notify_first(self) -> None:
-        """Have the first in the queue look whether it may go; the lock is held."""
+        """Wake the first caller of the queue; the lock is held."""
         if self._queue:
             self._queue[0].notify()
 
-    def _wait_at(self, place: threading.Condition, tokens: int, now: float) -> float:
-        """Return the seconds until this one may go, as far as is known."""
-        if self._queue[0] is not place or self._running >= self.allowed:
-            return _LONGEST_NAP_S  # a notice comes before
+    def _remaining_wait(self, waiter: threading.Condition, tokens: int, now: float) -> float:
+        """Return the seconds until this caller may start, as far as they are known."""
+        if self._queue[0] is not waiter or self._running >= self.allowed:
+            return _LONGEST_NAP_S  # a notification comes earlier
         return max(
             self._paused_until - now,
             self._requests.wait_for(1, now=now),
@@ -167,7 +166,7 @@ class RateLimiter:
             return
         with self._lock:
             now = self._clock.now()
-            # Calls that were under way at the last cut say nothing of what came after it.
+            # A call that started before the last cut says nothing about the current concurrency.
             if started >= self._cut_at:
                 self._allowed = max(1.0, self._allowed / 2)
                 self._cut_at = now
@@ -181,24 +180,24 @@ class RateLimiter:
 
 
 class CallTurn:
-    """A call under way: ``used`` are its tokens, first as reserved and then as told."""
+    """A call in progress; ``used`` is its tokens, as reserved and after `settle` as reported."""
 
     def __init__(self, tokens: int) -> None:
         self.used = tokens
         self.succeeded = False
 
     def settle(self, reply: ChatReply) -> None:
-        """Note that the call succeeded, and what it used."""
+        """Record that the call succeeded, and its usage."""
         self.used = reply.usage.input_tokens + reply.usage.output_tokens
         self.succeeded = True
 
 
 class RateLimitedChat:
-    """A chat model whose calls wait for their turn at its server."""
+    """A chat model whose calls wait for the rate limiter of its server."""
 
-    def __init__(self, model: ChatModel, pacer: RateLimiter) -> None:
+    def __init__(self, model: ChatModel, limiter: RateLimiter) -> None:
         self._model = model
-        self._pacer = pacer
+        self._limiter = limiter
 
     @property
     def name(self) -> str:
@@ -206,21 +205,21 @@ class RateLimitedChat:
         return self._model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, when it is this call's turn."""
-        with self._pacer.turn(_reserve(request)) as turn:
+        """Return the reply, once the call may start."""
+        with self._limiter.turn(_most_tokens(request)) as turn:
             reply = self._model.complete(request)
             turn.settle(reply)
             return reply
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply; the turn lasts until the stream ends or is left."""
-        with self._pacer.turn(_reserve(request)) as turn:
+        """Yield the reply; the call holds its slot until the stream ends or the caller stops."""
+        with self._limiter.turn(_most_tokens(request)) as turn:
             for item in self._model.stream(request):
                 if isinstance(item, ChatReply):
                     turn.settle(item)
                 yield item
 
 
-def _reserve(request: ChatRequest) -> int:
-    """Return what a call may use at most, as servers count it beforehand."""
+def _most_tokens(request: ChatRequest) -> int:
+    """Return the most tokens that a call may use, as servers reserve them."""
     return estimate_input_tokens(request) + request.max_output_tokens

@@ -1,4 +1,4 @@
-"""Retry calls that fail for a passing reason, with growing waits."""
+"""Retry calls that fail temporarily, with exponential backoff."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often to call, and how long to wait between calls.
+    """How often to try, and how long to wait between attempts.
 
-    The wait doubles from ``first_wait_s`` to ``longest_wait_s``; a server that asks for a longer
-    one gets it up to ``patience_s``, and beyond that the error is raised at once. Each wait is
-    longer by up to its ``jitter``-fold, by chance, so that many callers do not come back together.
+    The wait doubles from ``first_wait_s`` to ``longest_wait_s``. A longer wait that the server asks
+    for is respected up to ``patience_s``; beyond that, the error is raised at once. ``jitter``
+    lengthens each wait by a random share of up to that factor, so that callers do not return all at
+    the same time.
     """
 
     attempts: int = 6
@@ -51,9 +52,9 @@ class RetryPolicy:
 
 
 class RetryingChat:
-    """Calls its model as often as ``retries`` says.
+    """A chat model whose failed calls are repeated by a retry policy.
 
-    A stream is begun anew only before its first piece, as pieces cannot be taken back.
+    A stream is restarted only before its first piece, since pieces cannot be taken back.
     """
 
     def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
@@ -70,7 +71,7 @@ class RetryingChat:
         return self._retries.call(lambda: self._model.complete(request))
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply of the first call that begins."""
+        """Yield the reply of the first call that returns a piece."""
 
         def begin() -> tuple[str | ChatReply, Iterator[str | ChatReply]]:
             items = iter(self._model.stream(request))

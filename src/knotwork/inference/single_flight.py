@@ -1,4 +1,4 @@
-"""Single flight: make one call for equal requests at the same time.
+"""Make a single call for equal requests that arrive at the same time.
 
 Other threads wait for its result; other processes wait until it is cached.
 """
@@ -26,35 +26,30 @@ _IMPOSSIBLE = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIN
 
 
 class SingleFlight(Generic[T]):
-    """Makes one call a key at a time, among the threads of this process."""
+    """Lets one thread of this process at a time make the call of a key."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flights: dict[bytes, Future[T]] = {}
 
     def run(self, key: bytes, action: Callable[[], T]) -> tuple[T, bool]:
-        """Return the result of ``action``, or of an equal one under way, and whether it was ours.
+        """Return the result of ``action``, or of an equal call in progress, and whether it is ours.
 
-        A KnotworkError is raised in all threads that wait for it: what failed for one, and for all
-        of its attempts, would fail for the others too. When a call is interrupted or hits a fault
-        of the program, the next thread makes it.
+        A KnotworkError is raised in all waiting threads: what failed after all attempts would fail
+        for them too. If a call is interrupted or raises any other exception, the next thread makes
+        it.
         """
         while True:
-            flight, ours = self._join(key)
+            with self._lock:
+                flight = self._flights.get(key)
+                if ours := flight is None:
+                    flight = self._flights[key] = Future()
             if ours:
                 return self._fly(key, flight, action), True
             try:
                 return flight.result(), False
             except CancelledError:
                 continue
-
-    def _join(self, key: bytes) -> tuple[Future[T], bool]:
-        with self._lock:
-            flight = self._flights.get(key)
-            if flight is not None:
-                return flight, False
-            flight = self._flights[key] = Future()
-            return flight, True
 
     def _fly(self, key: bytes, flight: Future[T], action: Callable[[], T]) -> T:
         try:
@@ -77,13 +72,13 @@ class SingleFlight(Generic[T]):
 
 
 class KeyLocks:
-    """One holder a key at a time, among the processes of this machine.
+    """Locks by key among the processes of this machine.
 
-    Each key is a byte of one file, locked by the operating system: it lets go when a process is
-    killed. Such locks are by process, so have one object a file in each. Where there are none
-    (some network drives, Windows) all may hold at once, and equal calls of several processes are
-    made by each. Without a path there are no locks. Raises StoreReadOnly when the file cannot be
-    made.
+    Each key is a byte of one file, locked by the operating system, which releases it when a process
+    is killed. Such locks belong to a process, so use one object per file and process. Without lock
+    support (some network drives, Windows) several processes may hold a key at once, and each makes
+    its own call. Without a path there are no locks. Raises StoreReadOnly if the file cannot be
+    created.
     """
 
     def __init__(self, path: str | None, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -95,31 +90,31 @@ class KeyLocks:
     @contextmanager
     def hold(self, key: bytes) -> Iterator[None]:
         """Wait until no other process holds ``key``, then hold it."""
-        place = int.from_bytes(key[:8], "big") >> 2
+        offset = int.from_bytes(key[:8], "big") >> 2
         wait_s = _FIRST_WAIT_S
-        while not self._take(place):
+        while not self._acquire(offset):
             self._sleep(wait_s)
             wait_s = min(wait_s * 1.5, _LONGEST_WAIT_S)
         try:
             yield
         finally:
-            self._let_go(place)
+            self._release(offset)
 
     def close(self) -> None:
-        """Let go of all keys."""
+        """Release all keys."""
         with self._lock:
             if self._file >= 0:
                 os.close(self._file)
             self._file = -1
 
-    def _take(self, place: int) -> bool:
+    def _acquire(self, offset: int) -> bool:
         if sys.platform == "win32" or self._path is None:
             return True
         import fcntl
 
         descriptor = self._descriptor()
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
         except OSError as error:
             if error.errno in _TAKEN:
                 return False
@@ -127,7 +122,7 @@ class KeyLocks:
                 raise
         return True
 
-    def _let_go(self, place: int) -> None:
+    def _release(self, offset: int) -> None:
         if sys.platform == "win32":
             return
         import fcntl
@@ -136,7 +131,7 @@ class KeyLocks:
             if self._file < 0:
                 return
             try:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, offset)
             except OSError as error:
                 if error.errno not in _IMPOSSIBLE:
                     raise
@@ -149,7 +144,7 @@ class KeyLocks:
                     self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
                 except OSError as error:
                     raise StoreReadOnly(
-                        f"`{self._path}` may not be written ({error.strerror}).",
-                        fix="Check who may write it and its folder.",
+                        f"`{self._path}` is not writable ({error.strerror}).",
+                        fix="Check the permissions of the file and its folder.",
                     ) from error
             return self._file

@@ -1,4 +1,4 @@
-"""Strip a model's thinking from its replies, whole or streamed."""
+"""Strip a model's thinking (reasoning between tags) from its replies, whole or streamed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LONGEST_TAG = len("</seed:reasoning>")
 
 
 def strip_thinking(text: str, *, cut_off: bool = False, begun: bool = False) -> str:
-    """Return ``text`` without the thinking in it, and without white space before the rest.
+    """Return ``text`` without thinking and without leading white space.
 
-    Thinking stands between a tag such as <think> at the start of a line and its closing tag. A
-    closing tag at the end of a line without an opening one ends thinking that began in the prompt,
-    as the templates of some models have it. A tag that is never closed opens thinking where the
-    text is ``cut_off`` or nothing stands before it; elsewhere the text only speaks of the tag.
-    ``begun`` says that the model is known to begin its thinking in the prompt: a text that is cut
-    off before any closing tag is then all thinking.
+    Thinking is the text between a tag such as <think> at the start of a line and its closing tag. A
+    lone closing tag at the end of a line ends thinking that began in the prompt, as in the chat
+    templates of some models. A tag that is never closed opens thinking if the text is ``cut_off``
+    or begins with the tag; otherwise the text merely mentions it. ``begun`` is True for a model
+    that usually begins its thinking in the prompt: text that is cut off before any closing tag is
+    then all thinking.
     """
     if not _may_hold_tags(text):
         return "" if begun and cut_off else text.lstrip()
@@ -31,14 +31,14 @@ def strip_thinking(text: str, *, cut_off: bool = False, begun: bool = False) -> 
 
 
 def _may_hold_tags(text: str) -> bool:
-    """Tell whether a text holds what every tag begins with; most replies do not."""
+    """Return True if a text contains a first character of a tag; most replies do not."""
     return "<" in text or "[" in text
 
 
 class ThinkingHabit:
-    """Remembers of a model whether its thinking mostly begins in the prompt.
+    """Learns whether a model usually begins its thinking in the prompt.
 
-    Such a reply, cut off while it thinks, has no tag at all. Safe to use from many threads.
+    A reply of such a model that is cut off while it thinks contains no tag at all. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class ThinkingHabit:
 
     @property
     def begins_in_prompt(self) -> bool:
-        """Whether more of the late replies than not began in thinking."""
+        """True if most of the recent replies began inside thinking."""
         return self._balance > 0
 
     def take_out(self, text: str, *, cut_off: bool = False) -> str:
-        """Return what `strip_thinking` does, and learn from the text."""
+        """Return the text as `strip_thinking` does, and learn from it."""
         if self._ends_lone(text, cut_off=cut_off):
             self._balance = min(self._balance + 1, _LONGEST_MEMORY)
         elif not cut_off:
@@ -58,7 +58,7 @@ class ThinkingHabit:
         return strip_thinking(text, cut_off=cut_off, begun=self.begins_in_prompt)
 
     def _ends_lone(self, text: str, *, cut_off: bool) -> bool:
-        """Tell whether thinking ends in a text that did not begin in it."""
+        """Return True if thinking ends in a text without having begun there."""
         if not _may_hold_tags(text):
             return False
         stripper = ThinkingStripper()
@@ -71,10 +71,10 @@ class ThinkingHabit:
 
 
 class ThinkingStripper:
-    """Takes the thinking out of a text that comes in pieces, wherever they break.
+    """Strips thinking from a text that arrives in pieces, wherever they break.
 
-    What `feed` and `finish` return adds up to what `strip_thinking` returns of the whole, but for
-    thinking that began in the prompt without ``begun``: it is known as such only when it ends.
+    The results of `feed` and `finish` add up to what `strip_thinking` returns for the whole text,
+    except for thinking that began in the prompt without ``begun``: that shows only when it ends.
     """
 
     def __init__(self, *, begun: bool = False) -> None:
@@ -86,7 +86,7 @@ class ThinkingStripper:
         self._at_line_start = self._drops_space = True
 
     def feed(self, piece: str) -> str:
-        """Return what of the text so far is certain to be no thinking, and was not returned yet."""
+        """Return the text that is now known not to be thinking and was not returned before."""
         self._held += piece
         given = ""
         while True:
@@ -96,7 +96,7 @@ class ThinkingStripper:
                     return given
             closed = self._closing.search(self._held)
             if closed is None:
-                # Only the end is searched again: thinking may be long, and its pieces small.
+                # Search only the end again: thinking may be long and its pieces small.
                 self._aside.append(self._held[:-_LONGEST_TAG])
                 self._held = self._held[-_LONGEST_TAG:]
                 return given
@@ -111,13 +111,13 @@ class ThinkingStripper:
         rest = "".join(self._aside) + self._held
         self._held = ""
         self._aside.clear()
-        if self._begun and not cut_off:  # for once it did not think
+        if self._begun and not cut_off:  # this reply had no thinking after all
             return self._give(strip_thinking(rest))
         is_thinking = self._closing is not None and (cut_off or not self._given)
         return "" if is_thinking else self._give(rest)
 
     def _take_until_opening(self) -> str:
-        """Return what stands before the next opening tag, or may not become one."""
+        """Return the text before the next opening tag, or all that cannot become one."""
         if self._drops_space:
             self._held = self._held.lstrip()
             self._drops_space = not self._held
@@ -131,7 +131,7 @@ class ThinkingStripper:
         return self._take(len(self._held) - self._open_end())
 
     def _open_end(self) -> int:
-        """Return how many of the last characters may yet become an opening tag."""
+        """Return how many of the last characters may still become an opening tag."""
         start = self._held.rfind("\n") + 1
         if start == 0 and not self._at_line_start:
             return 0

@@ -1,1 +1,1 @@
-"""Text analysis for English and Chinese: terms, sentences, names, languages."""
+"""Text analysis for English and Chinese: terms, sentences, names, dates, languages and tokens."""

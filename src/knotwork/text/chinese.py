@@ -1,4 +1,4 @@
-"""Chinese characters and words: character classes, simplified forms, and segmentation.
+"""Chinese text: character classes, simplified characters, and segmentation into words.
 
 Words and their parts of speech come from the jieba dictionary and its hidden Markov model.
 """
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Han characters, as the inside of a regular expression's class."""
+"""Han characters, for use inside a character class of a regular expression."""
 
 HAN_AND_KANA = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-"""Han characters and Japanese kana, likewise."""
+"""Han characters and Japanese kana, for use inside a character class."""
 
 _TRADITIONAL_FORMS = Path(__file__).with_name("data") / "traditional.txt"
 
 
 def simplify(text: str) -> str:
-    """Replace traditional Chinese characters by simplified ones, one for one.
+    """Replace traditional Chinese characters with simplified ones, one for one.
 
-    The length never changes, so that offsets into the result are offsets into ``text``.
+    The length never changes, so offsets into the result are valid for ``text``.
     """
     return text if text.isascii() else text.translate(_simplified())
 
@@ -34,9 +34,9 @@ def _simplified() -> dict[int, str]:
 
 
 class HanWord(NamedTuple):
-    """A word of Chinese text: its characters, ICTCLAS part of speech, offsets and simplified form.
+    """A word of Chinese text with its ICTCLAS part of speech, offsets and simplified form.
 
-    Tags that matter here: nr, nrt, nrfg (persons), ns (places), nt (organizations), nz (other
+    Important tags: nr, nrt, nrfg (persons), ns (places), nt (organizations), nz (other
     proper names), n, vn, an, j, l (nouns, verbal and adjectival nouns, short forms, set phrases),
     v (verbs), m (numbers), t (times), eng (words in Latin letters), x (signs and spaces).
     """
@@ -49,10 +49,10 @@ class HanWord(NamedTuple):
 
 
 def segment(text: str) -> list[HanWord]:
-    """Cut ``text`` into words; joined, they are ``text``.
+    """Split ``text`` into words without losing a character.
 
-    The dictionary is simplified: traditional text is looked up in simplified characters, one for
-    one, and comes back as it was.
+    The dictionary is in simplified characters, so traditional text is simplified for the look-up;
+    the words keep their original characters.
     """
     words: list[HanWord] = []
     start = 0

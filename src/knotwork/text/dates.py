@@ -1,7 +1,7 @@
-"""Dates in English and Chinese texts: the one place that says what they mean.
+"""Find and read dates in English and Chinese texts.
 
 Every date is a range of days: "2023" is all days of that year, "1990s" those of ten years. The
-patterns say where dates stand in a sentence; `read_day_range` says which days a text names.
+patterns find dates in a sentence; `read_day_range` returns the days that a date names.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ DAY = (
     rf"|\b{_MONTH}\s+{_ORDINAL}\s*,?\s+\d{{4}}\b"
     rf"|\b{_ORDINAL}\s+(?:of\s+)?{_MONTH}\s*,?\s+\d{{4}}\b)"
 )
-"""A day in a sentence, as a pattern without groups; letters in any case."""
+"""A day in a sentence, as a pattern without groups; match it case-insensitively."""
 MONTH_OF_YEAR = (
     r"(?:(?<![\d-])\d{4}-(?:0[1-9]|1[0-2])(?![\d-])|\d{4}\s*年\s*\d{1,2}\s*月份?"
     rf"|\b{_MONTH}\s*,?\s+\d{{4}}\b)"
 )
 """A month of a year."""
 DECADE = r"(?:\b\d{3}0['’]?s\b|\d{2}\s*世纪\s*\d0\s*年代|\d{3}0\s*年代)"
-"""Ten years."""
+"""A decade."""
 RELATIVE = (
     r"(?:\b(?:last|this)\s+(?:year|month)\b|\b(?:today|yesterday)\b"
     r"|去年|今年|上个?月|这个月|本月|今天|昨天)"
 )
-"""A time that depends on the day on which it is said: see `resolve_relative`."""
+"""A time relative to today; see `resolve_relative`."""
 NUMERIC_DAY = r"(?:\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b)"
-"""A day in figures, with day and month in an order that differs between countries."""
+"""A day in digits, whose order of day and month differs between countries."""
 
 _TIME = r"(?:[T ]+\d{1,2}:\d{2}.*)?"
 _LONGEST = 60
@@ -79,7 +79,7 @@ _CELL = re.compile(
 
 
 class DayRange(NamedTuple):
-    """The days from ``start`` up to, but without, ``end``, as `datetime.date.toordinal` counts."""
+    """A half-open range of days, as ordinals of `datetime.date.toordinal`."""
 
     start: int
     end: int
@@ -96,10 +96,10 @@ class DayRange(NamedTuple):
 
 
 def read_day_range(text: str, *, day_first: bool | None = None) -> DayRange | None:
-    """Return the days that a text names, or None if it is not a date and nothing else.
+    """Return the days that a text names, or None if the whole text is not a date.
 
-    Of 3/4/2023 the first number is the day with ``day_first``, the month if it is false. By default
-    such a date is read only if one of the numbers cannot be a month.
+    In 3/4/2023, the first number is the day if ``day_first`` is True and the month if it is False.
+    By default, such a date is read only if one of the numbers cannot be a month.
     """
     text = " ".join(text.split())
     if not text or len(text) > _LONGEST or not any(c.isdigit() for c in text):
@@ -110,13 +110,13 @@ def read_day_range(text: str, *, day_first: bool | None = None) -> DayRange | No
             return _range_of(match.groupdict())
     numeric = _NUMERIC.fullmatch(text)
     if numeric:
-        return _range_of_figures(int(numeric[1]), int(numeric[3]), int(numeric[4]), day_first)
-    parts = parsedate(text) if _WEEKDAY.match(text) else None  # as in the headers of emails
+        return _numeric_range(int(numeric[1]), int(numeric[3]), int(numeric[4]), day_first)
+    parts = parsedate(text) if _WEEKDAY.match(text) else None  # the form of email headers
     return _days(*parts[:3]) if parts else None
 
 
 def resolve_relative(words: str, today: date) -> str:
-    """Return "last month" or 去年 as a date that `read_day_range` reads; any other words."""
+    """Return "last month" or 去年 as a date that `read_day_range` reads; other text unchanged."""
     text = " ".join(words.lower().split()).removeprefix("the ")
     last_month = today.replace(day=1) - timedelta(days=1)
     relative = {
@@ -139,14 +139,14 @@ def resolve_relative(words: str, today: date) -> str:
 
 
 def find_days(text: str) -> list[re.Match[str]]:
-    """Return where days are written in a text, those in figures among them."""
+    """Return the matches of days in a text, including those in digits."""
     return list(_WRITTEN_DAY.finditer(text))
 
 
 def read_date(text: str) -> str:
-    """Return the first day in a text as YYYY-MM-DD; "" without one.
+    """Return the first day in a text as YYYY-MM-DD, or "" if there is none.
 
-    Of 3/4/2023 the first number is the day, unless only the second can be.
+    In 3/4/2023, the first number is the day, unless it must be the month.
     """
     for match in find_days(text):
         days = read_day_range(match[0], day_first=True) or read_day_range(match[0])
@@ -156,9 +156,9 @@ def read_date(text: str) -> str:
 
 
 def parse_date(text: str, *, day_first: bool) -> str:
-    """Return a text that is a day as YYYY-MM-DD, with its time behind a space; "" for another.
+    """Return a text that is a day as "YYYY-MM-DD", or "YYYY-MM-DD HH:MM" with a time; else "".
 
-    Of 3/4/2023 the first number is the day with ``day_first``, else the month.
+    In 3/4/2023, the first number is the day if ``day_first`` is True, otherwise the month.
     """
     match = _CELL.fullmatch(" ".join(text.split()))
     days = read_day_range(match["day"], day_first=day_first) if match else None
@@ -179,9 +179,7 @@ def _range_of(parts: dict[str, str | None]) -> DayRange | None:
     )
 
 
-def _range_of_figures(
-    first: int, second: int, year: int, day_first: bool | None
-) -> DayRange | None:
+def _numeric_range(first: int, second: int, year: int, day_first: bool | None) -> DayRange | None:
     if day_first is None:
         if first <= len(MONTHS) and second <= len(MONTHS) and first != second:
             return None
@@ -191,12 +189,12 @@ def _range_of_figures(
 
 
 def _month_number(name: str) -> int:
-    """Return the number of a month, from 1, by its English name or the beginning of it."""
+    """Return the number of a month, from 1, by its English name or abbreviation."""
     return 1 + next(i for i, month in enumerate(MONTHS) if month.startswith(name[:3].lower()))
 
 
 def _days(year: int, month: int, day: int) -> DayRange | None:
-    """Return the days of a year, of its month, or one day; None if there is no such day."""
+    """Return the days of a year, a month (``day`` 0) or a day; None for an invalid date."""
     try:
         if day:
             start = date(year, month, day).toordinal()

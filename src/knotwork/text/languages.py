@@ -1,8 +1,7 @@
-"""Detect the language of a text, from its script and its commonest words.
+"""Detect the language of a text from its script and its most common words.
 
-Knotwork treats English and Chinese as equals, and other languages as well as it can without rules
-of their own; it only needs to separate these two from the rest. A few more languages are named
-because their commonest words, which distinguish them from English, identify them at no cost.
+Knotwork has rules for English and Chinese, so it needs to separate these two from the rest. A few
+more languages are named because the words that distinguish them from English identify them too.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ WESTERN_LANGUAGES = frozenset(_COMMON_WORDS)
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of the text's main language, or "" when it cannot be told.
+    """Return the ISO 639-1 code of the text's main language, or "" if it is unclear.
 
-    A Chinese character weighs half a word. Text with few words is taken for English when it is
-    plain Latin text without a common word of another language, such as a heading or a list.
+    A Chinese character counts as half a word. A short plain Latin text without a common word of
+    another language, such as a heading or a list, counts as English.
     """
     sample = text[:_SAMPLE_CHARACTERS].casefold()
     han, kana, hangul = (len(p.findall(sample)) for p in (_HAN, _KANA, _HANGUL))
@@ -56,9 +55,9 @@ def detect_language(text: str) -> str:
 
 
 def is_read(text: str, languages: Collection[str]) -> bool:
-    """Tell whether a model made for these languages reads the text; without any, it reads all.
+    """Return True if a model for these languages can read the text; () means all languages.
 
-    A text whose language cannot be told is read: it holds mostly numbers, code or names.
+    The result is True for a text in an unknown language, which is mostly numbers, code or names.
     """
     if not languages:
         return True

@@ -1,8 +1,8 @@
-"""Normal forms of names, so that one thing has one key however it is written.
+"""Normalise names, so that an entity has one key for all spellings of its name.
 
-The normal form of a name is built from its words: ``The Beatles' (album)`` and ``beatles`` are the
-same, and so are ``J.R.R. Tolkien`` and ``J. R. R. TOLKIEN``, ``《红楼梦》`` and ``紅樓夢``. Han
-characters are words of their own that are joined without spaces.
+``The Beatles' (album)`` and ``beatles`` have the same normal form, as do ``J.R.R. Tolkien`` and
+``J. R. R. TOLKIEN``, or ``《红楼梦》`` and ``紅樓夢``. Each Han character counts as a word, and Han
+characters are joined without spaces.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from knotwork.records import Span
 from knotwork.text.chinese import HAN_AND_KANA, simplify
 
 MAX_WORDS = 8
-"""The longest name looked for in a question, in words written with an alphabet."""
+"""The longest name to look for in a question, in words of an alphabetic script."""
 
 MAX_HAN = 12
-"""The longest name looked for in a question, in Han characters."""
+"""The longest name to look for in a question, in Han characters."""
 
 _NEVER_FIRST = frozenset({"the", "a", "an"})
 
@@ -37,9 +37,9 @@ _STOP_WORDS = """
     whom whose why will with within without would yes yet you your yours
 """
 STOP_NAMES = frozenset(_STOP_WORDS.split())
-"""Words that name nothing when they stand alone in lower case."""
+"""Words that are not names on their own in lower case."""
 
-# Vowel signs and other marks that stand inside words but are not \w.
+# Vowel signs and other marks inside words that \w does not match.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963"
     "\u0981-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
@@ -64,7 +64,7 @@ _LETTERS_WITHOUT_MARK = str.maketrans(
 
 
 class _Token(NamedTuple):
-    """One folded word of a text: inside a name, at the end of one, and where it stands."""
+    """A folded word of a text: its form inside a name, its form at the end, and its offsets."""
 
     inner: str
     final: str
@@ -110,8 +110,8 @@ def _fold_word(raw: str) -> str:
     return word[first:]
 
 
-def _glue(before: str, after: str, *, han: bool) -> str:
-    """Return what stands between two words: nothing beside Han and between initials."""
+def _separator(before: str, after: str, *, han: bool) -> str:
+    """Return the separator of two words: none beside Han characters and between initials."""
     if han or (len(before) == 1 == len(after) and before.isalpha() and after.isalpha()):
         return ""
     return " "
@@ -127,7 +127,7 @@ def _without_article(form: str) -> str:
 
 
 def without_suffix(name: str) -> str:
-    """Return a name without what stands in brackets behind it: "Alien (film)" is "Alien"."""
+    """Return a name without the brackets at its end: "Alien (film)" becomes "Alien"."""
     bare = _SUFFIX.sub("", name)
     while bare and bare != name:
         name, bare = bare, _SUFFIX.sub("", bare)
@@ -138,23 +138,25 @@ def without_suffix(name: str) -> str:
 def normal_form(name: str) -> str:
     """Return the key under which a name is stored and looked up.
 
-    Width, case, accents, punctuation, spaces, a possessive ending, a leading article, a suffix in
-    brackets, and the traditional or simplified script make no difference. Only a name without any
-    letter or digit may come back as its own bare text; white space alone comes back empty.
+    The key ignores width, case, accents, punctuation, spaces, a possessive ending, a leading
+    article, a suffix in brackets, and the difference of traditional and simplified Chinese. A name
+    without letters and digits keeps its punctuation; white space alone has the key "".
     """
     if _PLAIN.fullmatch(name):
         return _without_article(name)
     if _UNIFIED_HAN.fullmatch(name):
         return simplify(name)
     if "&" in name and ";" in name:
-        name = unescape(name)  # titles out of HTML: "Simon &amp; Simon"
+        name = unescape(name)  # titles from HTML: "Simon &amp; Simon"
     name = without_suffix(name)
     tokens = _tokens(name)
     if not tokens:
         return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
     form = ""
     for token, following in pairwise(tokens):
-        form += token.inner + _glue(token.inner, following.inner, han=token.han or following.han)
+        form += token.inner + _separator(
+            token.inner, following.inner, han=token.han or following.han
+        )
     return _without_article(form + tokens[-1].final)
 
 
@@ -165,24 +167,24 @@ def name_candidates(
     max_han: int = MAX_HAN,
     borders: Container[int] | None = None,
 ) -> Iterator[tuple[str, Span]]:
-    """Yield every normal form that a name inside ``text`` may have, with where it stands.
+    """Yield every possible normal form of a name inside ``text``, with its span.
 
-    These are the sequences of up to ``max_words`` words and of two to ``max_han`` Han characters,
-    each form once; where ``borders`` are given, a Han character begins or ends a name only at
-    these offsets. A stop word alone is no name, unless written in capitals in a text that is not.
+    The candidates are sequences of up to ``max_words`` words and of two to ``max_han`` Han
+    characters, each form once. With ``borders``, a name in Han characters starts and ends only at
+    these offsets. A single stop word is not a name, unless it is in capitals and the text is not.
     """
     tokens = _tokens(text)
-    glues = [
-        _glue(token.inner, following.inner, han=token.han or following.han)
+    separators = [
+        _separator(token.inner, following.inner, han=token.han or following.han)
         for token, following in pairwise(tokens)
     ]
-    shouted = text.isupper()
+    all_capitals = text.isupper()
     seen: set[str] = set()
     for first, opening in enumerate(tokens):
         if opening.han and not _is_border(opening.start, borders):
             continue
-        if opening.inner in _NEVER_FIRST and first + 1 < len(tokens) and glues[first]:
-            # The same names start one word later; a stop word behind it is the exception.
+        if opening.inner in _NEVER_FIRST and first + 1 < len(tokens) and separators[first]:
+            # The same names start one word later, except for a stop word ("The Who").
             following = tokens[first + 1].final
             form = f"{opening.inner} {following}"
             if following in STOP_NAMES and form not in seen:
@@ -199,20 +201,21 @@ def name_candidates(
             if words > max_words or han > max_han:
                 break
             form = prefix + token.final
-            prefix += token.inner + (glues[last] if last < len(glues) else "")
+            prefix += token.inner + (separators[last] if last < len(separators) else "")
             if form in seen or (token.han and not _is_border(token.end, borders)):
                 continue
-            if last == first and not _names_alone(form, text[token.start : token.end], shouted):
+            surface = text[token.start : token.end]
+            if last == first and not _is_name_alone(form, surface, all_capitals=all_capitals):
                 continue
             seen.add(form)
             yield form, Span(opening.start, token.end)
 
 
-def _is_border(place: int, borders: Container[int] | None) -> bool:
-    return borders is None or place in borders
+def _is_border(offset: int, borders: Container[int] | None) -> bool:
+    return borders is None or offset in borders
 
 
-def _names_alone(form: str, surface: str, shouted: bool) -> bool:
+def _is_name_alone(form: str, surface: str, *, all_capitals: bool) -> bool:
     if form in STOP_NAMES:
-        return len(surface) > 1 and surface.isupper() and not shouted
+        return len(surface) > 1 and surface.isupper() and not all_capitals
     return len(form) > 1 or not _HAN.match(form)

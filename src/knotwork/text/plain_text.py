@@ -1,4 +1,4 @@
-"""Plain text of headings and Markdown: strip links, and split off heading numbers."""
+"""Strip links from Markdown, and split numbers off headings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)"
 
 
 def strip_links(text: str) -> str:
-    """Replace Markdown links and images by their texts: "[report](storm.md)" is "report"."""
+    """Replace Markdown links and images with their text: "[report](storm.md)" becomes "report"."""
     return _LINK.sub(r"\1", text)
 
 
@@ -28,10 +28,10 @@ _HEADING_NUMBERS = (
 
 
 def split_number(title: str) -> tuple[str, str]:
-    """Return the number before a heading, as "14.7" or "二", and the rest; "" for no number.
+    """Split a heading into its number, such as "14.7" or "二", and the rest; "" without a number.
 
-    A number alone is followed by a stop: "100 years" has none. A heading that is all number keeps
-    it as its rest.
+    A simple number needs a stop after it: "100 years" has none. If nothing follows the number, the
+    rest is the whole heading.
     """
     for form in _HEADING_NUMBERS:
         if found := form.match(title):

@@ -1,9 +1,9 @@
 """Split English and Chinese text into sentences, by rules, as exact character spans.
 
-The text is cut into blocks (blank lines, headings, list items, table rows, and line breaks that are
-not mere wrapping), then at stops that end a sentence, then at double spaces in blocks that have
-lost their stops, and last, where a piece is still too long, at the best lesser boundary. A line
-break is mere wrapping if the next word would not have fitted on the line.
+The text is first cut into blocks: at blank lines, headings, list items, table rows, and line breaks
+that are not wrapping. Blocks are cut at stops that end a sentence, or at double spaces if they have
+lost their stops. A piece that is still too long is cut at the best lesser boundary. A line break
+counts as wrapping if the next word would not have fitted on the line.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from itertools import pairwise
 from knotwork.records import Span
 
 LONGEST_SENTENCE = 600
-"""Characters after which a sentence is cut at a lesser boundary."""
+"""Characters beyond which a sentence is cut at a lesser boundary."""
 LONGEST_WIDE_SENTENCE = 240
-"""The same where most characters are Chinese: each of them is about a token."""
+"""The same limit if most characters are Chinese, each of which is about a token."""
 
 _WIDE = "\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\U00020000-\U0002ffff"
 _STOP = re.compile(
@@ -48,18 +48,18 @@ def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-# Titles and the like: a name or a number follows, so the sentence goes on whatever comes.
+# Titles and the like, before a name or a number: they never end a sentence.
 _NEVER_LAST = _words(
     "mr mrs ms messrs mme mlle dr prof st ste mt ft rev hon gen col maj capt cmdr lt sgt cpl "
     "adm gov sen rep pres supt insp det sir fr vs v viz cf e.g i.e eg ie ca approx incl esp fl "
     "resp"
 )
-# Followed by a number (or a name in capitals) they are abbreviations, else words or unit ends.
+# Abbreviations only before a number or a word in capitals; otherwise ordinary words or units.
 _BEFORE_NUMBERS = _words(
     "no nos nr vol vols p pp pg fig figs sec sect ch chap art eq eqs ed eds op par para ver tab "
     "app jan feb mar apr jun jul aug sep sept oct nov dec c b d r"
 )
-# Abbreviations that can end a sentence: they do when a usual first word follows.
+# Abbreviations that end a sentence if a common first word follows.
 _SOMETIMES_LAST = _words(
     "inc ltd co corp bros llc plc jr sr esq etc al dept univ assn ave blvd rd hwy bldg est min "
     "max hr hrs sq a.m p.m am pm b.c a.d bc ad ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u "
@@ -76,11 +76,11 @@ _FIRST_WORDS = _words(
 
 
 def split_sentences(text: str, *, start: int = 0, wrapped_at: float | None = None) -> list[Span]:
-    """Return the spans of the sentences of ``text``, in order, each moved by ``start``.
+    """Return the spans of the sentences of ``text``, in order, each shifted by ``start``.
 
-    The spans are trimmed of white space, never overlap, and leave out nothing but white space.
-    ``wrapped_at`` is the `wrapping_width` of the document that ``text`` is a part of; by default
-    that of ``text``.
+    The spans do not overlap, have no white space at their ends, and together omit only white space.
+    ``wrapped_at`` is the `wrapping_width` of the document that contains ``text``; by default, that
+    of ``text`` itself.
     """
     spans: list[Span] = []
     for block_start, block_end in _blocks(text, wrapped_at):
@@ -95,7 +95,7 @@ def split_sentences(text: str, *, start: int = 0, wrapped_at: float | None = Non
 
 
 def _trim(text: str, start: int, end: int) -> Span | None:
-    # Nothing is copied: what is left of a long sentence is trimmed once for each piece of it.
+    # Copy nothing: the rest of a long sentence is trimmed once for each of its pieces.
     first = _INK.search(text, start, end)
     if first is None:
         return None
@@ -114,7 +114,7 @@ def _blocks(text: str, wrapped_at: float | None) -> Iterator[tuple[int, int]]:
 
 
 def _cuts(text: str, start: int, end: int) -> list[int]:
-    """Return where, inside a block, one sentence ends and the next begins."""
+    """Return the offsets inside a block where one sentence ends and the next begins."""
     cuts = [
         match.end()
         for match in _STOP.finditer(text, start, end)
@@ -187,7 +187,7 @@ def _word_after(text: str, after: int, end: int) -> str:
 
 
 def _is_abbreviation(word: str, following: str) -> bool:
-    """Tell whether a stop after ``word`` belongs to it, when ``following`` comes next."""
+    """Return True if a stop between ``word`` and ``following`` marks an abbreviation."""
     if not word:
         return False
     key = word.casefold()
@@ -203,7 +203,7 @@ def _is_abbreviation(word: str, following: str) -> bool:
 
 
 def _shorten(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cut a piece that is too long at its best lesser boundaries."""
+    """Cut a long piece at its best lesser boundaries; yield the resulting spans."""
     while end - start > LONGEST_WIDE_SENTENCE:
         head = text[start : min(end, start + LONGEST_SENTENCE)]
         longest = LONGEST_SENTENCE
@@ -231,9 +231,9 @@ def _lesser_boundary(text: str, low: int, high: int) -> int:
 
 
 def character_boundary(text: str, low: int, high: int) -> int:
-    """Return the cut nearest below ``high`` that parts no letter from its accents, and no emoji.
+    """Return the last offset up to ``high`` that splits no accented letter and no emoji.
 
-    Where there is none above ``low``, ``high`` is returned.
+    Returns ``high`` if there is no such offset above ``low``.
     """
     cut = high
     while cut > low and (
@@ -246,15 +246,15 @@ def character_boundary(text: str, low: int, high: int) -> int:
 
 
 LONGEST_LINE = 160
-"""Nobody wraps lines at more characters: such lines are paragraphs."""
+"""The widest wrapping; a longer line is a paragraph."""
 SLACK = 0.85
-"""Lines of a wrapped paragraph may end before its longest line does, but not by much."""
+"""Minimum length of a wrapped line with the next word, as a share of the paragraph's width."""
 NARROWEST = 40
-"""Nobody wraps prose in fewer characters (half as many Chinese ones): such lines are lists."""
+"""The narrowest wrapping of prose (half for Chinese); shorter lines are lists."""
 LEAST_EVIDENCE = 3
-"""So many breaks that are surely wrapping tell the width of a text."""
+"""Line breaks that are certainly wrapping, needed to determine the width of a text."""
 _TYPICAL = 0.95
-"""The quantile of the lengths of wrapped lines: a few long words stand out of the margin."""
+"""The quantile of the lengths of wrapped lines that is the width: a few long words exceed it."""
 
 _ITEM = re.compile(
     r"[ \t\u3000]*(?:[-*+•·▪◦‣–—●○■□◆◇►▶]\s|\d{1,3}[.)、．）](?!\d)"
@@ -263,7 +263,7 @@ _ITEM = re.compile(
 )
 _WHOLE_LINE = re.compile(r"[ \t\u3000]*(?:#{1,6}\s|\||={3,}\s*$|-{3,}\s*$|```|~~~|[^\t\n]+\t)")
 _KEY = re.compile(r"[ \t]*[^\W_][\w .()/%-]{0,40}[:：]\s")
-# What begins a line of its own in a text that is wrapped: a short key, a field, a directive.
+# Starts of separate lines in a wrapped text: a short key, a field, a directive.
 _OWN_LINE = re.compile(
     r"[ \t\u3000]*(?:[^\W_][\w()/%-]*(?: [\w()/%-]+){0,2}[:：](?:\s|$)|:[^:\n]{1,40}:|\.\.|@\w"
     r"|\[[^\]\n]{1,120}\]:|\[\w{1,4}\] |[\"'][\w.-]{1,40}[\"']:|[^\w\s]{3}|[<}\])])"
@@ -282,7 +282,7 @@ _UNFINISHED = re.compile(
 )
 _SHORTEST_PROSE = 60
 _FEWEST_WORDS = 8
-_LONGEST_SMALL_WORD = 5  # "about", "under": what titles write without a capital
+_LONGEST_SMALL_WORD = 5  # "about", "under": words without a capital in titles
 _USUALLY_FIRST = frozenset(
     re.findall(
         r"\w+",
@@ -294,7 +294,7 @@ _USUALLY_FIRST = frozenset(
 
 
 def wrapping_width(text: str) -> float:
-    """Return the column at which the prose of a text is wrapped, 0 where it is not."""
+    """Return the column at which the prose of a text is wrapped, or 0 if it is not wrapped."""
     sure: list[tuple[int, int]] = []
     wide = 0
     for line, following in pairwise(text.split("\n")):
@@ -302,11 +302,11 @@ def wrapping_width(text: str) -> float:
             line
             and following
             and len(line) <= LONGEST_LINE
-            and _goes_on_surely(line, following)
+            and _is_surely_wrapped(line, following)
             and not (_WHOLE_LINE.match(line) or _ITEM.match(following))
         ):
             length = len(line.rstrip())
-            sure.append((length, length + _room(following)))
+            sure.append((length, length + _first_word_length(following)))
             wide += is_wide(following[0])
     if len(sure) < LEAST_EVIDENCE:
         return 0
@@ -317,9 +317,9 @@ def wrapping_width(text: str) -> float:
 
 
 def unwrapped_parts(text: str, start: int, end: int, *, width: float) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a paragraph between the line breaks that are not mere wrapping.
+    """Yield the parts of a paragraph between line breaks that are not wrapping.
 
-    ``width`` is the `wrapping_width` of the text around the paragraph.
+    ``width`` is the `wrapping_width` of the text that contains the paragraph.
     """
     if text.find("\n", start, end) < 0:
         if start < end:
@@ -348,36 +348,36 @@ def unwrapped_parts(text: str, start: int, end: int, *, width: float) -> Iterato
 
 
 def is_wide(character: str) -> bool:
-    """Tell whether a character is Chinese or Japanese."""
+    """Return True for a Chinese or Japanese character."""
     return "\u3040" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0002ffff"
 
 
-def _goes_on_surely(line: str, following: str) -> bool:
+def _is_surely_wrapped(line: str, following: str) -> bool:
     return following[:1].islower() or (
         len(line) >= NARROWEST // 2 and is_wide(following[:1]) and is_wide(line.rstrip()[-1:])
     )
 
 
-def _room(following: str) -> int:
-    """Return how many characters the next line's first word would have needed."""
+def _first_word_length(following: str) -> int:
+    """Return the characters that the first word of the next line needs, with its space."""
     word = _first_word(following)
     return 1 if is_wide(word[0]) else len(word) + 1
 
 
 def _paragraph_width(lines: Sequence[str]) -> float:
-    """Return the width at which a paragraph is wrapped, 0 when its lines stand for themselves.
+    """Return the width at which a paragraph is wrapped, or 0 if its lines are independent.
 
-    A wrapped paragraph goes on in lower case (or, in Chinese, without a stop) on many lines.
+    In a wrapped paragraph, many lines start in lower case (in Chinese: follow a line without stop).
     """
     width = max(map(len, lines))
     if width > LONGEST_LINE:
         return 0
-    going_on = sum(_goes_on_surely(line, following) for line, following in pairwise(lines))
-    # Prose in long lines may have few of them: names and numbers begin lines too.
+    wrapped = sum(_is_surely_wrapped(line, following) for line, following in pairwise(lines))
+    # Prose in long lines may have few such lines, since names and numbers start lines too.
     is_long = width >= _SHORTEST_PROSE or (
         width >= NARROWEST // 2 and 2 * sum(map(is_wide, lines[0])) > len(lines[0])
     )
-    return width if going_on * 3 >= len(lines) - 1 or (going_on and is_long) else 0
+    return width if wrapped * 3 >= len(lines) - 1 or (wrapped and is_long) else 0
 
 
 def _is_wrapped(line: str, following: str, width: float) -> bool:
@@ -387,22 +387,22 @@ def _is_wrapped(line: str, following: str, width: float) -> bool:
         return False
     if following.lstrip()[0].islower():
         return True
-    return width > 0 and len(line.rstrip()) + _room(following) > SLACK * width
+    return width > 0 and len(line.rstrip()) + _first_word_length(following) > SLACK * width
 
 
 def _fills(line: str, following: str, width: float) -> bool:
-    """Tell whether a line of prose fills the width at which its text is wrapped."""
+    """Return True if a line of prose fills the width at which its text is wrapped."""
     length = len(line.rstrip())
     return (
         length <= width + 2
-        and length + _room(following) > width
+        and length + _first_word_length(following) > width
         and len(following.rstrip()) <= width + 2
-        and _may_go_on(line, following)
+        and _may_continue(line, following)
     )
 
 
 def _is_title(line: str) -> bool:
-    """Tell whether a line has the capitals of a title, and nothing that a sentence would have."""
+    """Return True if a line is capitalised like a title and has no sign of a sentence."""
     words = line.split()
     capitals = sum(word[0].isupper() for word in words)
     longest_other = max((len(word) for word in words if word[0].islower()), default=0)
@@ -414,16 +414,16 @@ def _is_title(line: str) -> bool:
     )
 
 
-def _may_go_on(line: str, following: str) -> bool:
-    """Tell whether neither line looks like one that stands for itself."""
+def _may_continue(line: str, following: str) -> bool:
+    """Return True if neither line looks independent, as list items, fields and columns do."""
     if _ITEM.match(following) or _WHOLE_LINE.match(line):
         return False
     if _OWN_LINE.match(following) or _COLUMNS.search(line) or _COLUMNS.search(following):
         return False
     if _OUTPUT_BELOW.match(line) or _first_word(line) == _first_word(following):
-        return False  # lines that begin alike are a list
+        return False  # lines with the same first word are a list
     if 2 * _indent(line) > len(line.rstrip()):
-        return False  # it is set to the right or in the middle
+        return False  # centred or right-aligned
     item = _ITEM.match(line)
     return _indent(following) <= (item.end() + 2 if item else _indent(line))
 
@@ -437,17 +437,17 @@ def _indent(line: str) -> int:
 
 
 def _is_short_prose(lines: Sequence[str]) -> bool:
-    """Tell whether a paragraph is two or three lines that end like a sentence."""
+    """Return True if a paragraph has two or three lines and ends like a sentence."""
     filled = [line for line in lines if line.strip()]
     return len(filled) in (2, 3) and _STOP_AT_END.search(filled[-1]) is not None
 
 
 def _reads_on(line: str, following: str, longest: int) -> bool:
-    """Tell by its words whether a line is prose that goes on, where no width is known."""
+    """Return True if the words of a line are prose that continues; for text of unknown width."""
     length = len(line.rstrip())
-    if longest > LONGEST_LINE or not _may_go_on(line, following):
+    if longest > LONGEST_LINE or not _may_continue(line, following):
         return False
-    if longest >= length + _room(following):
+    if longest >= length + _first_word_length(following):
         return False  # the next word would have fitted
     if 2 * sum(map(is_wide, line)) > length:
         last = line.rstrip()[-1]

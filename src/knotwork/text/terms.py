@@ -1,7 +1,7 @@
-"""Terms: the one analysis of text that every full-text index and every query shares.
+"""Split text into terms, the same way for every full-text index and every query.
 
-English words are stemmed; Chinese, Japanese and Korean runs become character bigrams plus the
-longer words of a segmentation, so that two characters find their text and a longer word ranks it.
+English words are stemmed. Chinese, Japanese and Korean runs become character bigrams plus the
+longer words of a segmentation: bigrams find the text, longer words rank it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LATIN_LETTERS = str.maketrans(
 _LOOSE_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _VOCABULARY_SIZE = 1 << 17
 _LONGEST_WORD = 64
-_STEMMING = Lock()  # the stemmer keeps the word it works on
+_STEMMING = Lock()  # the stemmer is not thread-safe
 
 _ENGLISH_STOP_WORDS = """
 a about above after again against all also although am among an and any are aren arent as at be
@@ -72,12 +72,12 @@ STOP_WORDS: frozenset[str] = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of ``text`` in order, repeats kept.
+    """Return the terms of ``text`` in order, with repetitions.
 
-    Case, width and Latin accents do not matter, nor whether Chinese is traditional or simplified;
-    English words are stemmed (Snowball), possessive 's is dropped, numbers lose their thousands
-    separators, initials count singly and joined. A term holds letters, digits and, inside a
-    decimal number, a full stop; never a space.
+    Case, width, Latin accents and the difference of traditional and simplified Chinese are ignored.
+    English words are stemmed (Snowball), a possessive 's and thousands separators are dropped, and
+    initials count singly and joined. A term consists of letters, digits and, in a decimal number, a
+    full stop; it never contains a space.
     """
     folded = _fold(text)
     tokens = _TOKEN.findall(folded)
@@ -97,9 +97,9 @@ def terms(text: str) -> list[str]:
 
 
 def held_terms(text: str, wanted: AbstractSet[str]) -> set[str]:
-    """Return those of the ``wanted`` terms that :func:`terms` finds in ``text``.
+    """Return the ``wanted`` terms that `terms` finds in ``text``.
 
-    Chinese text is cut into words only where the characters of a wanted word stand in it.
+    For speed, Chinese text is segmented only if it contains the characters of a wanted word.
     """
     folded = _fold(text)
     found: set[str] = set()
@@ -118,12 +118,12 @@ def held_terms(text: str, wanted: AbstractSet[str]) -> set[str]:
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of ``text`` without stop words, in order, repeats kept."""
+    """Return the terms of ``text`` without stop words, in order, with repetitions."""
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
 def query_terms(query: str) -> list[str]:
-    """Return the distinct terms a search looks for: stop words only when there is nothing else."""
+    """Return the distinct terms to search for; stop words only if there are no others."""
     return list(dict.fromkeys(content_terms(query) or terms(query)))
 
 
@@ -138,7 +138,7 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=_VOCABULARY_SIZE)
 def _terms_of_token(token: str) -> tuple[str, ...]:
-    """Return the terms of a word, a number or initials; cached, because stemming is slow."""
+    """Return the terms of a word, a number or initials; cached, since stemming is slow."""
     if "." in token or "," in token:
         if token[0].isdigit():
             return (token.replace(",", ""),)
@@ -152,7 +152,7 @@ def _terms_of_token(token: str) -> tuple[str, ...]:
 
 
 def _strip_accents(word: str) -> str:
-    """Drop the accents of Latin letters alone: in other scripts they make another letter."""
+    """Remove accents from Latin letters only: in other scripts they form different letters."""
     kept: list[str] = []
     base_is_latin = False
     for character in unicodedata.normalize("NFD", word.translate(_LATIN_LETTERS)):
@@ -170,7 +170,7 @@ def _terms_of_run(run: str) -> list[str]:
         return [run]
     found = [run[start : start + 2] for start in range(len(run) - 1)]
     for part in _HAN_RUN.findall(run):
-        found.extend(word for word in _segmenter().cut_for_search(part) if len(word) > 2)
+        found.extend(word for word in _searcher().cut_for_search(part) if len(word) > 2)
     return found
 
 
@@ -178,11 +178,11 @@ def _terms_of_run(run: str) -> list[str]:
 def _stemmer() -> Any:  # noqa: ANN401  the library has no types
     import Stemmer
 
-    return Stemmer.Stemmer("english", 0)  # without its own cache: ours holds what comes of a token
+    return Stemmer.Stemmer("english", 0)  # no cache: `_terms_of_token` has one
 
 
 @cache
-def _segmenter() -> Any:  # noqa: ANN401  the library has no types
+def _searcher() -> Any:  # noqa: ANN401  the library has no types
     import rjieba
 
     return rjieba

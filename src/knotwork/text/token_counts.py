@@ -1,13 +1,12 @@
-"""Estimate word-piece tokens without a model, for sizing chunks and budgets.
+"""Estimate word-piece tokens without a model, for the sizes of chunks and budgets.
 
-A word of lower-case Latin letters counts one token for every ten letters begun, a capitalised one
-(usually a name) one for every six, capitals one for every three, digits one for every four; a
-Chinese or Japanese character and a punctuation mark count one each; letters of other scripts one
-for every two.
+A lower-case Latin word counts one token per ten letters (rounded up), a capitalised one (usually a
+name) one per six, capitals one per three, digits one per four, and letters of other scripts one per
+two. A Chinese or Japanese character and a punctuation mark count one each.
 
 Calibrated against the tokenizer of all-MiniLM-L6-v2 (an uncased BERT vocabulary) on passages of
-Wikipedia, news and novels: mean error by passage 3 to 7 % in English, below 1 % in Chinese; the
-error of the whole is below 5 % and 1 %.
+Wikipedia, news and novels: the mean error per passage is 3 to 7 % in English and below 1 % in
+Chinese; the error of the total is below 5 % and 1 %.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ _TOKEN = re.compile(
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many word pieces ``text`` has."""
+    """Return the approximate number of word pieces of ``text``."""
     return len(_TOKEN.findall(text))
 
 
 def token_starts(text: str) -> Sequence[int]:
-    """Return the offset of each token that `count_tokens` counts, ascending.
+    """Return the offset of each token that `count_tokens` counts, in ascending order.
 
-    Offsets are packed, since a large document has millions of them.
+    The offsets are in a compact array, since a large document has millions of them.
     """
     return array("q", (match.start() for match in _TOKEN.finditer(text)))

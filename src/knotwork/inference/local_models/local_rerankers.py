@@ -1,9 +1,9 @@
-"""Local rerankers: cross-encoders on sentence-transformers or in ONNX format.
+"""Rerank texts with local cross-encoders, on sentence-transformers or in ONNX format.
 
 A cross-encoder reads question and passage as one sequence (Nogueira and Cho 2019,
 arXiv:1901.04085), which is too slow for more than the best texts. A folder with `model.onnx` and
-`tokenizer.json` runs without PyTorch, one pair at a time, so that no score depends on what else is
-scored.
+`tokenizer.json` runs without PyTorch, one pair at a time, so that no score depends on the other
+texts.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from knotwork.inference.local_models.tokenization import replace_surrogates
 from knotwork.inference.local_models.transformer import available_cores, first_line, open_session
 
 MAX_PAIR_TOKENS = 512
-"""Of question and text together, if the model does not set fewer; what is longer is cut off."""
+"""Most tokens of question and text together, unless the model allows fewer; the rest is cut off."""
 
 
 def check_scores(scores: Iterable[float], *, source: str) -> list[float]:
     """Return the scores as floats. Raises ModelError if one is not finite."""
     found = [float(score) for score in scores]
     if not all(math.isfinite(score) for score in found):
-        raise ModelError(f"The model `{source}` gave scores that are not numbers.")
+        raise ModelError(f"The model `{source}` returned scores that are not finite numbers.")
     return found
 
 
 def check_score_count(count: int, *, source: str) -> None:
-    """Raise ModelError if a model gives several scores for a text."""
+    """Raise ModelError if a model does not return exactly one score per text."""
     if count != 1:
         raise ModelError(
-            f"The model `{source}` gives {count} scores for a text, and not one.",
+            f"The model `{source}` returns {count} scores per text instead of one.",
             fix="Choose a cross-encoder for ranking.",
         )
 
@@ -51,10 +51,10 @@ _BATCH_TEXTS = 16
 
 
 class LocalReranker:
-    """Scores texts with a cross-encoder, by name or folder; loads it on first use.
+    """Scores texts with a cross-encoder of sentence-transformers, loaded on first use.
 
-    Raises MissingExtra without sentence-transformers, and, on first use, ModelError when the model
-    cannot be loaded or gives several scores.
+    ``model`` is a name or a folder. Raises MissingExtra without sentence-transformers, and, on
+    first use, ModelError if the model cannot be loaded or returns several scores per text.
     """
 
     def __init__(self, model: str, *, download: bool = False) -> None:
@@ -92,7 +92,7 @@ def _open_cross_encoder(source: str, *, download: bool) -> Any:  # noqa: ANN401 
     try:
         encoder = CrossEncoder(source, local_files_only=not download)
     except (OSError, ValueError, RuntimeError) as error:
-        fix = "Name a folder with a cross-encoder, or allow the download: rerank.download = true"
+        fix = "Use a folder with a cross-encoder, or allow the download: rerank.download = true"
         raise ModelError(
             f"The reranking model `{source}` cannot be loaded: {first_line(error)}", fix=fix
         ) from error
@@ -111,20 +111,20 @@ _INPUT_TYPES: Mapping[str, type[np.integer[Any]]] = {
     "tensor(int32)": np.int32,
 }
 _POSITIONS_FROM_PADDING = ("roberta", "camembert", "mpnet", "longformer")
-"""Kinds of model that number positions from behind the padding token's id."""
+"""Model types whose positions start after the id of the padding token."""
 
 
 def find_graph(folder: Path) -> Path | None:
-    """Return the ONNX file of a model's folder; None without one."""
+    """Return the path of the ONNX file in a model's folder, or None if there is none."""
     return next((folder / name for name in _GRAPH_FILES if (folder / name).is_file()), None)
 
 
 class OnnxReranker:
-    """Scores texts with the model of a folder; loads it on first use. Safe in several threads.
+    """Scores texts with an ONNX model in a folder, loaded on first use. Thread-safe.
 
-    Scores are the model's own, without the sigmoid that sentence-transformers applies to those of
-    some models: the order of texts is the same. Raises MissingExtra without onnxruntime or
-    tokenizers, and, on first use, ModelError if the model cannot be loaded or gives several scores.
+    Scores are the model's own, without the sigmoid that sentence-transformers adds for some models;
+    the order of texts is the same. Raises MissingExtra without onnxruntime or tokenizers, and, on
+    first use, ModelError if the model cannot be loaded or returns several scores per text.
     """
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
@@ -155,7 +155,7 @@ class OnnxReranker:
 
 @dataclass(frozen=True, slots=True)
 class _OnnxModel:
-    """A loaded model. ``inputs`` are the types of its inputs by name, ``output`` is its logits."""
+    """A loaded model; ``inputs`` maps names to types, ``output`` is the name of the logits."""
 
     source: str
     session: Any
@@ -174,7 +174,7 @@ class _OnnxModel:
         feed = {name: np.array([values[name]], dtype=kind) for name, kind in self.inputs.items()}
         try:
             (scores,) = self.session.run([self.output], feed)
-        except Exception as error:  # the library raises classes of its own, by the kind of failure
+        except Exception as error:  # onnxruntime's own exception classes have no common base
             raise ModelError(
                 f"The model `{self.source}` cannot score a text: {first_line(error)}"
             ) from error
@@ -214,7 +214,7 @@ def _open_tokenizer(folder: Path) -> Any:  # noqa: ANN401  untyped library
 
 
 def _find_limit(folder: Path, tokenizer: Any) -> int:  # noqa: ANN401  untyped library
-    """Return how many tokens a pair may have: the least that model and tokenizer allow."""
+    """Return the token limit of a pair: the smallest of those of model and tokenizer."""
     limits: list[Any] = [MAX_PAIR_TOKENS]
     own = _read_json(folder / "tokenizer_config.json").get("model_max_length")
     if own is None and tokenizer.truncation:
@@ -245,5 +245,5 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 def _unusable(folder: Path, reason: str) -> ModelError:
     return ModelError(
         f"The reranking model in `{folder}` cannot be loaded: {reason}.",
-        fix="Name a folder with the ONNX file of a cross-encoder and its tokenizer.json.",
+        fix="Use a folder with the ONNX file of a cross-encoder and its tokenizer.json.",
     )

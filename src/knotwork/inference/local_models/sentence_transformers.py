@@ -1,6 +1,6 @@
-"""Models of sentence-transformers, by name or folder: any but those that run on onnxruntime here.
+"""Run any embedding model of sentence-transformers, by name or folder.
 
-Needs PyTorch, and loads it on first use.
+This needs PyTorch, which is loaded on first use. The models of `ONNX_MODELS` run without it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SAMPLE_BYTES = 1 << 16
 
 
 class SentenceTransformersEncoder:
-    """A loaded model. Raises ModelError when it cannot be loaded."""
+    """An encoder with a loaded model. Raises ModelError if it cannot be loaded."""
 
     reads_together = True
 
@@ -48,7 +48,7 @@ class SentenceTransformersEncoder:
         """Return the tokens of texts of any length."""
         if not texts:
             return []
-        with self._tokenizer_lock:  # the tokenizer holds the options of the call as its state
+        with self._tokenizer_lock:  # the tokenizer stores the options of a call as state
             encoded = self._tokenizer(
                 list(texts),
                 return_offsets_mapping=True,
@@ -72,7 +72,7 @@ class SentenceTransformersEncoder:
         return [row[: len(ids)] for row, ids in zip(states, sequences, strict=True)]
 
     def encode_sequences(self, sequences: Sequence[Sequence[int]]) -> FloatMatrix:
-        """Return one vector a sequence, pooled as the model does it."""
+        """Return one vector for each sequence, pooled as the model does it."""
         pooled: FloatMatrix = self._forward(sequences)["sentence_embedding"].float().cpu().numpy()
         return pooled
 
@@ -95,7 +95,7 @@ class SentenceTransformersEncoder:
             return dict(self._model(features))
 
     def _probe(self) -> tuple[int, bool]:
-        """Return the dimension, and whether token vectors average to the model's own vector."""
+        """Return the dimension, and True if the mean of token vectors is the model's own vector."""
         (tokens,) = self.tokenise(["Two words, and a few more of them."])
         features = self._forward([(*tokens.head, *tokens.ids, *tokens.tail)])
         own = features["sentence_embedding"].float().cpu().numpy()[0]
@@ -111,7 +111,7 @@ def _load(source: str, *, download: bool) -> Any:  # noqa: ANN401  untyped libra
     import torch
     from sentence_transformers import SentenceTransformer
 
-    # Hyperthreads count as cores to the system but not to torch, which leaves them idle by default.
+    # By default, torch leaves hyperthreads idle.
     torch.set_num_threads(available_cores())
     try:
         model = SentenceTransformer(source, local_files_only=not download)
@@ -119,16 +119,15 @@ def _load(source: str, *, download: bool) -> Any:  # noqa: ANN401  untyped libra
         if Path(source).is_dir():
             raise ModelError(
                 f"The model in `{source}` cannot be loaded: {first_line(error)}",
-                fix="Name a folder that sentence-transformers has saved.",
+                fix="Use a folder that sentence-transformers saved.",
             ) from error
         raise ModelError(
-            f"The model `{source}` is not on this machine, or cannot be loaded: "
-            f"{first_line(error)}",
-            fix="Name a folder, or allow the download: embedding.download = true",
+            f"The model `{source}` is not on this machine or cannot be loaded: {first_line(error)}",
+            fix="Use a folder, or allow the download: embedding.download = true",
         ) from error
     if not getattr(model.tokenizer, "is_fast", False):
         raise ModelError(
-            f"The tokenizer of `{source}` tells no character offsets, which Knotwork needs.",
+            f"The tokenizer of `{source}` does not report character offsets, which are required.",
             fix="Choose a model with a fast tokenizer.",
         )
     return model.eval()
@@ -149,7 +148,7 @@ def _to_tokens(
 
 @contextlib.contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Keep progress bars, notices and warnings of the libraries off the user's terminal."""
+    """Silence progress bars, notices and warnings of the libraries."""
     from transformers.utils import logging as transformers_logging
 
     verbosity = transformers_logging.get_verbosity()
@@ -170,13 +169,13 @@ EXTRA = "sentence-transformers"
 
 
 def require_library(feature: str) -> None:
-    """Raise MissingExtra, naming what wants it, when the library is not installed."""
+    """Raise MissingExtra for ``feature`` if sentence-transformers is not installed."""
     if importlib.util.find_spec("sentence_transformers") is None:
         raise MissingExtra(feature, EXTRA)
 
 
 def identify(model: str) -> str:
-    """Return a name that stays when a folder moves and changes when its model does."""
+    """Return a name of a model that survives moving its folder and changes with its weights."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
         return model.removeprefix("sentence-transformers/")

@@ -1,8 +1,8 @@
-"""Tokenize texts for local encoders: WordPiece, SentencePiece unigram, and windows.
+"""Tokenize texts for local encoders (WordPiece, SentencePiece unigram) and cut them into windows.
 
-Tokens carry character offsets. A passage that fits is one window; a longer one is cut at the ends
-of sentences, and a longer sentence at tokens. Nothing is left out, and every window starts with the
-context of its passage.
+Tokens have character offsets. A passage that fits the model is one window; a longer one is cut at
+the ends of sentences, and a longer sentence at tokens. Nothing is left out, and every window starts
+with the context of its passage.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A tokenised text: ids and the character at which each token starts (never descending).
+    """A tokenised text: token ids and the offset of each token's first character, ascending.
 
-    ``head`` and ``tail`` are the special tokens that the model wants around a sequence.
+    ``head`` and ``tail`` are the special tokens that the model expects around a sequence.
     """
 
     head: tuple[int, ...]
@@ -42,10 +42,10 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One pass of the model over a part of passage ``owner``.
+    """The input of one pass of the model over a part of passage ``owner``.
 
-    ``ids`` is the whole sequence. Its position ``offset + i`` holds token ``first + i`` of the
-    passage, for ``i`` below ``count``; what stands before is the head and the context.
+    ``ids`` is the whole sequence: the head and the context, then at position ``offset + i`` token
+    ``first + i`` of the passage, for ``i`` below ``count``.
     """
 
     owner: int
@@ -56,7 +56,7 @@ class Window:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace each half of a surrogate pair, which tokenizers cannot read, one for one."""
+    """Replace lone surrogates, which tokenizers cannot read, without changing offsets."""
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -70,28 +70,30 @@ def cut_windows(
 ) -> list[Window]:
     """Cut a tokenised "context. text" into windows of at most ``max_tokens``.
 
-    ``context_end`` is the character at which the text begins; ``sentences`` count from there. Where
-    context and text do not fit together, the context is held to half of the window.
+    ``context_end`` is the offset at which the text begins; ``sentences`` are relative to it. If
+    context and text do not fit together, the context gets at most half of each window.
     """
     context_count = bisect_left(tokens.starts, context_end)
     if len(tokens) <= max_tokens:
         whole = (*tokens.head, *tokens.ids, *tokens.tail)
         offset = len(tokens.head) + context_count
         return [Window(owner, whole, offset, context_count, len(tokens.ids) - context_count)]
-    room = max_tokens - len(tokens.head) - len(tokens.tail)
-    lead = (*tokens.head, *tokens.ids[: min(context_count, room // 2)])
-    room -= len(lead) - len(tokens.head)
+    limit = max_tokens - len(tokens.head) - len(tokens.tail)
+    prefix = (*tokens.head, *tokens.ids[: min(context_count, limit // 2)])
+    limit -= len(prefix) - len(tokens.head)
     ends = [bisect_left(tokens.starts, context_end + sentence.end) for sentence in sentences]
     return [
-        Window(owner, (*lead, *tokens.ids[first:end], *tokens.tail), len(lead), first, end - first)
-        for first, end in _cut_ranges(context_count, len(tokens.ids), ends=ends, room=room)
+        Window(
+            owner, (*prefix, *tokens.ids[first:end], *tokens.tail), len(prefix), first, end - first
+        )
+        for first, end in _cut_ranges(context_count, len(tokens.ids), ends=ends, limit=limit)
     ]
 
 
 def sentence_ranges(
     tokens: Tokens, *, context_end: int, sentences: Sequence[Span]
 ) -> list[tuple[int, int]]:
-    """Return, for each sentence, the half-open range of its tokens, which may be empty."""
+    """Return the half-open range of the tokens of each sentence, which may be empty."""
     return [
         (
             bisect_left(tokens.starts, context_end + sentence.start),
@@ -102,11 +104,11 @@ def sentence_ranges(
 
 
 def batch_windows(windows: Sequence[Window], *, batch_tokens: int) -> Iterator[list[int]]:
-    """Yield batches of indices into ``windows``, longest first, each of at most ``batch_tokens``
-    tokens with padding (or of one window).
+    """Yield batches of indices into ``windows``, longest first.
 
-    Windows of like length stand together, so that little is padded, and the first batch, the
-    largest, shows at once whether memory suffices.
+    Each batch has at most ``batch_tokens`` tokens with padding, or a single window. Windows of
+    similar length share a batch, which keeps padding small, and the largest batch comes first, so
+    that a lack of memory shows at once.
     """
     order = sorted(range(len(windows)), key=lambda index: (-len(windows[index].ids), index))
     start = 0
@@ -117,19 +119,19 @@ def batch_windows(windows: Sequence[Window], *, batch_tokens: int) -> Iterator[l
 
 
 def _cut_ranges(
-    first: int, last: int, *, ends: Sequence[int], room: int
+    first: int, last: int, *, ends: Sequence[int], limit: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield ranges of at most ``room`` tokens that end at sentence ends where they can."""
-    while last - first > room:
-        fitting = bisect_left(ends, first + room + 1) - 1
-        end = ends[fitting] if fitting >= 0 and ends[fitting] > first else first + room
+    """Yield ranges of at most ``limit`` tokens that end at the end of a sentence if possible."""
+    while last - first > limit:
+        fitting = bisect_left(ends, first + limit + 1) - 1
+        end = ends[fitting] if fitting >= 0 and ends[fitting] > first else first + limit
         yield first, end
         first = end
     yield first, last
 
 
 _MOST_CHARACTERS = 100
-"""A longer word is one unknown token, as in the original."""
+"""A longer word is a single unknown token, as in the original tokenizer."""
 _CACHED_PIECES = 100_000
 _IDEOGRAPHS = (
     (0x3400, 0x4DBF),
@@ -139,7 +141,7 @@ _IDEOGRAPHS = (
     (0x2A700, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
-"""Characters that are words of their own to BERT."""
+"""Characters that BERT treats as single words."""
 
 
 class WordPieceTokenizer:
@@ -156,14 +158,14 @@ class WordPieceTokenizer:
         """Return the tokens of a text of any length."""
         ids: list[int] = []
         starts: list[int] = []
-        for word, places in _split_words(text):
+        for word, offsets in _split_words(text):
             for piece_id, offset in self._segment(word):
                 ids.append(piece_id)
-                starts.append(places[offset])
+                starts.append(offsets[offset])
         return Tokens((self._begin,), ids, starts, (self._end,))
 
     def _segment(self, word: str) -> list[tuple[int, int]]:
-        """Return the ids of a word's pieces, each with the character at which it starts."""
+        """Return the ids of a word's pieces, each with its offset in the word."""
         known = self._words.get(word)
         if known is None:
             if len(self._words) >= _CACHED_PIECES:
@@ -191,29 +193,29 @@ class WordPieceTokenizer:
 
 
 def _split_words(text: str) -> list[tuple[str, list[int]]]:
-    """Return lower-case words and single marks, with the offset of each of their characters."""
+    """Return lower-case words and punctuation marks, with the offsets of their characters."""
     words: list[tuple[str, list[int]]] = []
     inside = False
-    for place, character in enumerate(text):
-        kind, shown = _read_character(character)
+    for offset, character in enumerate(text):
+        kind, lower = _read_character(character)
         if kind == "space":
             inside = False
         elif kind == "alone":
-            words.append((shown, [place] * len(shown)))
+            words.append((lower, [offset] * len(lower)))
             inside = False
-        elif kind == "letter" and shown:
+        elif kind == "letter" and lower:
             if not inside:
                 words.append(("", []))
                 inside = True
-            word, places = words[-1]
-            words[-1] = word + shown, places
-            places.extend([place] * len(shown))
+            word, offsets = words[-1]
+            words[-1] = word + lower, offsets
+            offsets.extend([offset] * len(lower))
     return words
 
 
 @lru_cache(maxsize=1 << 14)
 def _read_character(character: str) -> tuple[str, str]:
-    """Return "space", "alone", "letter" or "" (to be dropped), and the character in lower case."""
+    """Return "space", "alone", "letter" or "" (to drop), and the lower-case character."""
     category = unicodedata.category(character)
     if character in "\t\n\r":
         return "space", ""
@@ -241,7 +243,7 @@ SPACE = "\u2581"
 """Marks the beginning of a word in a piece."""
 
 _UNKNOWN_PENALTY = 10.0
-"""How much less probable than the rarest piece a character without one is, as in SentencePiece."""
+"""Difference in log probability of the rarest piece and an unknown one, as in SentencePiece."""
 _REACH_FACTOR = 7_919
 _CACHED_WORDS = 200_000
 _LONGEST_CACHED_WORD = 24
@@ -252,10 +254,10 @@ _HALF_WIDTH_VOICING = re.compile("[\uff9e\uff9f]")
 class Vocabulary:
     """Pieces by their text, in an open-addressing hash table of CRC-32.
 
-    ``slots`` (int32, its length a power of two) holds the number of a piece or -1, ``offsets``
-    where each piece begins in ``text`` (UTF-8), ``scores`` their log probabilities. ``reaches``
-    (uint8, its length a power of two) bounds the length, in characters, of the pieces that begin
-    with the same two characters; see `build_reaches`.
+    ``slots`` (int32, its length a power of two) holds the number of a piece or -1, ``offsets`` the
+    start of each piece in ``text`` (UTF-8), ``scores`` their log probabilities. ``reaches`` (uint8,
+    its length a power of two) bounds the length, in characters, of the pieces that start with the
+    same two characters; see `build_reaches`.
     """
 
     def __init__(
@@ -275,8 +277,8 @@ class Vocabulary:
         self.lowest_score = float(scores.min())
 
     def find(self, piece: str) -> tuple[int, float] | None:
-        """Return the number and the score of a piece; None if there is no such piece."""
-        wanted = piece.encode("utf-8", "surrogatepass")  # half a pair is in no piece
+        """Return the number and the score of a piece, or None if it is unknown."""
+        wanted = piece.encode("utf-8", "surrogatepass")  # no piece has a lone surrogate
         slot = crc32(wanted) & self._mask
         while (number := self._slots[slot]) >= 0:
             if self._text[self._offsets[number] : self._offsets[number + 1]] == wanted:
@@ -286,12 +288,12 @@ class Vocabulary:
 
 
 def reach_slot(first: str, second: str, mask: int) -> int:
-    """Return the place of two characters in ``Vocabulary.reaches``, of ``mask`` + 1 entries."""
+    """Return the index of two characters in ``Vocabulary.reaches`` of length ``mask`` + 1."""
     return (ord(first) * _REACH_FACTOR + ord(second)) & mask
 
 
 def build_reaches(pieces: Sequence[str], *, size: int = 1 << 20) -> NDArray[np.uint8]:
-    """Return, by `reach_slot`, the length of the longest piece that begins with two characters."""
+    """Return the length of the longest piece by its first two characters, see `reach_slot`."""
     reaches = np.zeros(size, dtype=np.uint8)
     for piece in pieces:
         if len(piece) > 1:
@@ -301,7 +303,7 @@ def build_reaches(pieces: Sequence[str], *, size: int = 1 << 20) -> NDArray[np.u
 
 
 def build_slots(pieces: Sequence[bytes], *, load: float = 0.5) -> NDArray[np.int32]:
-    """Return the hash table of `Vocabulary` for these pieces; empty pieces get no slot."""
+    """Build the hash table of `Vocabulary` for these pieces; empty pieces get no slot."""
     size = 1 << math.ceil(math.log2(max(len(pieces), 1) / load))
     slots = np.full(size, -1, dtype=np.int32)
     numbers = np.array([n for n, piece in enumerate(pieces) if piece], dtype=np.int32)
@@ -319,7 +321,7 @@ def build_slots(pieces: Sequence[bytes], *, load: float = 0.5) -> NDArray[np.int
 
 @dataclass(frozen=True, slots=True)
 class SpecialTokens:
-    """The ids of tokens that stand for no piece of text."""
+    """The ids of tokens that do not represent text."""
 
     begin: int
     end: int
@@ -329,7 +331,8 @@ class SpecialTokens:
 class UnigramTokenizer:
     """Splits text into the ids of a unigram model.
 
-    ``replacements`` maps characters to what the model was trained on (NFKC and more).
+    ``replacements`` maps characters to their normal form in the model's training data (NFKC and
+    more).
     """
 
     def __init__(
@@ -357,7 +360,7 @@ class UnigramTokenizer:
         return Tokens((self._special.begin,), ids, places, (self._special.end,))
 
     def _normalise(self, text: str) -> tuple[str, Sequence[int]]:
-        """Return the text as the model was trained on it, and where each character comes from."""
+        """Return the text in the model's normal form, and the original offset of each character."""
         if text.isascii() and text.isprintable():
             return text, range(len(text))
         replacements = self._replacements
@@ -371,7 +374,7 @@ class UnigramTokenizer:
         return "".join(parts), starts
 
     def _segment_word(self, word: str) -> list[tuple[int, int]]:
-        """Return the ids of a word's pieces, each with the character at which it starts."""
+        """Return the ids of a word's pieces, each with its offset in the word."""
         known = self._words.get(word)
         if known is None:
             known = self._segment(SPACE + word)
@@ -382,7 +385,7 @@ class UnigramTokenizer:
         return known
 
     def _segment(self, marked: str) -> list[tuple[int, int]]:
-        """Return the best segmentation of a word behind its mark, by the Viterbi algorithm."""
+        """Return the best segmentation of a word after its mark, by the Viterbi algorithm."""
         count = len(marked)
         best = [0.0] + [-math.inf] * count
         arrivals: list[tuple[int, int]] = [(0, 0)] * (count + 1)
@@ -423,11 +426,11 @@ class UnigramTokenizer:
 
 
 def _clusters(text: str) -> list[tuple[int, str]]:
-    """Return the characters of a text with their offsets; those that combine are composed."""
+    """Return the characters of a text with their offsets, composed with their combining marks."""
     if unicodedata.is_normalized("NFC", text) and not _HALF_WIDTH_VOICING.search(text):
         return list(enumerate(text))
     clusters: list[tuple[int, str]] = []
-    for place, character in enumerate(text):
+    for offset, character in enumerate(text):
         if clusters and (
             unicodedata.combining(character)
             or ord(character) in _HANGUL_VOWELS_AND_FINALS
@@ -436,14 +439,14 @@ def _clusters(text: str) -> list[tuple[int, str]]:
             start, before = clusters[-1]
             clusters[-1] = start, before + character
         else:
-            clusters.append((place, character))
+            clusters.append((offset, character))
     return [(start, _compose(cluster)) for start, cluster in clusters]
 
 
 def _compose(cluster: str) -> str:
-    """Return a character and its marks as one character if there is one for them.
+    """Return a character and its marks as one composed character, if one exists.
 
-    NFKC would go further than the model's own table, which joins half-width kana with their marks
-    but otherwise composes as NFC does.
+    This follows the model's own table: NFC, except that half-width kana are composed with their
+    marks (NFKC).
     """
     return unicodedata.normalize("NFKC" if _HALF_WIDTH_VOICING.search(cluster) else "NFC", cluster)

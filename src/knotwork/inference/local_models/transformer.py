@@ -1,11 +1,11 @@
 """Run BERT-like encoders on onnxruntime, with weights in memory-mapped files.
 
-The graphs in `graphs/` hold no weights (`scripts/build_encoder_graphs.py` makes them); these come
-from safetensors files of installed packages, so that a model is on the disk once. Word embeddings
-are gathered here, row by row.
+The graphs in `graphs/` contain no weights (`scripts/build_encoder_graphs.py` builds them); these
+come from safetensors files of installed packages, so that a model is on the disk only once. Word
+embeddings are looked up here, row by row.
 
-Sequences run one at a time: with dynamic quantisation the scale of the activations is that of the
-whole batch, and a vector would otherwise depend on what else is embedded with it.
+Sequences run one at a time: dynamic quantisation scales the activations of the whole batch, so a
+vector would otherwise depend on the other texts of its batch.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _GRAPHS = Path(__file__).with_name("graphs")
 
 
 class Tokenizer(Protocol):
-    """Splits text into tokens, with the character at which each starts."""
+    """Splits text into tokens, each with the offset of its first character."""
 
     def encode(self, text: str) -> Tokens: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:
-    """All that makes an encoder, as read from the files of a model.
+    """The parts of an encoder, as read from the files of a model.
 
-    ``graphs`` run one after the other. ``weights`` are named as in them. ``word_rows`` returns the
-    embeddings of token ids, ``positions`` has a row for each place in a sequence, of any token
-    type.
+    ``graphs`` run one after the other; ``weights`` have the names used in them. ``word_rows``
+    returns the embeddings of token ids. ``positions`` has a row for each position of a sequence,
+    token type included.
     """
 
     graphs: tuple[str, ...]
@@ -57,10 +57,9 @@ class ModelParts:
 
 
 class TransformerEncoder:
-    """A loaded model; safe to use from several threads.
+    """A loaded encoder. Thread-safe; each forward pass runs in the calling thread.
 
-    Each forward pass runs in the thread that asks for it. Raises MissingExtra without onnxruntime,
-    ModelError when the weights do not fit the graph.
+    Raises MissingExtra without onnxruntime, ModelError if the weights do not fit the graph.
     """
 
     gives_tokens = True
@@ -87,7 +86,7 @@ class TransformerEncoder:
         return np.stack([self._forward(sequence).mean(axis=0) for sequence in sequences])
 
     def encode_states(self, sequence: Sequence[int]) -> FloatMatrix:
-        """Return what the first graph makes of a sequence, of shape (its length, dimension)."""
+        """Return the output of the first graph for a sequence, of shape (its length, dimension)."""
         rows = self._parts.word_rows(np.asarray(sequence, dtype=np.int64))
         rows = rows + self._parts.positions[: len(rows)]
         return _run_session(self._sessions[0], rows)
@@ -100,9 +99,9 @@ class TransformerEncoder:
 
 
 def _open_graph(name: str, weights: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401  untyped library
-    """Return the session of a graph of this package, with those of the weights that it names."""
+    """Return the session of a graph of this package, with the weights that the graph uses."""
     graph = (_GRAPHS / name).read_bytes()
-    # The library refuses weights that the graph lacks; each name stands in the file as it is.
+    # onnxruntime refuses weights that the graph lacks; names are stored verbatim in the file.
     own = {key: array for key, array in weights.items() if key.encode() in graph}
     return open_session(graph, weights=own)
 
@@ -116,34 +115,34 @@ def _run_session(session: Any, rows: FloatMatrix) -> FloatMatrix:  # noqa: ANN40
 def open_session(
     graph: bytes | str, *, weights: Mapping[str, NDArray[Any]] | None = None, threads: int = 1
 ) -> Any:  # noqa: ANN401  untyped library
-    """Return an onnxruntime session that runs on the processor and never spins while it waits.
+    """Return an onnxruntime session that runs on the CPU, without busy waiting.
 
-    ``graph`` is a model, or the path of one; ``weights`` are the arrays that it lacks. Raises
-    MissingExtra without onnxruntime, ModelError when the model cannot be opened.
+    ``graph`` is a model or its path; ``weights`` are the arrays that it lacks. Raises MissingExtra
+    without onnxruntime, ModelError if the model cannot be opened.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors alone
+    options.log_severity_level = 3  # errors only
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Level "extended" would fuse additions and layer normalisations into an operator that takes
-    # four times as long as both.
+    # Level "extended" would fuse additions with layer normalisations, which takes four times as
+    # long.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     if weights:
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
         options.add_external_initializers(list(weights), values)
     try:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the library raises classes of its own, by the kind of failure
+    except Exception as error:  # onnxruntime's own exception classes have no common base
         raise ModelError(f"onnxruntime cannot open the model: {first_line(error)}") from error
 
 
 def import_onnxruntime() -> Any:  # noqa: ANN401  untyped library
-    """Return the library, with its telemetry off. Raises MissingExtra if it is not installed.
+    """Return the library with its telemetry off. Raises MissingExtra if it is not installed.
 
-    Some of its builds write a device id and usage events to the user's cache folder as soon as they
-    are imported, for sending them to their maker, unless a variable of the environment forbids it.
+    On import, some builds write a device id and usage events to the user's cache folder, to be sent
+    to their maker, unless an environment variable forbids it.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
@@ -175,7 +174,7 @@ _MOST_HEADER_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class TensorFile:
-    """The arrays of a file by name, read-only views of its memory map, and its metadata."""
+    """The arrays of a safetensors file, as read-only views of its memory map, and its metadata."""
 
     arrays: Mapping[str, NDArray[Any]]
     metadata: Mapping[str, str]
@@ -187,11 +186,11 @@ def map_file(path: Path) -> mmap.mmap:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
-        raise ModelError(f"The model file {path} cannot be read: {error}.") from error
+        raise ModelError(f"The model file `{path}` cannot be read: {error}.") from error
 
 
 def read_tensors(path: Path) -> TensorFile:
-    """Open a file of arrays. Raises ModelError if it is damaged or not such a file."""
+    """Open a safetensors file. Raises ModelError if it is damaged or of another format."""
     content = map_file(path)
     try:
         size = int.from_bytes(content[:8], "little")
@@ -205,7 +204,7 @@ def read_tensors(path: Path) -> TensorFile:
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(
-            f"The model file {path} is damaged: {error}.", fix="Install its package again."
+            f"The model file `{path}` is damaged: {error}.", fix="Reinstall its package."
         ) from error
 
 
@@ -213,7 +212,7 @@ def _tensor_view(content: mmap.mmap, base: int, entry: Mapping[str, Any]) -> NDA
     start, end = entry["data_offsets"]
     kind = np.dtype(_TENSOR_TYPES[entry["dtype"]])
     if not 0 <= start <= end <= len(content) - base:
-        raise ValueError("an array lies outside the file")
+        raise ValueError("an array exceeds the file")
     flat = np.frombuffer(content, kind, count=(end - start) // kind.itemsize, offset=base + start)
     return flat.reshape(entry["shape"])
 
@@ -221,7 +220,7 @@ def _tensor_view(content: mmap.mmap, base: int, entry: Mapping[str, Any]) -> NDA
 def write_tensors(
     path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
 ) -> None:
-    """Write arrays to a file at once: readers see the old file or the whole new one."""
+    """Write arrays to a safetensors file atomically: readers see the old file or the new one."""
     entries: dict[str, Any] = {"__metadata__": dict(metadata)}
     position = 0
     for name, array in arrays.items():
@@ -249,9 +248,9 @@ def write_tensors(
 
 
 def find_package_file(package: str, name: str) -> Path | None:
-    """Return the path of a file in a package; None if either is missing.
+    """Return the path of a file in a package, or None if either is missing.
 
-    ``package`` is a top-level one, so that looking for it imports nothing.
+    ``package`` must be a top-level package, so that finding it imports nothing.
     """
     spec = find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
@@ -262,7 +261,7 @@ def find_package_file(package: str, name: str) -> Path | None:
 
 
 def available_cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
