@@ -1,4 +1,4 @@
-"""Run as a process of its own: make calls through a cache, saying what is done after each.
+"""Run as a separate process: make calls through a cache, and report progress after each.
 
 ``calling_process.py FILE LOG FIRST LAST PAUSE_S``: asks for the numbers in turn; the model writes
 each call that reaches it to LOG, which several processes share, before it answers.

@@ -1,4 +1,4 @@
-"""Answers of chat servers, as `serve` gives them."""
+"""Responses of chat servers, for `serve`."""
 
 import json
 

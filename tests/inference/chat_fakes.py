@@ -1,4 +1,4 @@
-"""A chat model for tests of wrappers: it answers at once, counts its calls, and can be held up."""
+"""A fake chat model for tests of wrappers: it counts its calls and can be blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of embeddings on this machine, that answers as a test wants it to."""
+"""An embedding server on this machine with scripted responses."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A budget holds whatever the calls do at the same time, and says how to go on."""
+"""Budgets hold with concurrent calls, and their errors explain how to continue."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_the_error_says_what_was_spent_and_how_to_go_on_and_going_on_works():
     assert done == 5
     assert error is not None
     assert "budget of 80 tokens is reached: 5 calls used 80 tokens" in error.message
-    assert "the next one for `extract` (about 6 tokens in and 10 out" in error.message
+    assert "the next call for `extract` (about 6 tokens in and 10 out" in error.message
     assert "continues from here" in error.fix
     assert [run(), run()] == [(10, None), (10, None)]
     assert len(inner.requests) == 10

@@ -1,4 +1,4 @@
-"""A cached model: equal calls are made once, checked before they are kept, kept before use."""
+"""The cached chat model: equal calls are made once; replies are checked, stored, then used."""
 
 from __future__ import annotations
 

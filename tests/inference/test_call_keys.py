@@ -1,4 +1,4 @@
-"""Keys of calls differ exactly when what is asked differs."""
+"""Cache keys of calls: equal exactly for equal requests to equal models."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The ledger: sums by stage, document and model add up, whoever writes and in whatever order."""
+"""The call ledger: sums by stage, document and model are exact for any writers and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many processes share the file of calls; one that is killed loses no finished call."""
+"""Many processes share the call cache; a killed process loses no finished call."""
 
 from __future__ import annotations
 

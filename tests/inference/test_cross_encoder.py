@@ -1,4 +1,4 @@
-"""The local reranker, with random models that are made here."""
+"""The local reranker on sentence-transformers, with random models."""
 
 import math
 

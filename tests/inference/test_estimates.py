@@ -1,4 +1,4 @@
-"""Estimates of a run: right on the whole, honest about what is not known."""
+"""Cost estimates of a run: accurate on average, with ranges for what is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MiniLM on onnxruntime against its library, and random models that pool in other ways."""
+"""MiniLM on onnxruntime against its library, and random models with other pooling."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The reranker on onnxruntime against transformers, with random models that are made here."""
+"""The reranker on onnxruntime against transformers, with random models."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Pacing: limits hold, turns are fair, and no one waits for ever."""
+"""Rate limits: they hold, callers start in order, and nobody waits forever."""
 
 import threading
 import time

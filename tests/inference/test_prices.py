@@ -1,4 +1,4 @@
-"""Prices are the user's; what has none has no known cost, which is not none."""
+"""Prices from the settings; a model without a price has an unknown cost, not zero."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""The reader of the package: which sentence answers, with which words, or that none does."""
+"""The answer reader: which sentence and words answer a question, or none."""
 
 import numpy as np
 import pytest

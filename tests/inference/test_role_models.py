@@ -1,4 +1,4 @@
-"""Models by role share one file of calls, which is made when the first of them is opened."""
+"""Models by role share one call cache, which is created when the first of them is opened."""
 
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Opened chat models before a whole model server: the contract of chat models, and its faults."""
+"""Chat models against a complete model server: the contract of chat models, and server faults."""
 
 from concurrent.futures import ThreadPoolExecutor
 

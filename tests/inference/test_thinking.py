@@ -1,4 +1,4 @@
-"""Thinking is taken out of replies, in whatever pieces they come."""
+"""Thinking is stripped from replies, in whole or in any pieces."""
 
 import pytest
 from hypothesis import given

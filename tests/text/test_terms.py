@@ -1,4 +1,4 @@
-"""One analysis for documents and queries: English, Chinese and everything between."""
+"""Terms of documents and queries in English, Chinese and mixed text."""
 
 from __future__ import annotations
 

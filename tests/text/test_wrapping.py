@@ -1,4 +1,4 @@
-"""Hard-wrapped prose reads as it would unwrapped; lines that stand for themselves do not join."""
+"""Hard-wrapped prose is split like unwrapped prose; independent lines are not joined."""
 
 import textwrap
 from itertools import pairwise

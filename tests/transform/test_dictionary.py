@@ -1,4 +1,4 @@
-"""A user's terms: found in any case, typed, with their other names, from three formats."""
+"""A user's dictionary in three formats: terms in any case, their types and aliases."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The extractor as a whole: one extraction a chunk, of its document alone, whatever comes."""
+"""The rule extractor: one extraction per chunk, from its document alone, for any input."""
 
 from dataclasses import replace
 

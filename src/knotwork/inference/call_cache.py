@@ -352,7 +352,7 @@ class CallCache:
         return count
 
     def check(self) -> list[str]:
-        """Read the whole file and return a description of each fault; [] if there is none."""
+        """Read the whole file and return a description of each fault."""
         faults = [str(row[0]) for row in self._database.rows("PRAGMA integrity_check")]
         faults = [] if faults == ["ok"] else faults
         rows = self._database.rows(

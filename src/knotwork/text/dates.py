@@ -144,7 +144,7 @@ def find_days(text: str) -> list[re.Match[str]]:
 
 
 def read_date(text: str) -> str:
-    """Return the first day in a text as YYYY-MM-DD, or "" if there is none.
+    """Return the first day in a text as YYYY-MM-DD, or "" without one.
 
     In 3/4/2023, the first number is the day, unless it must be the month.
     """

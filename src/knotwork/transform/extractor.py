@@ -1,4 +1,4 @@
-"""The protocol of extractors: a chunk in, its contributions to the graph out."""
+"""The extractor protocol: turn each chunk of a document into its contributions to the graph."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from knotwork.records import Chunk, Document, Extraction
 
 
 class Extractor(Protocol):
-    """Finds entities and relations. ``name`` changes with anything that changes the result."""
+    """Finds entities and relations.
+
+    ``name`` identifies the result: it changes with anything that changes what is extracted.
+    """
 
     name: str
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order.
 
-        The result depends on this document alone, so that indexing order never matters.
+        The result depends only on this document, so the order of indexing does not matter.
         """

@@ -1,7 +1,4 @@
-"""Make extractors by name.
-
-A new extractor is one file and one entry in `EXTRACTORS`.
-"""
+"""Create extractors by name. To add one, add an entry to `EXTRACTORS`."""
 
 from __future__ import annotations
 
@@ -25,8 +22,8 @@ def make_extractor(
 ) -> Extractor:
     """Return the extractor of this name, with a user's dictionary of terms.
 
-    A ``recording`` of extractions made elsewhere is added to what it finds. Raises UnknownName when
-    there is no such extractor, ConfigError when dictionary or recording cannot be read.
+    The extractions of a ``recording`` made elsewhere are added to its results. Raises UnknownName
+    for an unknown extractor, ConfigError if the dictionary or the recording cannot be read.
     """
     if name not in EXTRACTORS:
         raise UnknownName("extractor", name, EXTRACTORS)

@@ -1,4 +1,4 @@
-"""Deviations of models from the form they were asked for, of a line and of a whole reply."""
+"""Mutations of a model's reply, of a line and of the whole, that real models produce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies that are kept: a run that is repeated pays for no call, and comes to the same result."""
+"""Cached replies: a repeated run makes no call and has the same result."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Schemas from examples and from a model: what is counted, merged, left out, and written."""
+"""Schemas from examples and from a model: counting, merging, omissions, and the file."""
 
 import json
 import random
@@ -152,12 +152,12 @@ def test_a_record_may_be_of_an_entity_alone_and_a_dash_is_nothing(tmp_path):
         ("e.jsonl", '["Ada"]\n', "line 1 has 1 fields"),
         ("e.jsonl", "\n{\n", "line 2 is not JSON"),
         ("e.jsonl", "7\n", "line 1 is neither"),
-        ("e.jsonl", '{"relation": 7}\n', "line 1: `relation` is no text but `7`"),
+        ("e.jsonl", '{"relation": 7}\n', "line 1: `relation` is `7`, not a text"),
         ("e.jsonl", '{"verb": "likes"}\n', "line 1 has neither a relation nor a type"),
         ("e.jsonl", "[" * 50_000 + "\n", "line 1 is not JSON"),
-        ("e.csv", "source,relation,target\n", "holds no example"),
-        ("e.jsonl", "\n", "holds no example"),
-        ("e.xlsx", "", "no kind of file"),
+        ("e.csv", "source,relation,target\n", "has no examples"),
+        ("e.jsonl", "\n", "has no examples"),
+        ("e.xlsx", "", "is not supported"),
     ],
 )
 def test_what_is_no_example_is_refused_by_its_line(tmp_path, name, text, said):
@@ -211,7 +211,7 @@ def test_types_to_which_anything_belongs_are_none():
     read = read_proposal("type | OTHER | the rest\nrelation | PERSON | likes | Other")
     assert read.types == ()
     assert read.relations == (("PERSON", "likes", ""),)
-    assert [c.reason for c in read.complaints] == ["a type to which anything belongs"]
+    assert [c.reason for c in read.complaints] == ["a type that means any entity"]
 
 
 @settings(max_examples=80, deadline=None)

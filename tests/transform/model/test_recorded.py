@@ -75,10 +75,10 @@ def test_longer_triples_are_read_shorter_ones_are_counted(tmp_path) -> None:
     assert recorded.lengthened == 1
     assert [r.relation for r in draft.relations] == ["is admirer of", "wrote"]
     assert Counter(complaint.reason for complaint in draft.complaints) == {
-        "a triple of 2 parts": 1,
-        "no triple of texts": 2,
+        "a triple with 2 parts": 1,
+        "not a triple of texts": 2,
         "a name is missing": 1,
-        "no name": 1,
+        "not a name": 1,
     }
     assert draft.records + len(draft.complaints) + draft.repeated == 9
 
@@ -121,7 +121,7 @@ def test_a_recording_is_added_to_an_extractor_by_its_path(tmp_path) -> None:
         ("{", "line 2 is not JSON"),
         ("[1]", "line 2 does not name its document"),
         ('{"entities": []}', "line 2 does not name its document"),
-        ('{"pid": "a", "triples": "x"}', "line 2 has no list under `triples`"),
+        ('{"pid": "a", "triples": "x"}', "`triples` in .*, line 2 is not a list"),
     ],
 )
 def test_a_line_that_is_no_row_is_named(tmp_path, line, said) -> None:

@@ -31,7 +31,7 @@ def test_records_are_written_as_the_schema_does_and_others_are_complaints() -> N
     )
     assert [c.reason for c in draft.complaints] == [
         "type `CITY` is not in the schema",
-        "no pattern of the schema joins these types",
+        "no pattern of the schema connects these types",
         "the relation is not in the schema",
     ]
 

@@ -1,18 +1,23 @@
+import json
+
 import pytest
 from tests.transform.documents import cut, mentions, relations
 
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
-from knotwork.inference.chat import ChatReply
+from knotwork.inference.chat import ChatReply, ChatRequest
 from knotwork.records import ReadingStatus
 from knotwork.testing.brains.rule_brain import RuleBrain
 from knotwork.testing.chat_models import Script, ScriptedChatModel
 from knotwork.transform.model.extraction_methods import (
+    ChunkTask,
     ExtractionMethod,
-    InstructionMethod,
     LineMethod,
+    chunk_request,
 )
 from knotwork.transform.model.extraction_schema import ExtractionSchema
 from knotwork.transform.model.model_extractor import ChunkJob, ChunkOutcome, Turns, extract_chunk
+from knotwork.transform.model.reply_formats import JsonReader
+from knotwork.transform.model.reply_records import Draft
 from knotwork.transform.rules import RuleExtractor
 
 TEXT = "Ada Lovelace wrote notes on the engine. Charles Babbage designed it in London."
@@ -176,8 +181,8 @@ def test_a_check_says_what_it_could_not_follow() -> None:
     outcome, _ = run([RELATIONS, said], turns=Turns(checks_relations=True))
     assert len(relations(outcome.extraction) - relations(job().base)) == 3
     assert {c.reason for c in outcome.complaints} == {
-        "a correction that cannot be read",
-        "no verdict on a relation",
+        "the correction is unreadable",
+        "not a verdict on a relation",
     }
 
 
@@ -203,6 +208,29 @@ def test_a_chinese_chunk_is_asked_and_kept_in_chinese() -> None:
     assert added.span is not None
     assert HAN[added.span.start : added.span.end] == "蔡元培是浙江绍兴人，曾任北京大学校长。"
     assert {d.normal_form: d.text for d in outcome.descriptions}["蔡元培"] == "绍兴人，曾任校长"
+
+
+class InstructionMethod:
+    """A method of another form: a JSON instruction, as models trained for extraction expect."""
+
+    name = "instruction"
+
+    def __init__(self, schema: ExtractionSchema) -> None:
+        self.schema = schema
+
+    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
+        instruction = "请从input中抽取符合schema的关系三元组。" + "上次的回答不是JSON。" * bool(
+            fault
+        )
+        parts = {
+            "instruction": f"你是抽取关系三元组的专家。{instruction}",
+            "schema": list(self.schema.all_relation_types),
+            "input": task.text,
+        }
+        return chunk_request(json.dumps(parts, ensure_ascii=False), task)
+
+    def read(self, reply: str, *, cut: bool = False) -> Draft:
+        return self.schema.admit(JsonReader().read(reply, cut=cut))
 
 
 def test_another_method_has_its_own_prompt_and_parser() -> None:

@@ -317,7 +317,7 @@ ONNX_MODELS = {
 
 
 def preferred_model() -> str:
-    """Return the best installed local model; if there is none, the one that the extra installs."""
+    """Return the best installed local model, or else the one that the extra installs."""
     if importlib.util.find_spec("onnxruntime") is not None:
         for model in ONNX_MODELS.values():
             if model.find_weights() is not None:

@@ -115,7 +115,7 @@ _POSITIONS_FROM_PADDING = ("roberta", "camembert", "mpnet", "longformer")
 
 
 def find_graph(folder: Path) -> Path | None:
-    """Return the path of the ONNX file in a model's folder, or None if there is none."""
+    """Return the path of the ONNX file in a model's folder, or None."""
     return next((folder / name for name in _GRAPH_FILES if (folder / name).is_file()), None)
 
 

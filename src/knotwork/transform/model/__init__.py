@@ -1,1 +1,1 @@
-"""Extraction by a language model, on top of what the rules find."""
+"""Extract entities and relations with a language model, in addition to the rules."""

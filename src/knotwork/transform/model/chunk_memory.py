@@ -1,15 +1,15 @@
-"""Chunk memory: recall names and facts of similar earlier chunks, as lines of a prompt.
+"""Give a prompt the names and facts of similar earlier chunks of the same document.
 
-It recalls what the rules found in chunks of the same document, found by sparse vectors of their
-words. A prompt therefore depends on its document alone: all chunks can be read at once, and a
-resumed run asks exactly what it asked before.
+Similar chunks are found by sparse vectors of their words, and their names and facts are those that
+the rules extracted. A prompt therefore depends only on its document: all chunks can be read at
+once, and a resumed run sends exactly the same requests.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -19,22 +19,22 @@ from knotwork.records import (
     KEYWORD,
     Chunk,
     Extraction,
-    Mention,
+    Relation,
 )
 from knotwork.text.terms import content_terms
 from knotwork.text.token_counts import count_tokens
 
 MEMORY_TOKENS = 60
-"""Tokens of memory in a prompt, at most; less than a third of a chunk."""
+"""Most tokens of memory in a prompt; less than a third of a chunk."""
 
 _MOST_SIMILAR = 3
 _LEAST_SIMILARITY = 0.05
-"""Cosine of two chunks' words below which one says nothing of the other."""
+"""Least cosine of the words of two similar chunks."""
 
 _ROWS = 256
-"""Chunks compared at a time, so that a long document needs little memory."""
+"""Chunks compared at a time, to limit memory for long documents."""
 
-_SILENT = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, ""})
+_NO_FACTS = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, ""})
 _NO_NAMES = frozenset({"DATE", "NUMBER"})
 
 
@@ -44,9 +44,9 @@ def recall_similar(
     *,
     limit_tokens: int = MEMORY_TOKENS,
 ) -> dict[str, str]:
-    """Return the memory of each chunk of a document that has any, by chunk id.
+    """Return the memory of each chunk of a document, by chunk id; chunks without any are left out.
 
-    ``extractions`` are what the rules found, in the order of ``chunks``.
+    ``extractions`` are the results of the rules, in the order of ``chunks``.
     """
     if limit_tokens <= 0 or len(chunks) < 2:
         return {}
@@ -61,9 +61,9 @@ def recall_similar(
 
 
 def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
-    """Return the places of the earlier texts most like each one, the most similar first.
+    """Return the positions of the earlier texts most similar to each text, the most similar first.
 
-    Cosine of TF-IDF vectors; of equal ones the nearest.
+    Similarity is the cosine of TF-IDF vectors; ties go to the nearest text.
     """
     from scipy import sparse
 
@@ -74,7 +74,7 @@ def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
     if not times:
         return [[] for _ in texts]
     frequency = np.bincount(columns)
-    # Few numbers come up, and each logarithm is taken once.
+    # There are few distinct numbers, so compute each logarithm once.
     often = np.array([1 + math.log(number) for number in range(1, max(times) + 1)])
     rare = np.array([math.log(1 + len(texts) / f) for f in range(1, len(texts) + 1)])
     weights = often[np.array(times) - 1] * rare[frequency[columns] - 1]
@@ -96,16 +96,15 @@ def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
 
 
 def recall_lines(extractions: Iterable[Extraction], *, limit_tokens: int = MEMORY_TOKENS) -> str:
-    """Return names and facts of earlier chunks, the most similar chunk first, a line each.
+    """Return names and facts of earlier chunks, one per line, the most similar chunk first.
 
-    A chunk gives its strongest facts in turn with its names; nothing comes twice. Lines that would
-    go beyond the limit are left out.
+    Lines are distinct. A line that would exceed the limit is left out.
     """
     return _fill((line for e in extractions for line in _counted(_lines_of(e))), limit_tokens)
 
 
 def _counted(lines: Iterable[str]) -> list[tuple[str, int]]:
-    """Return lines with their tokens."""
+    """Return lines with their numbers of tokens."""
     return [(line, count_tokens(line)) for line in lines]
 
 
@@ -123,29 +122,26 @@ def _lines_of(extraction: Extraction) -> list[str]:
     names = {m.entity_id: m for m in extraction.mentions if m.type not in _NO_NAMES}
     facts = [
         f"{names[r.source].name} | {r.relation} | {names[r.target].name}"
-        for r in sorted(extraction.relations, key=lambda r: -_worth(r.weight, r.description))
-        if r.relation not in _SILENT and r.source in names and r.target in names
+        for r in sorted(extraction.relations, key=_rank_of_fact)
+        if r.relation not in _NO_FACTS and r.source in names and r.target in names
     ]
     ranked = sorted(names.values(), key=lambda m: (-m.about, -len(m.spans), m.normal_form))
-    return [*_called(ranked[:6]), *facts[:4]]
+    listed = [f"{m.name} ({m.type})" if m.type not in {"", KEYWORD} else m.name for m in ranked[:6]]
+    return [*listed, *facts[:4]]
 
 
-def _worth(weight: int, description: str) -> int:
-    """Put facts that a model described before those that rules only guess at."""
-    return weight + 1_000 * bool(description)
+def _rank_of_fact(relation: Relation) -> int:
+    """Rank relations that a model described before those that rules only infer, then by weight."""
+    return -(relation.weight + 1_000 * bool(relation.description))
 
 
-def _called(mentions: Iterable[Mention]) -> list[str]:
-    return [f"{m.name} ({m.type})" if m.type not in {"", KEYWORD} else m.name for m in mentions]
-
-
-def remembered_names(memory: str) -> Mapping[str, str]:
-    """Return the names that lines of memory hold, by themselves and without their types."""
-    names: dict[str, str] = {}
+def remembered_names(memory: str) -> list[str]:
+    """Return the distinct names in the lines of a memory, without their types."""
+    names: dict[str, None] = {}
     for line in memory.splitlines():
         parts = line.split(" | ")
         for part in (parts[0], parts[-1]):
             bare = part.rsplit(" (", 1)[0].strip()
             if bare:
-                names[bare] = bare
-    return names
+                names[bare] = None
+    return list(names)

@@ -1,14 +1,12 @@
-"""Ask a model about a chunk: requests for its entities and relations, and for checks of them.
+"""Build the requests that ask a model about a chunk, and read its replies.
 
-`ExtractionMethod` is a plug-in: it builds the request and reads the reply. `LineMethod` uses the
-line form, `InstructionMethod` the JSON instructions of models trained for extraction, such as OneKE
-(IEPile: Gui et al., 2024). Gleaning asks again for what the first reply left out; reflection has
-each relation confirmed, dropped or corrected. Each costs about one more call a chunk.
+`ExtractionMethod` is a plug-in that does both; `LineMethod` is the built-in one. Two optional
+requests follow: gleaning asks for what the first reply left out, and the check asks the model to
+confirm, drop or correct each relation. Each costs about one more call per chunk.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -36,10 +34,10 @@ _LEAST_OUTPUT_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class ChunkTask:
-    """What a model is asked to read: a chunk's text, and what may help to read it.
+    """A chunk's text for a model to read, with context.
 
-    ``language`` is "en" or "zh". ``source`` is the document's uri, for the ledger. ``memory`` are
-    names and facts of similar earlier chunks, one a line, already bounded in tokens.
+    ``language`` is "en" or "zh". ``source`` is the document's URI, for the cost ledger. ``memory``
+    is names and facts of similar earlier chunks, one per line, already limited in tokens.
     """
 
     text: str
@@ -52,9 +50,9 @@ class ReplyReader(Protocol):
     """Reads the replies of a model."""
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply and all that cannot be read; never fail.
+        """Return the records of a reply and complaints about the rest; never fail.
 
-        ``cut`` says that the reply ended at its limit of tokens.
+        ``cut`` is True if the reply was cut off at its token limit.
         """
 
 
@@ -70,16 +68,16 @@ class ExtractionMethod(ReplyReader, Protocol):
     def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
         """Return the request for a chunk.
 
-        ``fault`` says why the last reply could not be read, in one sentence: the same request
-        follows from the same fault, so that a resumed run finds the reply that it paid for.
+        ``fault`` is a sentence that explains why the last reply was unreadable. Equal faults give
+        equal requests, so that a resumed run finds the reply in the cache.
         """
 
 
 class LineMethod:
-    """Asks in the line form; implements `ExtractionMethod`.
+    """Asks for one record per line; implements `ExtractionMethod`.
 
-    ``form`` "graph" asks for entities and relations with summaries, "triplets" for facts alone,
-    with examples. ``question`` limits both to what bears on it.
+    ``form`` "graph" asks for entities and relations with summaries; "triplets" asks for facts only
+    and gives examples. ``question`` limits both to records that help to answer it.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class LineMethod:
         return "-".join(parts)
 
     def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
-        """Return the request for a chunk, fixed words first: servers reuse equal beginnings."""
+        """Return the request for a chunk, fixed parts first: servers cache common prefixes."""
         prompts = prompts_in(task.language)
         wording = prompts.graph if self.form == "graph" else prompts.triplets
         parts = [
@@ -123,7 +121,7 @@ class LineMethod:
         return chunk_request("\n".join(part for part in parts if part), task)
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply, in JSON too, as some models know no other form."""
+        """Return the records of a reply, also if it is in JSON, which some models always write."""
         draft = self._lines.read(reply, cut=cut)
         if not draft.records:
             other = JsonReader().read(reply, cut=cut)
@@ -132,9 +130,9 @@ class LineMethod:
 
 
 def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
-    """Return a request that says one thing about a chunk.
+    """Return a request with one message about a chunk.
 
-    Its limit of output is generous: a reply that runs into it repeats itself.
+    Its output limit is generous: a reply that reaches it is repeating itself.
     """
     limit = max(_LEAST_OUTPUT_TOKENS, 4 * count_tokens(task.text))
     return ChatRequest(
@@ -145,64 +143,8 @@ def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
     )
 
 
-INSTRUCTION_VERSION = 1
-
-_TRIPLES = {
-    "en": (
-        "You are an expert in extracting relation triples. Extract the triples that match the "
-        "schema from the input; return an empty list for a relation that does not occur. Answer "
-        "in JSON."
-    ),
-    "zh": (
-        "你是抽取关系三元组的专家。请从input中抽取符合schema的关系三元组，不存在的关系返回空列表。"
-        "请以JSON回答。"
-    ),
-}
-_ENTITIES = {
-    "en": (
-        "You are an expert in named entity recognition. Extract the entities that match the "
-        "schema from the input; return an empty list for a type that does not occur. Answer in "
-        "JSON."
-    ),
-    "zh": (
-        "你是实体识别的专家。请从input中抽取符合schema的实体，不存在的类型返回空列表。请以JSON回答。"
-    ),
-}
-_AGAIN = {"en": " The last answer was no JSON.", "zh": "上次的回答不是JSON。"}
-
-
-class InstructionMethod:
-    """Asks by a JSON instruction for the relations of a schema; implements `ExtractionMethod`.
-
-    Where the schema names no relations, it asks for entities. A model was trained with few names in
-    one instruction (OneKE: about four), and one call a chunk is made, so keep the schema small.
-    """
-
-    def __init__(self, schema: ExtractionSchema) -> None:
-        self.schema = schema
-
-    @property
-    def name(self) -> str:
-        return f"instruction-{INSTRUCTION_VERSION}-schema-{self.schema.fingerprint[:8]}"
-
-    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
-        """Return the request for a chunk."""
-        relations = self.schema.all_relation_types
-        wording = (_TRIPLES if relations else _ENTITIES)[task.language]
-        instruction = {
-            "instruction": wording + (_AGAIN[task.language] if fault else ""),
-            "schema": list(relations or self.schema.all_entity_types),
-            "input": task.text,
-        }
-        return chunk_request(json.dumps(instruction, ensure_ascii=False), task)
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply; never fails."""
-        return self.schema.admit(JsonReader().read(reply, cut=cut))
-
-
 def gleaning_request(task: ChunkTask, draft: Draft, *, schema: ExtractionSchema) -> ChatRequest:
-    """Return the request for what ``draft`` lacks; its names stand for it, as they are short."""
+    """Return the request for records that ``draft`` lacks; it lists the names of the draft."""
     prompts = prompts_in(task.language)
     ends = [name for r in draft.relations for name in (r.source, r.target)]
     names = dict.fromkeys([*(entity.name for entity in draft.entities), *ends])
@@ -221,7 +163,7 @@ _VERDICT_WORDS = {"保留": "keep", "删除": "drop", "修正": "fix"}
 
 
 def check_request(task: ChunkTask, draft: Draft) -> ChatRequest:
-    """Return the request that asks whether the text states each relation."""
+    """Return the request to confirm, drop or correct each relation of a draft."""
     prompts = prompts_in(task.language)
     listed = "\n".join(
         f"{number}. {r.source} | {r.relation or '-'} | {r.target}"
@@ -234,14 +176,14 @@ def check_request(task: ChunkTask, draft: Draft) -> ChatRequest:
 
 
 def read_check(reply: ChatReply, draft: Draft) -> Draft:
-    """Return the draft after the verdicts; a relation without one stays as it is.
+    """Apply the verdicts of a reply to the draft; a relation without a verdict stays unchanged.
 
-    What is dropped or cannot be followed becomes a complaint. Raises Unparsable where a reply holds
-    no verdict at all.
+    Dropped relations and unreadable corrections become complaints. Raises Unparsable if the reply
+    has no verdict at all.
     """
     verdicts, complaints = _verdicts(reply.text, len(draft.relations))
     if not verdicts and draft.relations:
-        raise Unparsable("The reply holds no verdict on any relation.")
+        raise Unparsable("The reply has no verdict on any relation.")
     relations: list[RelationDraft] = []
     for number, relation in enumerate(draft.relations, start=1):
         verdict, rest = verdicts.get(number, ("keep", ""))
@@ -249,10 +191,10 @@ def read_check(reply: ChatReply, draft: Draft) -> Draft:
         if verdict == "drop":
             complaints.append(Complaint(shown, "the check found that the text does not state it"))
             continue
-        fixed = _fixed_relation(relation, rest) if verdict == "fix" else relation
-        if fixed is None:
-            complaints.append(Complaint(rest, "a correction that cannot be read"))
-        relations.append(fixed or relation)
+        corrected = _corrected(relation, rest) if verdict == "fix" else relation
+        if corrected is None:
+            complaints.append(Complaint(rest, "the correction is unreadable"))
+        relations.append(corrected or relation)
     kept = tuple(dict.fromkeys(relations))
     return replace(draft, relations=kept).with_complaints(complaints)
 
@@ -266,15 +208,15 @@ def _verdicts(text: str, count: int) -> tuple[dict[int, tuple[str, str]], list[C
         match = _VERDICT.match(line)
         number = int(match[1]) if match else 0
         if match is None or not 1 <= number <= count:
-            complaints.append(Complaint(line.strip(), "no verdict on a relation"))
+            complaints.append(Complaint(line.strip(), "not a verdict on a relation"))
             continue
         word = fold_word(match[2])
         verdicts.setdefault(number, (_VERDICT_WORDS.get(word, word), match[3]))
     return verdicts, complaints
 
 
-def _fixed_relation(relation: RelationDraft, rest: str) -> RelationDraft | None:
-    """Return the relation as a correction has it, with its summary; None where there is none."""
+def _corrected(relation: RelationDraft, rest: str) -> RelationDraft | None:
+    """Return the relation after a correction, with its summary; None if that is unreadable."""
     fields = [clean_field(field) for field in rest.strip().strip("|").split("|")]
     if len(fields) < 3 or name_fault(fields[0]) or name_fault(fields[2]) or not fields[1]:
         return None

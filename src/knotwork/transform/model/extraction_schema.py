@@ -1,4 +1,4 @@
-"""Extraction schemas: the types to extract, and counts from which a schema follows."""
+"""Extraction schemas: the types to extract, and counts of types to derive a schema from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from knotwork.transform.model.reply_records import (
 
 
 class RelationPattern(NamedTuple):
-    """Which types a relation may join."""
+    """The types of entities that a relation may connect."""
 
     source: str
     relation: str
@@ -33,10 +33,10 @@ class RelationPattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExtractionSchema:
-    """The types that are wanted; what is left empty is free.
+    """The types to extract; an empty field allows any.
 
-    ``strict`` drops records of other types; else they stay, with the type or relation as said.
-    Types and relations are compared without regard to case, spaces and underscores.
+    ``strict`` drops records of other types; otherwise they stay, with their own type or relation.
+    Comparisons ignore case, spaces and underscores.
     """
 
     entity_types: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class ExtractionSchema:
             return cls.from_mapping(tomllib.loads(path.read_text("utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(
-                f"The schema `{path}` cannot be read: {error}.", fix="Give a TOML file."
+                f"The schema `{path}` cannot be read: {error}.", fix="Use a TOML file."
             ) from error
 
     @classmethod
@@ -71,12 +71,14 @@ class ExtractionSchema:
             len(_texts("patterns", p)) == 3 for p in patterns
         ):
             raise ConfigError(
-                "A pattern of the schema is not three texts.",
+                "A pattern of the schema is not a list of three texts.",
                 fix='Write it as ["PERSON", "works for", "ORGANIZATION"].',
             )
         strict = data.get("strict", True)
         if not isinstance(strict, bool):
-            raise ConfigError(f"`strict` of the schema is `{strict}`.", fix="Use true or false.")
+            raise ConfigError(
+                f"`strict` of the schema is `{strict}`, not a boolean.", fix="Use true or false."
+            )
         return cls(
             _texts("entity_types", data.get("entity_types", ())),
             _texts("relation_types", data.get("relation_types", ())),
@@ -89,43 +91,43 @@ class ExtractionSchema:
 
     @property
     def fingerprint(self) -> str:
-        """A hash that changes with any entry."""
+        """A hash of all entries."""
         return content_id(repr(self))
 
     @property
     def all_entity_types(self) -> tuple[str, ...]:
-        """The entity types, those of the patterns too, where types are given at all."""
+        """The entity types, including those of the patterns."""
         ends = [end for p in self.patterns for end in (p.source, p.target)]
         return tuple(dict.fromkeys((*self.entity_types, *ends)))
 
     @property
     def all_relation_types(self) -> tuple[str, ...]:
-        """The relations, those of the patterns too."""
+        """The relation types, including those of the patterns."""
         return tuple(dict.fromkeys((*self.relation_types, *(p.relation for p in self.patterns))))
 
     def types_text(self, prompts: Prompts) -> str:
-        """Return the entity types as a prompt lists them, the usual ones where none are given."""
+        """Return the list of entity types for a prompt, by default the usual ones."""
         return ", ".join(self.all_entity_types) or prompts.types
 
     def rules_text(self, prompts: Prompts) -> str:
-        """Return what a prompt says of relations and patterns, or "".
+        """Return the sentences about relations and patterns for a prompt, or "".
 
-        Patterns that show every relation say it all; it is paid for with every chunk.
+        Relations are not listed if the patterns show all of them, since every chunk pays for it.
         """
-        shown_by_patterns = {fold_word(pattern.relation) for pattern in self.patterns}
-        said: list[str] = []
-        if any(fold_word(relation) not in shown_by_patterns for relation in self.relation_types):
+        in_patterns = {fold_word(pattern.relation) for pattern in self.patterns}
+        sentences: list[str] = []
+        if any(fold_word(relation) not in in_patterns for relation in self.relation_types):
             listed = ", ".join(self.all_relation_types)
-            said.append(prompts.relation_types.format(relations=listed))
+            sentences.append(prompts.relation_types.format(relations=listed))
         if self.patterns:
-            shown = "; ".join(" - ".join(pattern) for pattern in self.patterns)
-            said.append(prompts.patterns.format(patterns=shown))
-        return " ".join(said)
+            listed = "; ".join(" - ".join(pattern) for pattern in self.patterns)
+            sentences.append(prompts.patterns.format(patterns=listed))
+        return " ".join(sentences)
 
     def admit(self, draft: Draft) -> Draft:
-        """Return a draft with types and relations written as the schema does.
+        """Return a draft with types and relations in the spelling of the schema.
 
-        What the schema does not know becomes a complaint, if it is strict.
+        If the schema is strict, records of other types become complaints.
         """
         if not self:
             return draft
@@ -136,7 +138,7 @@ class ExtractionSchema:
         relations = [self._admit_relation(r, types, complaints) for r in draft.relations]
         admitted = replace(draft, entities=kept, relations=tuple(r for r in relations if r))
         if draft.records and not admitted.records:
-            admitted = replace(admitted, says_nothing=True)  # nothing that is wanted: no bad reply
+            admitted = replace(admitted, says_nothing=True)  # a readable reply, but off the schema
         return admitted.with_complaints(complaints)
 
     def _admit_entity(self, entity: EntityDraft, complaints: list[Complaint]) -> EntityDraft | None:
@@ -152,19 +154,19 @@ class ExtractionSchema:
         self, relation: RelationDraft, types: Mapping[str, str], complaints: list[Complaint]
     ) -> RelationDraft | None:
         known = {fold_word(name): name for name in self.all_relation_types}
-        said = fold_word(relation.relation)
-        named = replace(relation, relation=known.get(said, relation.relation))
-        fault = "" if not known or said in known else "the relation is not in the schema"
-        if not fault and said in {fold_word(pattern.relation) for pattern in self.patterns}:
+        key = fold_word(relation.relation)
+        named = replace(relation, relation=known.get(key, relation.relation))
+        fault = "" if not known or key in known else "the relation is not in the schema"
+        if not fault and key in {fold_word(pattern.relation) for pattern in self.patterns}:
             ends = types.get(normal_form(named.source)), types.get(normal_form(named.target))
             allowed = {
                 (fold_word(p.source), fold_word(p.target))
                 for p in self.patterns
-                if fold_word(p.relation) == said
+                if fold_word(p.relation) == key
             }
-            # An end without a type is not against any pattern; triplets have no types at all.
+            # An end without a type matches any pattern; triplets have no types at all.
             if not any(ends[0] in {s, None} and ends[1] in {t, None} for s, t in allowed):
-                fault = "no pattern of the schema joins these types"
+                fault = "no pattern of the schema connects these types"
         if not fault or not self.strict:
             return named
         shown = f"{relation.source} | {relation.relation} | {relation.target}"
@@ -177,22 +179,24 @@ def _texts(key: str, values: object) -> tuple[str, ...]:
         texts = tuple(values)
         if all(isinstance(text, str) and text.strip() for text in texts):
             return texts
-    raise ConfigError(f"`{key}` of the schema is `{values}`.", fix="Give a list of texts.")
+    raise ConfigError(
+        f"`{key}` of the schema is `{values}`, not a list of texts.", fix="Use a list of texts."
+    )
 
 
 MOST_PATTERNS = 4
-"""Patterns of one relation in a proposal, at most; each is paid for with every chunk."""
+"""Most patterns of one relation in a proposal, since every chunk pays for them."""
 
 LEAST_SHARE = 0.1
-"""Of the times that a relation was seen: a pattern with a smaller share is taken for an error."""
+"""Least share of a relation's occurrences; a rarer pattern counts as an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaProposal:
     """A schema, and how often each of its entries was seen.
 
-    ``counted`` says what the counts are of, such as "replies of 10"; it is empty, as the counts
-    are, for a schema that stands by itself. ``meanings`` say in a line what belongs to a type.
+    ``counted`` describes the counts, such as "replies of 10"; it is empty, like the counts, for a
+    schema from another source. ``meanings`` explain types in one line each.
     """
 
     schema: ExtractionSchema
@@ -203,14 +207,14 @@ class SchemaProposal:
     counted: str = ""
 
     def toml(self, *heading: str) -> str:
-        """Return the file of the schema, which `ExtractionSchema.read` reads.
+        """Return the schema as a TOML file that `ExtractionSchema.read` reads.
 
-        ``heading`` and the counts are comments.
+        ``heading`` and the counts become comments.
         """
         schema = self.schema
         counts = f"The numbers are {self.counted}." if self.counted else ""
         lines = [f"# {_line(text)}" for text in (*heading, counts) if text]
-        lines += ["# true drops what is not listed here, false keeps it as it is said."]
+        lines += ["# true drops what is not listed here, false keeps it unchanged."]
         lines += [f"strict = {str(schema.strict).lower()}", ""]
         lines += _array(
             "entity_types", ((_quoted(t), self._remark(t)) for t in schema.entity_types)
@@ -218,7 +222,10 @@ class SchemaProposal:
         lines += [""]
         relations = ((_quoted(r), _number(self.relations.get(r))) for r in schema.relation_types)
         lines += _array("relation_types", relations)
-        lines += ["", "# Source type, relation, target type. A relation without any may join all."]
+        lines += [
+            "",
+            "# Source type, relation, target type. Without any, all types are valid.",
+        ]
         patterns = (
             (f"[{', '.join(map(_quoted, p))}]", _number(self.patterns.get(p)))
             for p in schema.patterns
@@ -243,18 +250,18 @@ def _number(count: int | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a basic string of TOML; what a terminal might obey is escaped."""
-    return f'"{"".join(map(_escaped, _encodable(text)))}"'
+    """Return a text as a basic string of TOML, with control characters escaped."""
 
+    def escape(character: str) -> str:
+        if character in '"\\':
+            return f"\\{character}"
+        return character if character.isprintable() else f"\\U{ord(character):08X}"
 
-def _escaped(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return character if character.isprintable() else f"\\U{ord(character):08X}"
+    return f'"{"".join(map(escape, _encodable(text)))}"'
 
 
 def _line(text: str) -> str:
-    """Return a text as one line without control characters, as comments must be."""
+    """Return a text on one line without control characters, for a comment."""
     shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
     return " ".join(shown.split())
 
@@ -264,7 +271,7 @@ def _encodable(text: str) -> str:
 
 
 def word_key(text: str) -> str:
-    """Return what a type or a relation is merged by where models name it: its stemmed words."""
+    """Return the key that merges spellings of a type or a relation: its stemmed words."""
     return " ".join(terms(fold_word(text))) or fold_word(text)
 
 
@@ -277,20 +284,20 @@ class _NameCounts:
         self.counts: Counter[str] = Counter()
 
     def key(self, name: str) -> str:
-        """Return the key of a name, which is remembered as a spelling."""
+        """Return the key of a name, and record the name as a spelling of it."""
         key = self._key(name)
         self._spellings[key][name] += 1
         return key
 
     def shown(self, key: str) -> str:
-        """Return the most frequent spelling, of equally frequent ones the first."""
+        """Return the most frequent spelling; ties go to the first."""
         return self._spellings[key].most_common(1)[0][0]
 
 
 class SchemaCounts:
-    """Counts types, relations and the types that these join.
+    """Counts types, relations, and the types that relations connect.
 
-    Spellings that ``key`` maps to one text are one.
+    ``key`` maps spellings to keys; spellings with the same key are counted together.
     """
 
     def __init__(self, key: Callable[[str], str] = fold_word) -> None:
@@ -300,14 +307,14 @@ class SchemaCounts:
         self._meanings: dict[str, str] = {}
 
     def add_type(self, name: str, *, meaning: str = "", times: int = 1) -> None:
-        """Count a type of entities."""
+        """Count an entity type."""
         key = self._types.key(name)
         self._types.counts[key] += times
         if meaning:
             self._meanings.setdefault(key, meaning)
 
     def add_relation(self, source: str, relation: str, target: str, *, times: int = 1) -> None:
-        """Count a relation between two types; where one is "", it joins whatever."""
+        """Count a relation between two types; "" stands for any type."""
         key = self._relations.key(relation)
         self._relations.counts[key] += times
         if source and target:
@@ -316,7 +323,7 @@ class SchemaCounts:
     def add_vote(
         self, types: Iterable[tuple[str, str]], relations: Iterable[tuple[str, str, str]]
     ) -> None:
-        """Count what one reply says, however often it does: types with meanings, and relations."""
+        """Count the types (with meanings) and relations of one reply, each at most once."""
         kinds: dict[str, None] = {}
         names: dict[str, None] = {}
         joins: dict[tuple[str, str, str], None] = {}
@@ -342,10 +349,10 @@ class SchemaCounts:
     def proposal(
         self, *, most_types: int, most_relations: int, least: int = 1, counted: str
     ) -> SchemaProposal:
-        """Return the schema of what was seen ``least`` times, the most frequent first.
+        """Return the schema of entries seen at least ``least`` times, the most frequent first.
 
-        It is not strict, as what was seen is a sample. A relation whose types are all left out is
-        left out too, and so are patterns that are rare for their relation.
+        It is not strict, since the counts are from a sample. Patterns that are rare for their
+        relation are left out, and so are relations all of whose types are left out.
         """
         types = _most(self._types.counts, least, most_types)
         joins: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
@@ -363,7 +370,7 @@ class SchemaCounts:
         return self._spell_out(types, relations, patterns, counted=counted, strict=False)
 
     def exact(self, *, counted: str) -> SchemaProposal:
-        """Return the strict schema of all that was seen, the most frequent first."""
+        """Return the strict schema of all entries, the most frequent first."""
         relations = _most(self._relations.counts)
         order = {relation: place for place, relation in enumerate(relations)}
         patterns = [pattern for pattern, _ in self._patterns.most_common()]

@@ -1,8 +1,8 @@
-"""The extractor that asks a model about each chunk, on top of the rules.
+"""Extract by rules, and ask a language model about each chunk.
 
-The requests of one chunk are made in turn: ask, ask again if the reply is unusable, then glean and
-check if requested. Each chunk ends in a `ChunkOutcome` that the pipeline stores, lists and retries.
-A run stops if the server does not respond.
+The requests of a chunk are made one after another: the first request, a second one if the reply is
+unusable, then gleaning and the check if enabled. Each chunk ends in a `ChunkOutcome` that the
+pipeline stores, lists and retries. A run stops if the server does not respond.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from knotwork.transform.model.reply_records import Complaint, Draft
 from knotwork.transform.rules import RuleExtractor
 
 MODEL_EXTRACTOR_VERSION = 1
-"""Raised with every change of what is made of equal replies."""
+"""Increment it whenever the result for an equal reply changes."""
 
 _log = logging.getLogger("knotwork.transform")
 
 
 class ModelExtractor:
-    """Asks a model about each chunk and adds to what the rules find; implements `Extractor`.
+    """Adds a model's reading of each chunk to the results of the rules; implements `Extractor`.
 
-    `jobs` and `extract_chunk` are the way of a pipeline, which sees every outcome. Safe to use from
-    many threads if the model is. ``memory_tokens`` are those of each prompt, 0 for no memory.
+    A pipeline uses `jobs` and `extract_chunk`, to see every outcome. Thread-safe if the model is.
+    ``memory_tokens`` is the limit of the memory in each prompt, 0 for none.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class ModelExtractor:
     ) -> list[ChunkJob]:
         """Return a job for each leaf chunk of a document, with its memory.
 
-        ``bases`` are what the rules found in the leaves, in order, and ``memories`` what
-        `recall_similar` makes of that; both are made if not given.
+        ``bases`` are the results of the rules for the leaves, in order, and ``memories`` those of
+        `recall_similar`; both are computed if not given.
         """
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
         found = self.rules.extract(document, leaves) if bases is None else bases
@@ -94,11 +94,11 @@ class ModelExtractor:
         ]
 
     def request(self, job: ChunkJob) -> ChatRequest | None:
-        """Return the first request for a chunk; None for one without words, which is not asked."""
+        """Return the first request for a chunk; None for a chunk without words."""
         return first_request(self.method, job)
 
     def extract_chunk(self, job: ChunkJob) -> ChunkOutcome:
-        """Return what became of one chunk; raises as `turns.extract_chunk`."""
+        """Return the outcome of one chunk; raises as the function `extract_chunk`."""
         return extract_chunk(self.model, self.method, job, turns=self.turns)
 
     def extract_chunks(
@@ -106,7 +106,8 @@ class ModelExtractor:
     ) -> Iterator[ChunkOutcome]:
         """Yield the outcome of each job in order, several chunks at a time.
 
-        Raises as `extract_chunk`, and ModelUnavailable when no server answers any more.
+        Raises as `extract_chunk`, and ModelUnavailable once ``patience`` chunks in a row had no
+        response.
         """
         work = partial(work_ordered, concurrency=self.concurrency, halt=self.halt)
         yield from give_up_without_server(work(self.extract_chunk, jobs), patience=patience)
@@ -114,14 +115,14 @@ class ModelExtractor:
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order.
 
-        A quarantined chunk has what the rules found, and is logged: whoever must list and retry
-        such chunks takes `extract_chunks`.
+        A quarantined chunk has only the results of the rules, and is logged. Use `extract_chunks`
+        to list and retry such chunks.
         """
         extractions: list[Extraction] = []
         for outcome in self.extract_chunks(self.jobs(document, chunks)):
             if outcome.status is ReadingStatus.QUARANTINED:
                 _log.warning(
-                    "%s: chunk %s has no model extraction: %s",
+                    "%s: the model extraction of chunk %s failed: %s",
                     document.uri,
                     outcome.chunk_id,
                     outcome.reason,
@@ -134,7 +135,7 @@ class ModelExtractor:
 class ChunkJob:
     """A chunk to extract from.
 
-    ``base`` is what the rules found in it, ``memory`` what its prompt recalls of other chunks.
+    ``base`` is the result of the rules, ``memory`` the lines about other chunks for its prompt.
     """
 
     document: Document
@@ -145,25 +146,25 @@ class ChunkJob:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Which turns are taken beside the first; each costs about one more call a chunk.
+    """The optional requests after the first; each costs about one more call per chunk.
 
-    ``gleanings`` ask for what is missing, and end early when nothing comes. ``checks_relations``
-    asks whether the text states each relation.
+    ``gleanings`` is the most requests for missing records; they end early once a reply has none.
+    ``checks_relations`` asks whether the text states each relation.
     """
 
     gleanings: int = 0
     checks_relations: bool = False
     schema: ExtractionSchema = field(default_factory=ExtractionSchema)
-    """What gleaning asks for, and what counts before the rules' own types."""
+    """The types to glean, which take precedence over the types of the rules."""
 
 
 def extract_chunk(
     model: ChatModel, method: ExtractionMethod, job: ChunkJob, *, turns: Turns | None = None
 ) -> ChunkOutcome:
-    """Extract from one chunk; every reply ends in the outcome or in its complaints.
+    """Extract from one chunk; unusable parts of replies become complaints of the outcome.
 
-    A chunk whose reply cannot be read twice, or which its server refuses, is quarantined. Raises
-    ModelError for what concerns all chunks: see `concerns_one_chunk`.
+    A chunk is quarantined if two replies are unreadable or the server refuses its request. Raises
+    ModelError for errors that concern all chunks, see `concerns_one_chunk`.
     """
     if not _has_words(job.chunk):
         return ChunkOutcome(job.base, ReadingStatus.OK)
@@ -185,7 +186,7 @@ def extract_chunk(
 
 
 def first_request(method: ExtractionMethod, job: ChunkJob) -> ChatRequest | None:
-    """Return what a chunk is asked first; None for one without words, which is not asked."""
+    """Return the first request for a chunk; None for a chunk without words, which needs none."""
     return method.request(_task_of(job)) if _has_words(job.chunk) else None
 
 
@@ -199,7 +200,7 @@ def _task_of(job: ChunkJob) -> ChunkTask:
 
 
 class _ChunkConversation:
-    """The turns of one chunk in order."""
+    """The requests of one chunk, one after another."""
 
     def __init__(
         self, model: ChatModel, method: ExtractionMethod, job: ChunkJob, turns: Turns
@@ -236,24 +237,24 @@ class _ChunkConversation:
         return complete_checked(self.model, request, self._read)
 
     def _read(self, reply: ChatReply) -> Draft:
-        """Return the records of a reply. Raises Unparsable where none is of this chunk."""
+        """Return the records of a reply. Raises Unparsable if none of them fits this chunk."""
         draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
         if draft.records:
             if not self._assemble(draft).kept:
-                raise Unparsable("Nothing that it names is in the text.")
+                raise Unparsable("No name in it occurs in the text.")
             return draft
         if draft.says_nothing and reply.finish_reason == "stop":
             return draft
         raise Unparsable(_why_empty(reply, draft))
 
     def _assemble(self, draft: Draft) -> Assembled:
-        if self.made is None or self.made[0] is not draft:  # mostly the one that was checked
+        if self.made is None or self.made[0] is not draft:  # usually assembled by `_read`
             made = assemble(draft, self.job.chunk, self.job.base, self.around)
             self.made = draft, made
         return self.made[1]
 
     def _glean(self, draft: Draft) -> Draft:
-        """Ask for more, at most as often as is wanted; a reply that cannot be read ends it."""
+        """Ask for missing records, as often as configured; an unreadable reply ends it."""
         reader = LineReader(types=self.turns.schema.all_entity_types)
 
         def read(reply: ChatReply) -> Draft:
@@ -268,7 +269,7 @@ class _ChunkConversation:
                 more = complete_checked(self.model, request, read)
             except Unparsable as error:
                 return draft.with_complaints([Complaint("", f"gleaning: {error.reason}")])
-            draft = draft.joined(more)
+            draft = draft.merged(more)
             if not more.records:
                 break
         return draft
@@ -285,24 +286,24 @@ class _ChunkConversation:
 
 
 def _why_empty(reply: ChatReply, draft: Draft) -> str:
-    """Return in one sentence why a reply holds no records."""
+    """Return a sentence that explains why a reply has no records."""
     if reply.finish_reason == "filter":
         return "The server withheld the reply."
     if not reply.text.strip():
         return "The reply is empty."
     if draft.cut:
         return "The reply was cut off before its first record."
-    first = draft.complaints[0].reason if draft.complaints else "it holds no records"
+    first = draft.complaints[0].reason if draft.complaints else "it has no records"
     return f"No line of it is a record: {first}."
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkOutcome:
-    """A chunk's contributions and how they came about.
+    """A chunk's contributions, and how its extraction ended.
 
-    A quarantined one has ``reason``, and ``raw``, the reply that could not be read, where one came,
-    now or in an earlier run. ``unavailable`` says that no reply came at all. ``repaired`` says that
-    a second try made it.
+    A quarantined chunk has a ``reason``, and ``raw`` is its unreadable reply, if there was one, now
+    or in an earlier run. ``unavailable`` is True if the server did not respond. ``repaired`` is
+    True if the second request succeeded.
     """
 
     extraction: Extraction
@@ -316,23 +317,23 @@ class ChunkOutcome:
 
     @property
     def chunk_id(self) -> str:
-        """The chunk that this is about."""
+        """The id of the chunk."""
         return self.extraction.chunk_id
 
     @property
     def absence(self) -> str:
-        """Why no server answered; empty where one did."""
+        """Why the server did not respond; "" if it did."""
         return (self.reason or "no reason was given") if self.unavailable else ""
 
 
 _FOR_THIS_REQUEST = frozenset({400, 413, 422})
-"""HTTP statuses by which a server refuses what one request holds."""
+"""HTTP statuses with which a server refuses the content of a single request."""
 
 
 def concerns_one_chunk(error: ModelError) -> bool:
-    """Tell whether a fault may be of this chunk alone, so that a run should go on.
+    """Return True if an error may concern a single chunk, so that the run should continue.
 
-    A ceiling that is reached, a key that is refused and a run that is given up concern all chunks.
+    A budget that is used up, a refused key and a cancelled run concern all chunks.
     """
     if isinstance(error, BudgetExceeded):
         return False
@@ -342,12 +343,12 @@ def concerns_one_chunk(error: ModelError) -> bool:
 def give_up_without_server(
     outcomes: Generator[ChunkOutcome, None, None], *, patience: int = PATIENCE
 ) -> Iterator[ChunkOutcome]:
-    """Pass outcomes on; raise ModelUnavailable once ``patience`` in a row had no server.
+    """Yield outcomes; raise ModelUnavailable once ``patience`` chunks in a row had no response.
 
-    Those before it have been passed on: they are quarantined, and may be tried again.
+    The chunks before the error were yielded as quarantined ones, and can be retried.
     """
-    left = Patience(patience, what="for {count} chunks")
-    with closing(outcomes):  # at once, not when the error that is raised here is forgotten
+    limit = Patience(patience, what="for {count} chunks")
+    with closing(outcomes):  # close at once, not when the error is garbage-collected
         for outcome in outcomes:
             yield outcome
-            left.note(outcome.absence)
+            limit.note(outcome.absence)

@@ -1,9 +1,9 @@
-"""The extractor that adds extractions recorded elsewhere to what the rules find.
+"""Extract by rules, and add extractions that were recorded elsewhere.
 
-A recording is a file of JSON lines, one document a line: ``{"pid": uri, "entities": [name],
-"triples": [[subject, predicate, object]]}``, as OpenIE by a language model is published. ``uri``
-may be used for ``pid``; further lines of a document add to the earlier ones. A record is grounded
-as a model's reply is, and what cannot be used is a complaint.
+A recording is a file of JSON lines, one document per line: ``{"pid": uri, "entities": [name],
+"triples": [[subject, predicate, object]]}``, the published format of OpenIE by language models.
+``uri`` is an alternative to ``pid``; further lines of a document add to the earlier ones. Records
+are grounded like a model's reply, and unusable ones become complaints.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from knotwork.transform.model.reply_records import (
 from knotwork.transform.rules import RuleExtractor
 
 RECORDED_VERSION = 1
-"""Raised with every change of what is made of equal recordings."""
+"""Increment it whenever the result for an equal recording changes."""
 
 _PARTS = 3
 _log = logging.getLogger("knotwork.transform")
@@ -40,10 +40,10 @@ _log = logging.getLogger("knotwork.transform")
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What was recorded, by the uri of its document.
+    """The recorded drafts by the URI of their document.
 
-    ``lengthened`` counts the triples of more than three parts: all between the first and the last
-    is their relation. Shorter ones, and whatever else is no record, are complaints of the drafts.
+    ``lengthened`` counts the triples of more than three parts, whose inner parts together are the
+    relation. Shorter ones, and other invalid records, are complaints of the drafts.
     """
 
     drafts: Mapping[str, Draft]
@@ -54,26 +54,27 @@ class Recording:
     def read(cls, path: Path) -> Recording:
         """Read a recording.
 
-        Raises ConfigError that names the line when it is no object, or names no document.
+        Raises ConfigError if the file is missing, or, with the number of the line, if a line is not
+        an object or does not name its document.
         """
         if not path.is_file():
-            raise ConfigError(f"`{path}` does not exist.")
-        reading = _RecordingBuilder()
+            raise ConfigError(f"The recording `{path}` does not exist.")
+        builder = _RecordingBuilder()
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
-                reading.take(line, f"{path}, line {number}")
-        return cls(reading.drafts, content_id(text), reading.lengthened)
+                builder.add(line, f"{path}, line {number}")
+        return cls(builder.drafts, content_id(text), builder.lengthened)
 
 
 @dataclass(slots=True)
 class _RecordingBuilder:
-    """A recording in the making."""
+    """Collects the lines of a recording."""
 
     drafts: dict[str, Draft] = field(default_factory=dict)
     lengthened: int = 0
 
-    def take(self, line: str, where: str) -> None:
+    def add(self, line: str, where: str) -> None:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
@@ -89,35 +90,35 @@ class _RecordingBuilder:
             tuple(item for item in (*read, *facts) if isinstance(item, Complaint)),
         )
         earlier = self.drafts.get(uri, Draft())
-        joined = earlier.joined(draft)
-        repeated = earlier.records + draft.records - joined.records
-        self.drafts[uri] = replace(joined, repeated=joined.repeated + repeated)
+        merged = earlier.merged(draft)
+        repeated = earlier.records + draft.records - merged.records
+        self.drafts[uri] = replace(merged, repeated=merged.repeated + repeated)
 
     def _relation(self, value: object) -> RelationDraft | Complaint:
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            return _complaint(value, "no triple of texts")
+            return _complaint(value, "not a triple of texts")
         if len(value) < _PARTS:
-            return _complaint(value, f"a triple of {len(value)} parts")
+            return _complaint(value, f"a triple with {len(value)} parts")
         source, target = clean_field(value[0]), clean_field(value[-1])
         fault = name_fault(source) or name_fault(target)
         if fault:
             return _complaint(value, fault)
         self.lengthened += len(value) > _PARTS
         relation = clean_field(" ".join(value[1:-1]))
-        # The fact itself is its summary, so that it counts as what a model said.
+        # The fact is its own summary, so that it counts as written by a model.
         return RelationDraft(source, relation, target, f"{source} {relation} {target}")
 
 
 def _items(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
     values = row.get(key) or []
     if not isinstance(values, list):
-        raise ConfigError(f"{where} has no list under `{key}`.")
+        raise ConfigError(f"`{key}` in {where} is not a list.")
     return values
 
 
 def _entity(value: object) -> EntityDraft | Complaint:
     if not isinstance(value, str):
-        return _complaint(value, "no name")
+        return _complaint(value, "not a name")
     name = clean_field(value)
     fault = name_fault(name)
     return _complaint(value, fault) if fault else EntityDraft(name)
@@ -129,9 +130,9 @@ def _complaint(value: object, reason: str) -> Complaint:
 
 @dataclass(frozen=True, slots=True)
 class RecordedReading:
-    """A document's extractions, one a leaf chunk, and all of its recording that none of them has.
+    """A document's extractions, one per leaf chunk, and the records that were not used.
 
-    ``complaints`` hold what could not be read, and what is in the text of no chunk.
+    ``complaints`` are records that are unreadable or do not occur in the text of any chunk.
     """
 
     extractions: tuple[Extraction, ...]
@@ -139,9 +140,9 @@ class RecordedReading:
 
 
 class RecordedExtractor:
-    """Adds a recording to what the rules find; implements `Extractor`.
+    """Adds a recording to the results of the rules; implements `Extractor`.
 
-    A document that the recording lacks has what the rules found.
+    A document that is not in the recording has only the results of the rules.
     """
 
     def __init__(self, recording: Recording, *, rules: Extractor | None = None) -> None:
@@ -150,7 +151,7 @@ class RecordedExtractor:
         self.name = f"recorded-{RECORDED_VERSION}-{recording.fingerprint}+{self.rules.name}"
 
     def read_document(self, document: Document, chunks: Sequence[Chunk]) -> RecordedReading:
-        """Return what the rules and the recording say of one document."""
+        """Return the extractions of one document by the rules and the recording."""
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
         bases = self.rules.extract(document, leaves)
         draft = self.recording.drafts.get(document.uri)
@@ -160,13 +161,13 @@ class RecordedExtractor:
         made = [
             assemble(draft, chunk, base, around) for chunk, base in zip(leaves, bases, strict=True)
         ]
-        complaints = (*draft.complaints, *_of_no_chunk(made))
+        complaints = (*draft.complaints, *_common_complaints(made))
         return RecordedReading(tuple(item.extraction for item in made), complaints)
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order.
 
-        What of the recording is not used is logged; `read_document` returns it.
+        Unused records are logged; `read_document` returns them.
         """
         reading = self.read_document(document, chunks)
         for complaint in reading.complaints:
@@ -174,8 +175,8 @@ class RecordedExtractor:
         return list(reading.extractions)
 
 
-def _of_no_chunk(made: Sequence[Assembled]) -> list[Complaint]:
-    """Return the complaints that all chunks of a document have: what one holds, others lack."""
+def _common_complaints(made: Sequence[Assembled]) -> list[Complaint]:
+    """Return the complaints that all chunks of a document share; a record may be in any of them."""
     if not made:
         return []
     common = reduce(set.intersection, (set(item.complaints) for item in made))

@@ -1,9 +1,9 @@
 """Read entities and relations from replies in lines, JSON or tuples.
 
-The line form has one record a line, `entity | NAME | TYPE | SUMMARY` or `relation | SOURCE |
-RELATION | TARGET | SUMMARY` (or `SUBJECT | RELATION | OBJECT`); the tuple form is that of GraphRAG,
-`("entity"<|>NAME<|>TYPE<|>DESCRIPTION)##`. Bullets, fences, tables and quotes are removed. A
-garbled record costs that record alone and becomes a complaint.
+The line form has one record per line, `entity | NAME | TYPE | SUMMARY` or `relation | SOURCE |
+RELATION | TARGET | SUMMARY` (or `SUBJECT | RELATION | OBJECT`). The tuple form is that of GraphRAG,
+`("entity"<|>NAME<|>TYPE<|>DESCRIPTION)##`. Bullets, fences, tables and quotes are ignored. A
+garbled record becomes a complaint and does not affect the others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TABLE_HEADS = frozenset(
     "实体 关系 名称 类型 说明 主体 客体 事实 摘要".split()
 )
 _LONGEST_HEAD = 40
-"""Characters of a head of a table, with all that may stand around it."""
+"""Most characters of a cell of a table header."""
 _KIND_WORDS = "|".join(sorted(ENTITY_WORDS | RELATION_WORDS, key=len, reverse=True))
 _KIND = re.compile(
     rf"[\W_]{{0,3}}({_KIND_WORDS})[*_`\"'”]{{0,3}}\s*([|:：\t,，;；]|-(?=\s))", re.IGNORECASE
@@ -55,12 +55,12 @@ _INNER = re.compile(
     r"(?<=[\s.。])(?=(?:entity|relation|relationship|实体|关系)\s*\|)", re.IGNORECASE
 )
 _NOTHING = re.compile(r"[\W_]*(?:none|nothing|n[\W_]+a|null)[\W_]*", re.IGNORECASE | re.ASCII)
-"""The words of `NOTHING_WORDS` in a line of ASCII: most lines end the search at once."""
+"""The words of `NOTHING_WORDS` in a line of ASCII, as a pattern that most lines fail quickly."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class _Line(NamedTuple):
-    """A line on its way to a record: as it stood, its kind ("" if it says none), its fields."""
+    """A line of a reply: verbatim, its kind ("" without one), its fields, True if it is cut off."""
 
     raw: str
     kind: str
@@ -71,8 +71,8 @@ class _Line(NamedTuple):
 class LineReader:
     """Reads replies in the line form.
 
-    ``triplets`` says that a line of three fields without a kind is a fact. ``types`` are the entity
-    types that the prompt asked for, beside the usual ones.
+    With ``triplets``, a line of three fields without a kind is a fact. ``types`` are entity types
+    of the prompt, in addition to the usual ones.
     """
 
     def __init__(self, *, triplets: bool = False, types: Collection[str] = ()) -> None:
@@ -85,7 +85,7 @@ class LineReader:
 
 
 class _LineReading:
-    """One reply on its way to a draft."""
+    """The state of reading one reply."""
 
     def __init__(self, types: Collection[str], *, triplets: bool, cut: bool) -> None:
         self.types = types
@@ -100,7 +100,7 @@ class _LineReading:
 
     def read(self, reply: str) -> Draft:
         lines = self._lines(reply)
-        for line in lines:  # entities first: relations are put right by the names they give
+        for line in lines:  # entities first, since their names help to order fields of relations
             if self._is_entity(line):
                 self._read_entity(line)
         for line in lines:
@@ -138,20 +138,19 @@ class _LineReading:
         return lines
 
     def _is_head(self, bare: str) -> bool:
-        """Tell whether a line is the form that the prompt gave, said back."""
-        folded: set[str] = set()
+        """Return True if a line is a table header, or repeats the form in the prompt."""
+        headings: set[str] = set()
         for field in bare.split("|"):
             if field.strip():
                 if len(field) > _LONGEST_HEAD or fold_word(field) not in _TABLE_HEADS:
                     return False
-                folded.add(fold_word(field))
-        return len(folded) > 1
+                headings.add(fold_word(field))
+        return len(headings) > 1
 
     def _is_entity(self, line: _Line) -> bool:
         if line.kind or self.triplets:
             return line.kind == "entity"
-        names = line.fields
-        return len(names) == 3 and fold_word(names[1]) in self.types
+        return len(line.fields) == 3 and fold_word(line.fields[1]) in self.types
 
     def _complain(self, line: _Line, reason: str) -> None:
         self.complaints.append(Complaint(line.raw, reason))
@@ -191,7 +190,7 @@ class _LineReading:
 
     def _read_relation(self, line: _Line) -> None:
         if line.kind == "" and len(line.fields) < 3:
-            self._complain(line, "no record: fewer fields than any has")
+            self._complain(line, "too few fields for a record")
             return
         record = self._relation(line)
         if isinstance(record, str):
@@ -201,13 +200,13 @@ class _LineReading:
         self.relations[record] = None
 
     def _relation(self, line: _Line) -> RelationDraft | str:
-        """Return the relation of a line, or why there is none."""
+        """Return the relation of a line, or the reason why it has none."""
         fields = list(line.fields)
         if len(fields) < 3:
-            return f"a relation of {len(fields)} fields, where 3 or 4 are needed"
+            return f"a relation with {len(fields)} fields, where 3 or 4 are needed"
         known = [normal_form(field) in self.forms for field in fields]
         if known[0] and known[1] and not known[2]:
-            # The label stands behind the two names, or there is none but a description.
+            # The label follows the two names, or there is only a description.
             label = fields.pop(2)
             fields.insert(1, label)
             if len(fields) == 3 and (len(label) > LONGEST_RELATION // 2 or label[-1:] in ".。"):
@@ -215,7 +214,7 @@ class _LineReading:
         elif (
             not line.kind and len(fields) == 3 and not self.triplets and not (known[0] and known[2])
         ):
-            return "no kind, and its ends are no entities"
+            return "neither a kind nor known entities"
         source, relation, target, *rest = fields
         fault = name_fault(source) or name_fault(target)
         if (
@@ -231,24 +230,21 @@ class _LineReading:
         if len(relation) > LONGEST_RELATION:
             summary, relation = f"{relation} {summary}".strip(), ""
         if not relation and not summary:
-            return "a relation that says nothing"
+            return "a relation without a name and a summary"
         return RelationDraft(source, relation, target, summary)
 
 
 def _pieces(line: str) -> list[str]:
-    """Return the records that stand on one line, as where a line break was forgotten."""
+    """Return the records on one line, of which there are several if a line break is missing."""
     line = line.strip()
-    if line.isascii() and not _may_hold_more(line.lower()):
+    lower = line.lower()
+    # In ASCII, first look for the start of another record, which is fast.
+    if line.isascii() and lower.find("entity", 1) < 0 and lower.find("relation", 1) < 0:
         return [line]
     starts = [match.start() for match in _INNER.finditer(line)]
     starts = [start for start in starts if "|" in line[:start].strip("| ")]
     cuts = [0, *starts, len(line)]
     return [line[a:b].strip() for a, b in pairwise(cuts)]
-
-
-def _may_hold_more(lower: str) -> bool:
-    """Tell whether a line of ASCII says behind its beginning what a record begins with."""
-    return lower.find("entity", 1) > 0 or lower.find("relation", 1) > 0
 
 
 def _is_nothing(bare: str) -> bool:
@@ -275,7 +271,7 @@ def _as_line(raw: str, bare: str, *, last: bool) -> _Line:
 
 
 def _split_line(text: str, mark: str, kind: str) -> list[str]:
-    """Return the fields; commas part them only where nothing else does, and a kind is named."""
+    """Return the fields; commas count only in a record with a kind and no other separator."""
     if "|" in text:
         text = text.strip().removeprefix("|")
         return text.strip().removesuffix("|").split("|")
@@ -285,14 +281,14 @@ def _split_line(text: str, mark: str, kind: str) -> list[str]:
         return text.split(mark, 2 if kind == "entity" else 3)
     for comma in "，,":
         fields = text.split(comma, 2 if kind == "entity" else 3)
-        told = len(fields) > 1 and fold_word(fields[1]) in KNOWN_TYPES
-        if (kind == "entity" and told) or (kind == "relation" and len(fields) > 2):
+        is_typed = len(fields) > 1 and fold_word(fields[1]) in KNOWN_TYPES
+        if (kind == "entity" and is_typed) or (kind == "relation" and len(fields) > 2):
             return fields
     return [text]
 
 
 def _json_fields(bare: str) -> list[str]:
-    """Return the texts of a JSON list on a line of its own, or nothing."""
+    """Return the items of a line that is a JSON list, as texts; [] for any other line."""
     text = bare.rstrip(",，")
     if not (text.startswith("[") and text.endswith("]")):
         return []
@@ -317,7 +313,7 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _JSON_START = re.compile(r"[\[{]")
 _DEPTH = 8
 _MOST_FAILURES = 200
-"""Brackets that open no JSON, before the rest is given up: each costs a look at all behind it."""
+"""Most brackets that do not open JSON before reading stops, since each one costs a scan."""
 
 _SOURCE = ("source", "subject", "head", "from", "start", "主体", "主语", "头实体")
 _TARGET = ("target", "object", "tail", "to", "end", "客体", "宾语", "尾实体")
@@ -328,10 +324,10 @@ _SUMMARY = ("summary", "description", "desc", "描述", "说明")
 
 
 class JsonReader:
-    """Reads replies in JSON, whatever prose or fences stand around it; implements `ReplyReader`.
+    """Reads replies in JSON, with any prose or fences around it; implements `ReplyReader`.
 
-    Knows lists of records under the usual keys, and two forms that map a name to what is of its
-    kind: a type to names of entities, a relation to objects with a subject and an object.
+    It accepts lists of records under the usual keys, and two kinds of mappings: of a type to names
+    of entities, and of a relation to objects with a subject and an object.
     """
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
@@ -344,7 +340,7 @@ class JsonReader:
             try:
                 value, position = _DECODER.raw_decode(text, match.start())
             except (ValueError, RecursionError):
-                # One level deeper: of a list that breaks off, the whole items can still be read.
+                # Try one level deeper: the complete items of a truncated list are still readable.
                 position = match.end()
                 failures += 1
                 if failures > _MOST_FAILURES:
@@ -358,12 +354,11 @@ class JsonReader:
             reading.complaints.append(Complaint(text.strip(), "no JSON in it"))
         if found:
             beside.append(text[behind:])
-            said = [
-                part.strip()
+            reading.complaints += [
+                Complaint(part.strip(), "text beside the JSON")
                 for part in beside
                 if _LETTER_OR_DIGIT.search(_JSON_FENCE.sub("", part))
             ]
-            reading.complaints += [Complaint(part, "beside the JSON") for part in said]
         return Draft(
             tuple(dict.fromkeys(reading.entities)),
             tuple(dict.fromkeys(reading.relations)),
@@ -377,7 +372,7 @@ class JsonReader:
 
 
 class _JsonReading:
-    """Records on their way out of nested values."""
+    """Collects records from nested values."""
 
     def __init__(self) -> None:
         self.entities: list[EntityDraft] = []
@@ -385,7 +380,7 @@ class _JsonReading:
         self.complaints: list[Complaint] = []
 
     def take(self, value: Any, *, key: str, depth: int) -> None:  # noqa: ANN401  # any JSON
-        """Keep the records of a value that stands under ``key``."""
+        """Collect the records of a value under ``key``."""
         if value in (None, "", [], {}):
             return
         if depth > _DEPTH:
@@ -402,7 +397,7 @@ class _JsonReading:
         elif isinstance(value, str) and key:
             self._entity(value, key, "", value)
         else:
-            self._complain(value, "no record")
+            self._complain(value, "not a record")
 
     def _take_object(self, value: Mapping[str, Any], key: str, depth: int) -> None:
         fields = _JsonFields(value)
@@ -416,24 +411,26 @@ class _JsonReading:
             kept = self._entity(name, kind, fields.take(_SUMMARY), value)
         else:
             for inner, content in value.items():
-                # A list under such a key holds records that say themselves what they are.
-                plain = inner.casefold() in _CONTAINERS
-                self.take(content, key="" if plain else inner, depth=depth + 1)
+                # The key of a container is not a type or a relation.
+                is_container = inner.casefold() in _CONTAINERS
+                self.take(content, key="" if is_container else inner, depth=depth + 1)
             return
         if kept:
             self._take_rest(fields.left, depth)
 
     def _take_rest(self, left: Mapping[str, Any], depth: int) -> None:
-        """Keep the records inside a record, and complain of words that none has a place for."""
+        """Collect the records inside a record, and complain about unknown fields with words."""
         for name, content in left.items():
             inner = content if isinstance(content, list) else [content]
             if any(isinstance(item, Mapping | list) for item in inner):
                 self.take(content, key="" if name in _CONTAINERS else name, depth=depth + 1)
-            elif name not in _ASIDE and _LETTER_OR_DIGIT.search("".join(map(_json_text, inner))):
-                self._complain({name: content}, "a field that no record has")
+            elif name not in _IGNORED_FIELDS and any(
+                isinstance(item, str) and _LETTER_OR_DIGIT.search(item) for item in inner
+            ):
+                self._complain({name: content}, "an unknown field")
 
     def _entity(self, name: str, kind: str, summary: str, value: object) -> bool:
-        """Keep an entity and return True, or complain."""
+        """Add an entity and return True, or complain."""
         name = clean_field(name)
         fault = name_fault(name)
         if fault:
@@ -445,11 +442,11 @@ class _JsonReading:
     def _relation(
         self, source: str, relation: str, target: str, summary: str, value: object
     ) -> bool:
-        """Keep a relation and return True, or complain."""
+        """Add a relation and return True, or complain."""
         ends = clean_field(source), clean_field(target)
         fault = name_fault(ends[0]) or name_fault(ends[1])
         if not fault and not (relation.strip() or summary.strip()):
-            fault = "a relation that says nothing"
+            fault = "a relation without a name and a summary"
         if fault:
             self._complain(value, fault)
             return False
@@ -467,14 +464,14 @@ _CONTAINERS = frozenset(
 )
 
 
-_ASIDE = frozenset(
+_IGNORED_FIELDS = frozenset(
     "id index weight strength score confidence rank importance language".split()  # noqa: SIM905
 )
-"""Fields that say nothing of what the text says."""
+"""Fields without content from the text."""
 
 
 class _JsonFields:
-    """The fields of an object, by name without case; ``left`` are those that were not taken."""
+    """The fields of an object by case-folded name; ``left`` are those not taken yet."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self.left = _unique_keys((name.casefold(), content) for name, content in value.items())
@@ -483,7 +480,7 @@ class _JsonFields:
         return any(map(self._is_text, names))
 
     def take(self, names: tuple[str, ...]) -> str:
-        """Return the text of the first of these fields that has any, or ""."""
+        """Remove the first of these fields that has text, and return the text; "" if none has."""
         name = next(filter(self._is_text, names), "")
         return str(self.left.pop(name)) if name else ""
 
@@ -493,17 +490,13 @@ class _JsonFields:
 
 
 def _unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return pairs as a dictionary; a name that comes again is marked, so that nothing is lost."""
+    """Return pairs as a dictionary; mark a repeated name with ', so that no value is lost."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         while name in found:
             name += "'"  # noqa: PLW2901  the same name, marked
         found[name] = value
     return found
-
-
-def _json_text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique_keys)
@@ -515,7 +508,7 @@ _TUPLE_END = re.compile(
 _NEXT_NUMBER = re.compile(r"(?<=\))\s*(?:[-*•]|\d+[.)])$")
 _TUPLE_SEPARATOR = re.compile(r"<\|+>|<\|#\|>|\t")
 _IDLE_TUPLE = re.compile(r"(?:[\W_\d]|\b(?:additional|entities|relationships?)\b)*", re.IGNORECASE)
-"""Nothing but signs, numbers and headings."""
+"""Only punctuation, numbers and headings."""
 
 
 class TupleReader:
@@ -556,7 +549,7 @@ class TupleReader:
 
 
 def _tuple_record(piece: str, *, broken: bool) -> EntityDraft | RelationDraft | str:
-    """Return the record of a tuple, or why there is none."""
+    """Return the record of a tuple, or the reason why it has none."""
     first = piece.find("(")
     inside = piece[first + 1 :] if 0 <= first < 4 else piece
     inside = inside[:-1] if inside.endswith((")", "）")) else inside
@@ -579,9 +572,9 @@ def _tuple_entity(fields: list[str], *, broken: bool) -> EntityDraft | str:
 
 def _tuple_relation(fields: list[str]) -> RelationDraft | str:
     if len(fields) < 3:
-        return f"a relation of {len(fields)} fields, where 3 or 4 are needed"
+        return f"a relation with {len(fields)} fields, where 3 or 4 are needed"
     source, target, *rest = fields
-    said = " ".join(text for text in rest if text and not _NUMBER.fullmatch(text))
-    if not said:
-        return "a relation that says nothing"
-    return name_fault(source) or name_fault(target) or RelationDraft(source, "", target, said)
+    summary = " ".join(text for text in rest if text and not _NUMBER.fullmatch(text))
+    if not summary:
+        return "a relation without a name and a summary"
+    return name_fault(source) or name_fault(target) or RelationDraft(source, "", target, summary)

@@ -1,9 +1,8 @@
 """Ground a reply in its chunk: find its names in the text, and add them to the rules' results.
 
-A name counts as the chunk's own if it occurs in its text, title or headings, if the rules found it
-there, or if a part of it occurs in the text and the whole in the document or the chunk memory.
-Other entities are dropped, with their relations. Nothing that the rules found is removed or
-weakened.
+A name belongs to a chunk if it occurs in its text, title or headings, if the rules found it there,
+or if a part of it occurs in the text and the whole in the document or the chunk memory. Other
+entities are dropped with their relations. No result of the rules is removed or weakened.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from knotwork.transform.model.reply_records import (
 )
 
 MOST_ABOUT = 0.4
-"""The most that an entity's share of the chunk's mentions says of what the chunk is about."""
+"""Upper limit of the aboutness that follows from an entity's share of the chunk's mentions."""
 
 SALIENCE_ABOUT = 0.6
-"""Times an entity's share of the mentions; both as the rules have it."""
+"""Aboutness per share of the mentions; both constants are those of the rules."""
 
 _LONGEST_DESCRIPTION = 240
-"""Characters of a sentence that stands as the description of a relation."""
+"""Most characters of a sentence that serves as the description of a relation."""
 
 _LONGEST_END = 60
-"""Characters of the end of a relation that no line lists as an entity."""
+"""Most characters of a relation's end that is not listed as an entity."""
 
 _PRONOUN_LIST = "他 她 它 他们 她们 它们 我 我们 你 你们 其 该 此 这 那 本文 作者 自己"
 _PRONOUNS = frozenset(_PRONOUN_LIST.split())
@@ -56,10 +55,10 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ReplyContext:
-    """What a chunk's names are held against: its document's text, and the memory of the prompt.
+    """The context for checking a chunk's names: its document's text and the memory of the prompt.
 
-    ``language`` is "en" or "zh". ``typed`` says that types and relations are those of a schema,
-    which count before the rules' own and stay as they are written.
+    ``language`` is "en" or "zh". ``typed`` is True if types and relations come from a schema; they
+    then take precedence over those of the rules and keep their spelling.
     """
 
     document_text: str = ""
@@ -70,7 +69,7 @@ class ReplyContext:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A chunk's contributions; ``kept`` of the reply's records are in them."""
+    """A chunk's contributions; ``kept`` is the number of records of the reply in them."""
 
     extraction: Extraction
     descriptions: tuple[Description, ...]
@@ -81,12 +80,12 @@ class Assembled:
 def assemble(
     draft: Draft, chunk: Chunk, base: Extraction, surroundings: ReplyContext | None = None
 ) -> Assembled:
-    """Add the records of a draft to ``base``, what the rules found in the chunk."""
+    """Add the records of a draft to ``base``, the result of the rules for the chunk."""
     return _Assembly(chunk, base, surroundings or ReplyContext()).assemble(draft)
 
 
 class _Assembly:
-    """One chunk's contributions in the making."""
+    """Builds the contributions of one chunk."""
 
     def __init__(self, chunk: Chunk, base: Extraction, around: ReplyContext) -> None:
         self.chunk = chunk
@@ -117,7 +116,7 @@ class _Assembly:
         return Assembled(extraction, descriptions, tuple(self.complaints), self.kept)
 
     def _add_entity(self, entity: EntityDraft) -> None:
-        form = self._place(entity.name, entity.type)
+        form = self._mention(entity.name, entity.type)
         if not form:
             self.complaints.append(Complaint(entity.name, "the name is not in the text"))
             return
@@ -125,8 +124,8 @@ class _Assembly:
         if entity.summary:
             self.summaries.setdefault(form, {})[entity.summary] = None
 
-    def _place(self, name: str, kind: str = "") -> str:
-        """Return the normal form of a name of this chunk, or "" if it is none; keep its mention."""
+    def _mention(self, name: str, kind: str = "") -> str:
+        """Add or extend the mention of a name and return its normal form; "" if it is not here."""
         form = normal_form(name)
         pronoun = form in STOP_NAMES and not name.isupper()
         if not form or pronoun or form in _PRONOUNS:
@@ -154,8 +153,8 @@ class _Assembly:
         return form
 
     def _part_of_known(self, name: str, form: str) -> tuple[Span, ...]:
-        """Return where a part of a name stands whose whole the document or the memory holds."""
-        if form not in self._memory_forms and not _stands_in(name, self.around.document_text):
+        """Return the spans of a part of a name whose whole is in the document or the memory."""
+        if form not in self._memory_forms and not _occurs_in(name, self.around.document_text):
             return ()
         return self.text.find_part(name)
 
@@ -168,7 +167,7 @@ class _Assembly:
         return frozenset(normal_form(name) for name in remembered_names(self.around.memory))
 
     def _surface(self, name: str, form: str, spans: Iterable[Span]) -> str:
-        """Return how the chunk writes a name most often, or the name itself."""
+        """Return the chunk's most frequent spelling of a name, or the name itself."""
         forms = Counter(self.text.surface(span) for span in spans)
         whole = [surface for surface in forms if surface == name or normal_form(surface) == form]
         return max(whole, key=forms.__getitem__) if whole else name
@@ -179,7 +178,7 @@ class _Assembly:
         if not source or not target:
             fault = "an end of the relation is not in the text"
         elif source == target:
-            fault = "a relation of a thing to itself"
+            fault = "a relation of an entity to itself"
         if fault:
             shown = f"{relation.source} | {relation.relation} | {relation.target}"
             self.complaints.append(Complaint(shown, fault))
@@ -191,18 +190,18 @@ class _Assembly:
         known = self.relations.get(key)
         spans = (self.mentions[source].spans, self.mentions[target].spans)
         span = self.text.best_sentence(spans, f"{label} {relation.summary}")
-        # The words of the text itself, where the model was not paid to say it in its own.
-        told = relation.summary or self._sentence(span)
+        # Without a summary by the model, the sentence itself is the description.
+        description = relation.summary or self._sentence(span)
         if known is None:
             self.relations[key] = Relation(
-                self.chunk.id, ends[0], label, ends[1], span=span, description=told
+                self.chunk.id, ends[0], label, ends[1], span=span, description=description
             )
         elif relation.summary or not known.description:
-            said = dict.fromkeys(text for text in (known.description, told) if text)
-            self.relations[key] = replace(known, description=" ".join(said))
+            texts = dict.fromkeys(text for text in (known.description, description) if text)
+            self.relations[key] = replace(known, description=" ".join(texts))
 
     def _sentence(self, span: Span | None) -> str:
-        """Return a sentence of the chunk on one line, cut where it is long."""
+        """Return a sentence of the chunk on one line, shortened if it is long."""
         if span is None:
             return ""
         start = self.chunk.span.start
@@ -213,7 +212,7 @@ class _Assembly:
         form = normal_form(name)
         if form in self.named:
             return form
-        return self._place(name) if len(name) <= _LONGEST_END else ""
+        return self._mention(name) if len(name) <= _LONGEST_END else ""
 
     def _label(self, relation: str) -> str:
         if not relation:
@@ -224,9 +223,9 @@ class _Assembly:
         return label.lower() if label.isascii() else label
 
     def _cut_nested(self) -> None:
-        """Take back spans inside longer names, 北京 in 北京大学, where a name stands alone too."""
+        """Remove spans inside longer names (北京 in 北京大学) if a name also occurs alone."""
         everywhere = [(f, s) for f, mention in self.mentions.items() for s in mention.spans]
-        # Spans found may not be those of the mention, where the rules' own lie across them.
+        # Spans found may differ from those of the mention, if spans of the rules overlap them.
         nested = _nested({s for _, s in everywhere}.union(*self.named.values()))
         if not nested:
             return
@@ -246,7 +245,7 @@ class _Assembly:
                 self.mentions[form] = replace(self.mentions[form], spans=tuple(kept))
 
     def _weigh(self) -> None:
-        """Give what the model named its share of the mentions as aboutness, where that is more."""
+        """Raise the aboutness of what the model named to its share of the mentions."""
         total = sum(len(spans) for spans in self.named.values())
         for form, spans in self.named.items():
             own = min(MOST_ABOUT, SALIENCE_ABOUT * len(spans) / total) if total else 0.0
@@ -256,7 +255,7 @@ class _Assembly:
 
 
 def _nested(spans: Iterable[Span]) -> frozenset[Span]:
-    """Return the spans, of different ones, that lie inside another."""
+    """Return the spans that are inside another of these distinct spans."""
     nested: list[Span] = []
     reach = -1
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
@@ -267,8 +266,8 @@ def _nested(spans: Iterable[Span]) -> frozenset[Span]:
     return frozenset(nested)
 
 
-def _stands_in(name: str, text: str) -> bool:
-    """Tell whether a text holds a name as it is written, though lines may break inside it."""
+def _occurs_in(name: str, text: str) -> bool:
+    """Return True if a text contains a name verbatim, except for line breaks inside it."""
     if name in text:
         return True
     words = name.split()
@@ -289,28 +288,28 @@ _APOSTROPHES = "'’ʼ＇`"
 _ARTICLES = frozenset({"the", "a", "an"})
 _ENDS = frozenset("。！？；!?;|，,：:")
 _LONGEST_GAP = 2
-"""Signs between two words of a name, such as the dot behind an initial."""
+"""Most punctuation marks between two words of a name, such as the dot after an initial."""
 
 
 class _Tokens(NamedTuple):
-    """The words and Han characters of a text as they are compared, and where they stand."""
+    """The folded words and Han characters of a text, and their offsets."""
 
     forms: list[str]
     spans: list[tuple[int, int]]
 
     def places(self, form: str) -> list[int]:
-        """Return the places of a word, in order."""
+        """Return the positions of a word, in order."""
         count = self.forms.count(form)
-        places: list[int] = []
-        place = -1
+        found: list[int] = []
+        position = -1
         for _ in range(count):
-            place = self.forms.index(form, place + 1)
-            places.append(place)
-        return places
+            position = self.forms.index(form, position + 1)
+            found.append(position)
+        return found
 
 
 class ChunkText:
-    """A chunk's text, in which names are looked for; all offsets are those of the document."""
+    """A chunk's text, prepared for finding names; all offsets are those of the document."""
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
@@ -320,10 +319,11 @@ class ChunkText:
         self._holders: dict[tuple[Span, ...], list[int]] = {}
 
     def find(self, name: str) -> tuple[Span, ...]:
-        """Return where a name stands, in order and without overlap; () where it does not.
+        """Return the spans of a name, in order and without overlap.
 
-        Case, width, accents, punctuation between words, a possessive ending, a leading article, a
-        suffix in brackets, and the script of Chinese characters make no difference.
+        The search ignores case, width, accents, punctuation between words, a possessive ending, a
+        leading article, a suffix in brackets, and the difference of traditional and simplified
+        Chinese.
         """
         found = self._sequence(name)
         if not found and (bare := without_suffix(name)) != name:
@@ -336,9 +336,10 @@ class ChunkText:
         return tuple(Span(span.start + offset, span.end + offset) for span in found)
 
     def find_part(self, name: str) -> tuple[Span, ...]:
-        """Return where a part of a longer name stands alone: "Scrooge" of "Ebenezer Scrooge".
+        """Return the spans of a part of a longer name: "Scrooge" of "Ebenezer Scrooge".
 
-        A part is the last word of a name, or its first, if the text writes it with a capital too.
+        A part is the last word of a name, or else its first; it must be capitalised in the text
+        too.
         """
         name = without_suffix(name)
         tokens = self._tokens
@@ -356,9 +357,9 @@ class ChunkText:
         return ()
 
     def best_sentence(self, ends: Iterable[tuple[Span, ...]], words: str) -> Span | None:
-        """Return the sentence that supports a fact best: it names both ends, then shares words.
+        """Return the sentence that best supports a fact: by ends named, then by words shared.
 
-        None where no sentence names any end. ``ends`` are the spans of source and target.
+        Returns None if no sentence names an end. ``ends`` are the spans of source and target.
         """
         named: dict[int, int] = {}
         for spans in ends:
@@ -368,7 +369,7 @@ class ChunkText:
             return None
         most = max(named.values())
         best = [index for index, count in sorted(named.items()) if count == most]
-        if len(best) > 1:  # words are compared only where that decides
+        if len(best) > 1:  # compare words only to break ties
             wanted = set(content_terms(words))
             shared = [len(wanted & self._terms_of(index)) if wanted else 0 for index in best]
             return self._sentences[best[shared.index(max(shared))]]
@@ -381,11 +382,11 @@ class ChunkText:
 
     @cached_property
     def _forms(self) -> dict[str, Span]:
-        """Every normal form of a name that may stand in the text: "u.s." and "us" are one."""
+        """All possible normal forms of names in the text ("u.s." and "us" are equal)."""
         return dict(name_candidates(self.chunk.text))
 
     def _sentences_of(self, spans: tuple[Span, ...]) -> list[int]:
-        """Return the places of the sentences that hold any of the spans."""
+        """Return the positions of the sentences that contain any of the spans."""
         held = self._holders.get(spans)
         if held is None:
             held = self._holders[spans] = [
@@ -404,7 +405,7 @@ class ChunkText:
         return terms
 
     def _sequence(self, name: str) -> list[Span]:
-        if name.rstrip().endswith(("+", "#")):  # C++ is no C
+        if name.rstrip().endswith(("+", "#")):  # C++ is not C
             return []
         wanted = _forms(name)
         while len(wanted) > 1 and wanted[0] in _ARTICLES:
@@ -425,13 +426,13 @@ class ChunkText:
         return spans
 
     def _is_close(self, first: int, last: int, closing: frozenset[str]) -> bool:
-        """Tell whether words follow each other within a sentence; Han characters stand close."""
+        """Return True if words are adjacent within a sentence, and Han characters without a gap."""
         forms, places = self._tokens
         for place in range(first, last - 1):
             gap = self.chunk.text[places[place][1] : places[place + 1][0]]
             if gap in {"", " "}:
                 continue
-            signs = gap.strip(" \t\r\n-")  # a line break inside a name is only a wrapped line
+            signs = gap.strip(" \t\r\n-")  # a single line break inside a name is wrapping
             if "\n\n" in gap or len(signs) > _LONGEST_GAP or not closing.isdisjoint(signs):
                 return False
             apart = signs.strip("·•‧・･")
@@ -458,7 +459,7 @@ def _tokens(text: str) -> _Tokens:
 
 
 def _forms(text: str) -> list[str]:
-    """Return the words of a text alone."""
+    """Return the folded words of a text, without offsets."""
     if text.isascii() and "'" not in text and "`" not in text:
         return _ASCII_TOKEN.findall(text.lower())
     return _tokens(text).forms
@@ -476,7 +477,7 @@ def _fold(word: str) -> str:
 
 
 def _foreign_ends(name: str) -> frozenset[str]:
-    """Return the signs that end a name, but for those that it has itself: Rochester, New York."""
+    """Return the signs that end a name, except those inside it, as in "Rochester, New York"."""
     return _ENDS.difference(name)
 
 

@@ -1,4 +1,4 @@
-"""Records of a model's reply: entities, relations, complaints, and the cleaning of their text."""
+"""The records of a model's reply (entities, relations, complaints), and cleaning of their text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functools import lru_cache
 from knotwork.inference.thinking import strip_thinking
 
 UNNAMED_RELATION = {"en": "related to", "zh": "相关"}
-"""The relation of two entities of which a reply says that, but not how, they are related."""
+"""The name of a relation for which a reply has only a summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """An entity as a reply names it; ``summary`` is what it says of it, in a line."""
+    """An entity as a reply names it, with a one-line summary."""
 
     name: str
     type: str = ""
@@ -25,7 +25,7 @@ class EntityDraft:
 
 @dataclass(frozen=True, slots=True)
 class RelationDraft:
-    """A relation as a reply names it; ``relation`` is "" where it only has a summary."""
+    """A relation as a reply names it; ``relation`` is "" if it has only a summary."""
 
     source: str
     relation: str
@@ -35,7 +35,7 @@ class RelationDraft:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A part of a reply that was not used, as it stood, and why; one short reason."""
+    """A part of a reply that was not used, verbatim, and a short reason."""
 
     line: str
     reason: str
@@ -43,11 +43,11 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The records of a reply, in its order, and all that could not be read.
+    """The records of a reply in order, and complaints about the rest.
 
-    Every line that holds anything is a record, a complaint, ``repeated`` (said before, word for
-    word) or ``idle`` (fences, rules, headings of tables, "none"). ``cut`` tells that the reply
-    ended at its limit of tokens.
+    Every line that is not empty is a record, a complaint, ``repeated`` (equal to an earlier line)
+    or ``idle`` (fences, rules, table headers, "none"). ``cut`` is True if the reply was cut off at
+    its token limit.
     """
 
     entities: tuple[EntityDraft, ...] = ()
@@ -57,7 +57,7 @@ class Draft:
     idle: int = 0
     cut: bool = False
     says_nothing: bool = False
-    """Whether the reply says in so many words that there is nothing to say."""
+    """True if the reply explicitly says that there are no records."""
 
     @property
     def records(self) -> int:
@@ -65,10 +65,10 @@ class Draft:
         return len(self.entities) + len(self.relations)
 
     def with_complaints(self, complaints: Iterable[Complaint]) -> Draft:
-        """Return a draft with further complaints."""
+        """Return this draft with further complaints."""
         return replace(self, complaints=(*self.complaints, *complaints))
 
-    def joined(self, other: Draft) -> Draft:
+    def merged(self, other: Draft) -> Draft:
         """Return the records and complaints of two replies about one chunk, each record once."""
         return Draft(
             tuple(dict.fromkeys((*self.entities, *other.entities))),
@@ -82,16 +82,16 @@ class Draft:
 
 
 LONGEST_NAME = 120
-"""Characters of a name; what is longer is a sentence."""
+"""Most characters of a name; a longer one is a sentence."""
 
 LONGEST_RELATION = 80
-"""Characters of a relation; what is longer is a description."""
+"""Most characters of a relation; a longer one is a description."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|<br\s*/?>", re.IGNORECASE)
 _ODD = re.compile(r"[^\n\t -;=-~]")
-"""What a plain text of ASCII has not; ``<`` may begin a break."""
+"""Characters that may need normalising; ``<`` may begin a line break."""
 _PIPES = str.maketrans(dict.fromkeys("｜¦│┃║∣❘", "|"))
 _LEAD = re.compile(
     r"(?:[-*+•·●▪◦‣–—>#►]+(?=[\s|*`(\[\"“]|entity|relation|实体|关系)"
@@ -112,9 +112,9 @@ _ORPHANS = '"“”`*＂'
 
 
 def plain_text(reply: str) -> str:
-    """Return a reply without thinking and invisible characters, one kind of pipe and line break.
+    """Return a reply without thinking and invisible characters, with uniform pipes and line breaks.
 
-    Where nothing stands outside the thinking, the thinking is what there is to read.
+    If there is nothing but thinking, return that.
     """
     text = strip_thinking(reply) or reply
     if _ODD.search(text):
@@ -126,7 +126,7 @@ def plain_text(reply: str) -> str:
 
 
 def bare_line(line: str) -> str:
-    """Return a line without bullets and numbers before it."""
+    """Return a line without leading bullets and numbers."""
     line = line.strip()
     while match := _LEAD.match(line):
         line = line[match.end() :]
@@ -137,12 +137,12 @@ def bare_line(line: str) -> str:
 
 
 def is_idle(line: str) -> bool:
-    """Tell whether a line is a code fence, a rule, or the line under the head of a table."""
+    """Return True if a line is a code fence, a rule, or the line below a table header."""
     return bool(_FENCE.fullmatch(line) or _RULE.fullmatch(line))
 
 
 def clean_field(field: str) -> str:
-    """Return a field on one line, without quotes, brackets and emphasis around the whole."""
+    """Return a field on one line, without quotes, brackets or emphasis around it."""
     field = " ".join(field.split())
     if field[:1].isalnum() and field[-1:].isalnum():
         return field
@@ -155,20 +155,20 @@ def clean_field(field: str) -> str:
                 inner = field[len(left) : -len(right)]
                 if left not in inner and right not in inner:
                     field, changed = inner.strip(), True
-    if sum(field.count(mark) for mark in _ORPHANS) == 1:  # the other one was cut off
+    if sum(field.count(mark) for mark in _ORPHANS) == 1:  # its partner was cut off
         field = field.strip(_ORPHANS)
     return field.strip()
 
 
 @lru_cache(maxsize=16_384)
 def fold_word(word: str) -> str:
-    """Return a word as it is compared: width, case, and what stands beside letters set aside."""
+    """Return a word for comparison, without differences of width, case and punctuation."""
     folded = unicodedata.normalize("NFKC", word).casefold()
     return " ".join(re.sub(r"[\W_]+", " ", folded).split())
 
 
 def name_fault(name: str) -> str:
-    """Return why a field cannot be a name, or "" if it can."""
+    """Return the reason why a field cannot be a name, or "" if it can."""
     if not name[:1].isalnum() and not any(character.isalnum() for character in name):
         return "a name is missing"
     if len(name) > LONGEST_NAME:

@@ -1,9 +1,9 @@
 """Derive an extraction schema from example records, or from a model's proposals.
 
 Examples are records in a `.csv`, `.tsv` or `.jsonl` file with the fields of `FIELDS`, of which only
-a relation or the type of an entity is required; a first line may name the columns. A model is asked
-about a sample of passages, a few at a time: the first reply gives names, which the other calls are
-shown, and the most frequent answers are kept.
+a relation or the type of an entity is required; the first line may name the columns. A model is
+asked about a sample of passages, a few per call. The other calls get the names from the first
+reply, and the most frequent proposals are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from knotwork.transform.model.reply_records import (
 FIELDS = ("source", "source type", "relation", "target", "target type")
 
 LONGEST_TYPE = 40
-"""Characters of the name of a type; what is longer is a description."""
+"""Most characters of the name of a type; a longer one is a description."""
 
 _TYPED = ("source type", "relation", "target type")
 _ENDS = {
@@ -59,10 +59,10 @@ _Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
 def schema_of_examples(path: Path) -> SchemaProposal:
-    """Return the schema of the records in a file, with how many examples each entry has.
+    """Return the schema of the records in a file, with the number of examples for each entry.
 
-    Raises ConfigError, which names the line, for what is no record; and for a file that cannot be
-    read, of another kind, or without any record.
+    Raises ConfigError, with the number of the line, for an invalid record; also for a file that is
+    unreadable, has an unsupported format, or has no records.
     """
     counts = SchemaCounts()
     examples = 0
@@ -70,13 +70,13 @@ def schema_of_examples(path: Path) -> SchemaProposal:
         _count_example(row, counts, f"{path}, line {number}")
         examples += 1
     if not counts:
-        raise ConfigError(f"`{path}` holds no example.", fix=_EXAMPLES_FIX)
+        raise ConfigError(f"`{path}` has no examples.", fix=_EXAMPLES_FIX)
     noun = "example" if examples == 1 else "examples"
     return counts.exact(counted=f"examples, of {examples:,} {noun} in all")
 
 
 _EXAMPLES_FIX = (
-    "Give a .csv or .tsv file with the columns `source`, `source type`, `relation`, `target`, "
+    "Use a .csv or .tsv file with the columns `source`, `source type`, `relation`, `target`, "
     "`target type`, or a .jsonl file with these keys."
 )
 
@@ -91,7 +91,9 @@ def _example_rows(path: Path) -> _Rows:
     }
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise ConfigError(f"`{path}` is no kind of file that holds examples.", fix=_EXAMPLES_FIX)
+        raise ConfigError(
+            f"The format of the examples `{path}` is not supported.", fix=_EXAMPLES_FIX
+        )
     try:
         yield from reader(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -121,7 +123,7 @@ def _table(path: Path, delimiter: str) -> _Rows:
 
 
 def _head(cells: Sequence[str], where: str) -> tuple[Sequence[str], bool]:
-    """Return the fields of the columns, and whether the line names them."""
+    """Return the fields of the columns, and True if the line is a header that names them."""
     names = [_FIELD_NAMES.get(fold_word(cell), "") for cell in cells]
     if len([name for name in names if name]) > len(cells) / 2:
         twice = sorted({name for name in names if name and names.count(name) > 1})
@@ -174,7 +176,7 @@ def _json_lines(path: Path) -> _Rows:
 
 
 def _count_example(row: Mapping[str, Any], counts: SchemaCounts, where: str) -> None:
-    """Count a record. Raises ConfigError where it says nothing of types or relations."""
+    """Count a record. Raises ConfigError if it has neither a type nor a relation."""
     fields = {name: _field_text(name, row.get(name), where) for name in FIELDS}
     source, target, relation = fields["source type"], fields["target type"], fields["relation"]
     for name, longest in (*dict.fromkeys(("source type", "target type"), LONGEST_TYPE).items(),
@@ -198,21 +200,21 @@ def _field_text(name: str, value: object, where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConfigError(f"{where}: `{name}` is no text but `{value}`.", fix=_EXAMPLES_FIX)
+        raise ConfigError(f"{where}: `{name}` is `{value}`, not a text.", fix=_EXAMPLES_FIX)
     text = clean_field(value)
-    return text if any(character.isalnum() for character in text) else ""  # "-" is nothing
+    return text if any(character.isalnum() for character in text) else ""  # "-" is empty
 
 
 SCHEMA_STAGE = "schema"
 
 CHUNKS_PER_CALL = 4
-"""Passages shown at a time, at most: with more of them, types of the rarer ones are left out."""
+"""Most passages per call; with more, the model omits the types of the rarer ones."""
 
 TOKENS_PER_CALL = 1_600
-"""Tokens of passages shown at a time, but for one that has more."""
+"""Most tokens of passages per call, except for a single longer passage."""
 
 ENOUGH_REPLIES = 4
-"""Replies from which on one alone does not count."""
+"""Replies from which on two must agree on an entry."""
 
 _OUTPUT_TOKENS = 1_024
 
@@ -228,13 +230,13 @@ def propose_schema(
 ) -> SchemaProposal:
     """Return the schema that a model proposes from a sample of chunks; its counts are of replies.
 
-    ``chunks`` should be spread over the documents, neighbours being of different ones. Of four
-    replies or more, two have to agree. A reply that cannot be read is left out; Unparsable is
-    raised where that is each of them. Raises as `ChatModel.complete`; finished calls are kept by a
-    model that keeps replies. Raises ValueError without chunks.
+    ``chunks`` should be spread over the documents, with neighbours from different ones. With four
+    or more replies, two have to agree on an entry. Unreadable replies are ignored; Unparsable is
+    raised if there are no others. Raises what `ChatModel.complete` raises, and ValueError without
+    chunks.
     """
     if not chunks:
-        raise ValueError("a schema is proposed from at least one chunk")
+        raise ValueError("at least one chunk is needed to propose a schema")
     language = prompt_language("\n".join(chunk.text for chunk in chunks))
     ask = partial(
         _ask, model, language=language, most_types=most_types, most_relations=most_relations
@@ -269,9 +271,9 @@ def proposal_request(
     most_relations: int,
     names: str = "",
 ) -> ChatRequest:
-    """Return the request that asks for a schema of some passages.
+    """Return the request for a schema of some passages.
 
-    ``names`` are those that another reply proposed, in a line.
+    ``names`` is a line with the names that another reply proposed.
     """
     prompts = prompts_in(language)
     parts = [prompts.propose.format(types=most_types, relations=most_relations)]
@@ -292,7 +294,7 @@ def _ask(
     most_relations: int,
     names: str = "",
 ) -> ProposedLines | Unparsable:
-    """Return what a model proposes from a few chunks, or that its reply cannot be read."""
+    """Return a model's proposal for a few chunks, or the error if its reply is unreadable."""
     request = proposal_request(
         [chunk.text for chunk in group],
         language=language,
@@ -307,7 +309,7 @@ def _ask(
 
 
 def _read_reply(reply: ChatReply) -> ProposedLines:
-    """Return what a reply proposes. Raises Unparsable where no line of it is a proposal."""
+    """Return the proposal of a reply. Raises Unparsable if it has no type and no relation."""
     lines = read_proposal(reply.text, cut=reply.finish_reason == "length")
     if lines.records or (lines.says_nothing and reply.finish_reason == "stop"):
         return lines
@@ -319,7 +321,7 @@ def _read_reply(reply: ChatReply) -> ProposedLines:
 
 
 def _chunk_groups(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Yield the chunks, a few at a time."""
+    """Yield the chunks in groups for one call each."""
     group: list[Chunk] = []
     tokens = 0
     for chunk in chunks:
@@ -342,9 +344,9 @@ SAYS_NOTHING = frozenset(
     "other others misc miscellaneous unknown thing things entity entities object item "  # noqa: SIM905
     "其他 其它 其余 未知 事物 实体 对象".split()
 )
-"""Types to which anything belongs: a relation with such an end may join whatever."""
+"""Types that mean any entity; a relation with such an end may connect any types."""
 
-_ANYTHING = "a type to which anything belongs"
+_ANYTHING = "a type that means any entity"
 
 _TYPE_WORDS = frozenset({"type", "entity type", "entity", "类型", "实体类型", "实体"})
 _PROPOSAL_HEADS = frozenset(
@@ -354,10 +356,10 @@ _PROPOSAL_HEADS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ProposedLines:
-    """What a reply proposes: types with their meanings, and relations between types.
+    """The proposal of a reply: types with their meanings, and relations between types.
 
-    An end that is "" may be of any type. ``says_nothing`` tells that the reply says so in
-    words, or names a type to which anything belongs.
+    An end that is "" may be of any type. ``says_nothing`` is True if the reply says so explicitly
+    or names a type that means any entity.
     """
 
     types: tuple[tuple[str, str], ...] = ()
@@ -373,7 +375,7 @@ class ProposedLines:
 
 
 def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
-    """Return what a reply proposes; never fails. ``cut`` says that its end is missing."""
+    """Return the proposal of a reply; never fails. ``cut`` is True if the reply was cut off."""
     types: list[tuple[str, str]] = []
     relations: list[tuple[str, str, str]] = []
     complaints: list[Complaint] = []
@@ -390,7 +392,7 @@ def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
         fields = [clean_field(f) for f in re.split(r"[|\t]", bare.strip().strip("|"))]
         kind, rest = fold_word(fields[0]), fields[1:]
         if rest and fold_word(rest[0]) in _PROPOSAL_HEADS:
-            idle += 1  # the form that the prompt gave, said back
+            idle += 1  # repeats the form in the prompt
             continue
         last = cut and place == len(lines) - 1
         if kind in _TYPE_WORDS:
@@ -406,7 +408,7 @@ def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
 
 
 def _take_type(fields: list[str], types: list[tuple[str, str]], *, last: bool) -> str:
-    """Add the type of a line; return why there is none, or ""."""
+    """Add the type of a line to ``types``, or return the reason why it has none."""
     if not fields or (last and len(fields) < 2):
         return "a type without a name"
     name, *rest = fields
@@ -419,9 +421,9 @@ def _take_type(fields: list[str], types: list[tuple[str, str]], *, last: bool) -
 
 
 def _take_relation(fields: list[str], relations: list[tuple[str, str, str]], *, last: bool) -> str:
-    """Add the relation of a line; return why there is none, or ""."""
+    """Add the relation of a line to ``relations``, or return the reason why it has none."""
     if len(fields) < 3 or (last and len(fields) == 3):
-        return f"a relation of {len(fields)} fields, where 3 are needed"
+        return f"a relation with {len(fields)} fields, where 3 are needed"
     source, relation, target = fields[:3]
     fault = _type_fault(source) or _type_fault(target)
     if not fault and not any(character.isalnum() for character in relation):

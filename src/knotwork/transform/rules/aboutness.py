@@ -1,4 +1,4 @@
-"""How much a chunk is about its entities: titles, headings, subjects and salience."""
+"""Weigh how much a chunk is about its entities, from titles, headings, subjects and salience."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from knotwork.transform.rules.rule_settings import RuleSettings
 
 @dataclass(frozen=True, slots=True)
 class WeightedTopic:
-    """Something a title, heading or first sentence says the text is about."""
+    """A topic that a title, a heading or a first sentence states, and its weight."""
 
     name: str
     form: str
@@ -42,7 +42,7 @@ class WeightedTopic:
 def title_topics(
     title: Title, parts: Iterable[tuple[str, str]], *, weight: float, settings: RuleSettings
 ) -> Iterator[WeightedTopic]:
-    """Yield what a title names; ``parts`` are (name, form) of the names inside a phrase."""
+    """Yield the topics of a title; ``parts`` are (name, form) of the names inside a phrase."""
     if title.form:
         yield WeightedTopic(title.text, title.form, weight)
         head, comma, _ = title.text.partition(",")
@@ -83,9 +83,9 @@ def subject_topics(
 def salience(
     counts: Mapping[str, int], aliases: Mapping[str, str], settings: RuleSettings
 ) -> dict[str, float]:
-    """Return each entity's part of the chunk's mentions as aboutness.
+    """Return each entity's share of the chunk's mentions as aboutness.
 
-    A short form counts for the full name in ``aliases`` too.
+    Mentions of a short form also count for its full name in ``aliases``.
     """
     total = sum(counts.values())
     shares = dict(counts)
@@ -109,7 +109,7 @@ def strongest_topics(topics: Sequence[WeightedTopic]) -> dict[str, WeightedTopic
 
 
 def salient_topic(counts: Mapping[str, int], types: Mapping[str, str]) -> str:
-    """Return the entity mentioned most, at least twice; no date and no number."""
+    """Return the entity mentioned most often, at least twice, except dates and numbers; or ""."""
     return most_mentioned(
         (form, count)
         for form, count in counts.items()
@@ -143,10 +143,11 @@ _ARTICLES = frozenset({"the", "a", "an"})
 
 
 def find_subject(sentence: EnglishSentence | HanSentence) -> tuple[int, int] | None:
-    """Return where the subject of a first sentence stands, or None when it has none to see.
+    """Return the start and end of the subject of a first sentence, or None if it is not clear.
 
-    It is what is quoted at its start; or the capitalised name that opens it, before a bracket,
-    comma or verb; or the few words before "is a"; in Chinese, nouns before 是, 为 or a mark.
+    The subject is a quotation at the start, or the capitalised name that opens the sentence before
+    a bracket, comma or verb, or the few words before "is a". In Chinese, it is the nouns before 是,
+    为 or a punctuation mark.
     """
     if isinstance(sentence, HanSentence):
         return han_subject(sentence)
@@ -165,21 +166,21 @@ def find_subject(sentence: EnglishSentence | HanSentence) -> tuple[int, int] | N
         tokens, first, through=False
     )
     defined = _defined_subject(tokens, first)
-    # "Cotula australis is a": what looked like a verb belongs to the name.
+    # "Cotula australis is a": the apparent verb belongs to the name.
     return defined if defined and (named is None or defined[1] > named[1]) else named
 
 
 def defines_subject(sentence: EnglishSentence | HanSentence, end: int) -> bool:
-    """Say whether the sentence goes on to define the subject that ends at ``end``.
+    """Return True if the sentence defines the subject that ends at ``end``.
 
-    "X (born 1920) was a", "X, a city, is the", "X是" tell what X is; "X said on Monday" does not.
+    "X (born 1920) was a", "X, a city, is the" and "X是" define X; "X said on Monday" does not.
     """
     pattern = _HAN_DEFINITION if isinstance(sentence, HanSentence) else _DEFINITION
     return pattern.match(sentence.text, end) is not None
 
 
 def _named_subject(tokens: Sequence[Token], first: int, *, through: bool) -> tuple[int, int] | None:
-    """Return the name that opens a sentence; ``through`` reads on behind a colon or dash."""
+    """Return the name that opens a sentence; ``through`` continues after a colon or dash."""
     begin = first + (tokens[first].lower in _ARTICLES)
     last = -1
     position = begin
@@ -215,7 +216,7 @@ def _ends_subject(token: Token, before: Token) -> bool:
 
 
 def _opens_subject(tokens: Sequence[Token], begin: int, last: int, end: int) -> bool:
-    """Say whether a run can be a name, and not an adverbial ("In 1999, ...") or a pronoun."""
+    """Return True if a run can be a name, not an adverbial ("In 1999, ...") or a pronoun."""
     opening = tokens[begin]
     if opening.lower in STARTERS or opening.lower in CALENDAR or opening.kind == NUMBER:
         named = any(t.kind == CAPITAL for t in tokens[begin + 1 : last + 1])
@@ -227,7 +228,7 @@ def _opens_subject(tokens: Sequence[Token], begin: int, last: int, end: int) -> 
 
 
 def _defines(tokens: Sequence[Token], position: int) -> bool:
-    """Say whether "is a" or an opening bracket stands here."""
+    """Return True if "is a" or an opening bracket starts at this position."""
     token = tokens[position]
     if token.lower in _BEING and position + 1 < len(tokens):
         return tokens[position + 1].lower in _AFTER_BEING
@@ -254,7 +255,7 @@ def _defined_subject(tokens: Sequence[Token], first: int) -> tuple[int, int] | N
 def short_subjects(name: str) -> Iterator[str]:
     """Yield "first last" and "first second" of a name of three words or more, as normal forms.
 
-    Robert "Bob" Starr is Bob Starr too, and M. Irsadi Aksun Irsadi Aksun.
+    Robert "Bob" Starr also yields Bob Starr, and M. Irsadi Aksun yields Irsadi Aksun.
     """
     nickname = _NICKNAME.search(name)
     if nickname is not None and nickname.end() < len(name):
@@ -272,7 +273,7 @@ def short_subjects(name: str) -> Iterator[str]:
 
 
 def most_mentioned(forms: Iterable[tuple[str, int]]) -> str:
-    """Return the form with the highest count of at least two, the first among equals."""
+    """Return the form with the highest count of at least two, or ""; ties go to the first."""
     best, most = "", 1
     for form, count in forms:
         if count > most:
@@ -322,9 +323,9 @@ _SENTENCE_WORDS = STOP_NAMES - JOINERS - {"a", "an", "i", "my", "no"}
 
 
 class Title(NamedTuple):
-    """A title that names something: its text, its key, and whether it is a name as a whole.
+    """A title that names something: its text, its normal form, and whether it is a phrase.
 
-    A phrase ("Why travel abroad must be approved") is rather about the names inside it.
+    The topics of a phrase ("Why travel abroad must be approved") are the names inside it.
     """
 
     text: str
@@ -333,10 +334,10 @@ class Title(NamedTuple):
 
 
 def read_title(raw: str, *, longest_words: int, heading: bool = False) -> Title | None:
-    """Return what a document's title or a heading names, or None when it names nothing.
+    """Return the name in a document's title or a heading, or None if it names nothing.
 
-    Markup, file endings and the numbers of headings are dropped; "Untitled 3", "AF01.md" and
-    "Overview" name nothing.
+    Markup, file extensions and heading numbers are dropped. "Untitled 3", "AF01.md" and "Overview"
+    name nothing.
     """
     text = _TITLE_MARKUP.sub("", raw[:_LONGEST_READ]).strip()
     bare = _EXTENSION.sub("", text)

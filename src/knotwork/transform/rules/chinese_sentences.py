@@ -33,7 +33,7 @@ _PERSON_TITLES = (
 PERSON_TITLES = frozenset(_PERSON_TITLES.split())
 
 NOUN_ENDS = frozenset("性化类库间证单")
-"""Characters that end nouns and hardly any name of a person (许可证, 安全性, 白名单)."""
+"""Characters that end nouns but rarely names of persons (许可证, 安全性, 白名单)."""
 
 SURNAMES = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏"
@@ -52,7 +52,7 @@ TRANSLITERATING = (
     "帖廷通图托脱陀瓦旺威韦为维伟卫魏温翁沃乌武西希锡席喜霞夏香祥肖歇谢欣辛兴匈休修许雪逊雅亚娅扬"
     "杨尧姚耶叶伊依怡易意因英尤于约赞泽曾扎札詹张章赵哲珍芝治中朱佐真"
 )
-"""Characters that write foreign names by their sound."""
+"""Characters that transcribe foreign names."""
 
 _COMMON_NOUNS = (
     "城市 海港 福利 深度 中断 普及 建国 治国 新建 台次 王国 洪水 大国 三国 "
@@ -63,7 +63,7 @@ _COMMON_NOUNS = (
     "上海分公司 江河湖海 庆典 三中 三联 契约 夏令时 毛毛虫"
 )
 COMMON_NOUNS = frozenset(_COMMON_NOUNS.split())
-"""Nouns that the segmentation takes for names."""
+"""Nouns that the segmentation mistakes for names."""
 
 
 _PERSON_TAGS = frozenset({"nr", "nrt", "nrfg"})
@@ -90,11 +90,11 @@ _SUBJECT_END = re.compile(r"[是为為，,（(：:；。、]|(?:一)?[种種]")
 _HAN_SHARE = 0.3
 _LONG_SURNAMES = frozenset({"欧阳", "司马", "诸葛", "上官", "司徒", "夏侯", "皇甫", "东方"})
 _LONGEST_RUN = 10
-"""The most words of an organization or a chain of places."""
+"""Most words of an organization or a chain of places."""
 
 
 class HanSentence:
-    """A Chinese sentence read once: its text, where it starts, its words."""
+    """A segmented Chinese sentence and its offset in the document."""
 
     __slots__ = ("end", "simplified", "start", "text", "words")
 
@@ -109,7 +109,7 @@ class HanSentence:
 
 
 def _without_conjunction(word: HanWord) -> Iterator[HanWord]:
-    """Cut off an "and" that the segmentation takes for the start of a place (和澳洲)."""
+    """Split off an "and" that the segmentation attached to a place (和澳洲)."""
     if word.tag == "ns" and len(word.text) > 2 and word.simplified[0] in "和与及跟":
         middle = word.start + 1
         yield HanWord(word.text[0], "c", word.start, middle, word.simplified[0])
@@ -119,14 +119,14 @@ def _without_conjunction(word: HanWord) -> Iterator[HanWord]:
 
 
 def is_chinese(text: str) -> bool:
-    """Say whether a sentence is to be read as Chinese: a third of it is Han characters."""
+    """Return True if a sentence has enough Han characters, about a third, to be read as Chinese."""
     if text.isascii():
         return False
     return len(_HAN.findall(text)) >= _HAN_SHARE * sum(not c.isspace() for c in text)
 
 
 def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurrence]]:
-    """Return the names of a sentence, and the nouns that are terms if the document repeats them."""
+    """Return the names of a sentence, and nouns that become terms if the document repeats them."""
     text = sentence.text
     names = list(_marked(text))
     names.extend(
@@ -154,7 +154,7 @@ def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurr
 
 
 def _beside(found: Iterable[Occurrence], taken: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
-    """Yield names that do not cut a marked one in two; those inside one are its parts."""
+    """Yield names that do not overlap a marked name partly; those inside one become its parts."""
     for name in found:
         around = [(s, e) for s, e in taken if s < name.end and name.start < e]
         if not around:
@@ -171,7 +171,7 @@ def count_nouns(sentences: Iterable[Sequence[Occurrence]]) -> Counter[str]:
 
 
 def han_subject(sentence: HanSentence) -> tuple[int, int] | None:
-    """Return what a definition is about: the nouns before its first mark, or 是."""
+    """Return the subject of a definition: the nouns before 是 or the first punctuation mark."""
     text = sentence.text
     first = len(text) - len(text.lstrip(" \t\u3000#*-“「『\"'"))
     title = _TITLE_MARKS.match(text, first)
@@ -226,7 +226,7 @@ def _latin(text: str) -> Iterator[Occurrence]:
 
 
 def _continues(words: Sequence[HanWord], position: int) -> bool:
-    """Say whether a word belongs to a run of nouns: a noun, or what stands inside a name."""
+    """Return True if a word belongs to a run of nouns: a noun, or a verb inside a name."""
     word = words[position]
     if word.tag == "eng":
         return False
@@ -248,7 +248,7 @@ def _continues(words: Sequence[HanWord], position: int) -> bool:
 def _run_names(
     run: Sequence[HanWord], following: HanWord | None
 ) -> tuple[list[Occurrence], list[Occurrence]]:
-    """Return the names in a run of nouns, and its parts that may be terms."""
+    """Return the names in a run of nouns, and the parts of the run that may be terms."""
     names: list[Occurrence] = []
     terms: list[Occurrence] = []
     position = 0
@@ -277,7 +277,7 @@ def _run_names(
 
 
 def _branch(run: Sequence[HanWord], position: int) -> int | None:
-    """Return where a place with the name behind it (福建联通) ends."""
+    """Return the end of a place followed by a name (福建联通)."""
     following = run[position + 1] if position + 1 < len(run) else None
     if run[position].tag != "ns" or following is None or following.tag not in {"nt", "nz"}:
         return None
@@ -285,7 +285,7 @@ def _branch(run: Sequence[HanWord], position: int) -> int | None:
 
 
 def _organization(run: Sequence[HanWord], position: int) -> int | None:
-    """Return where an organization that starts at ``position`` ends."""
+    """Return the end of an organization that starts at ``position``."""
     if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
         return None
     for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
@@ -304,7 +304,7 @@ def _organization(run: Sequence[HanWord], position: int) -> int | None:
 
 
 def _place(run: Sequence[HanWord], position: int) -> int | None:
-    """Return where a chain of places (北京市 海淀区 中关村) ends."""
+    """Return the end of a chain of places (北京市 海淀区 中关村)."""
     if run[position].tag != "ns":
         return None
     last = position
@@ -441,7 +441,7 @@ def _is_of(between: str, text: str, after: Occurrence) -> str:
 
 
 def _title_between(between: str, before: Occurrence, after: Occurrence) -> str:
-    """Return the post of a person behind an organization: 中国联通董事长刘烈宏."""
+    """Return the post of a person between organization and name: 中国联通董事长刘烈宏."""
     if after.type != "PERSON" or before.type not in {"ORGANIZATION", "PLACE", ""}:
         return ""
     for post in filter(None, re.split("[、兼]", between)):
@@ -455,13 +455,13 @@ _POSTS = (PERSON_TITLES - _COURTESY) | {"副总经理", "副总裁", "党组书�
 
 
 def _is_subject(text: str, start: int) -> bool:
-    """Return whether a clause begins here: a mark, or a word for time, stands before."""
+    """Return True if a clause begins here: after a punctuation mark or a word for time."""
     bare = text[:start].rstrip('《“「" ')
     return not bare or bare[-1] in _CLAUSE_STARTS or bool(_BEFORE_SUBJECT.search(bare))
 
 
 def _is_whole(text: str, end: int) -> bool:
-    """Return whether a name ends its phrase here."""
+    """Return True if a name ends its phrase here."""
     if _SORT_BEHIND.match(text, end):
         return True
     rest = text[end : end + 6].lstrip('》”」" ')

@@ -1,7 +1,7 @@
-"""A user's dictionary of terms and aliases, and the matcher that finds terms in text.
+"""Read a user's dictionary of terms and aliases, and find its terms in text.
 
-English terms match whole words in any case; Chinese ones match substrings. Matching is by hash
-look-up.
+English terms match whole words in any case; Chinese terms match substrings. Matching uses hash
+look-ups, so its time does not depend on the size of the dictionary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from knotwork.transform.rules.lexicon import HAN, NUMBER, Occurrence, Token, tok
 
 @dataclass(frozen=True, slots=True)
 class DictionaryEntry:
-    """A term, its type where known, and its other names."""
+    """A term, its type ("" if unknown) and its aliases."""
 
     term: str
     type: str = ""
@@ -40,16 +40,16 @@ class Dictionary:
     def read(cls, path: Path) -> Dictionary:
         """Read a dictionary.
 
-        A line of a text file is ``term<TAB>type<TAB>alias|alias``, of a CSV file the same with
-        commas, where all but the term may be left out; ``#`` opens a comment. A TOML file has
-        ``[[term]]`` tables with ``name``, ``type`` and ``aliases``. Raises ConfigError.
+        A line of a text file is ``term<TAB>type<TAB>alias|alias``; a CSV file has commas instead of
+        tabs. Only the term is required, and ``#`` starts a comment. A TOML file has ``[[term]]``
+        tables with ``name``, ``type`` and ``aliases``. Raises ConfigError for an invalid file.
         """
         try:
             text = path.read_text("utf-8-sig")
         except OSError as error:
             raise ConfigError(
                 f"The dictionary `{path}` cannot be read: {error.strerror}.",
-                fix="Name a file that is there: index.dictionary",
+                fix="Check the path in index.dictionary.",
             ) from error
         except UnicodeDecodeError as error:
             raise ConfigError(
@@ -63,19 +63,19 @@ class Dictionary:
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash that changes with any entry."""
+        """A hash of all entries."""
         return content_id(*(f"{e.term}\t{e.type}\t{'|'.join(e.aliases)}" for e in self.entries))
 
     @cached_property
     def matcher(self) -> TermMatcher:
-        """Return all terms and aliases, compiled once; a term wins over an equal alias."""
+        """The matcher of all terms and aliases; a term takes precedence over an equal alias."""
         terms = [Term(entry.term, entry.type) for entry in self.entries]
         terms += [Term(alias, entry.type) for entry in self.entries for alias in entry.aliases]
         return TermMatcher(terms)
 
     @cached_property
     def full_names(self) -> dict[str, DictionaryEntry]:
-        """Return the entry that each alias stands for, by the alias's normal form."""
+        """The entry of each alias, by the normal form of the alias."""
         terms = {normal_form(entry.term) for entry in self.entries}
         return {
             form: entry
@@ -103,13 +103,15 @@ def _toml_entries(path: Path, text: str) -> Iterator[DictionaryEntry]:
             f"The dictionary `{path}` is not valid TOML: {error}.", fix="Use [[term]] tables."
         ) from error
     if not isinstance(tables, list):
-        raise ConfigError(f"`term` in `{path}` is no list of tables.", fix="Use [[term]] tables.")
+        raise ConfigError(
+            f"`term` in `{path}` is not a list of tables.", fix="Use [[term]] tables."
+        )
     for table in tables:
         known = isinstance(table, dict) and table.keys() <= {"name", "type", "aliases"}
         if not known or not isinstance(table.get("name"), str):
             raise ConfigError(
-                f"An entry of `{path}` is `{table}`.",
-                fix="Valid keys are `name` (text, needed), `type` (text) and `aliases` (list).",
+                f"Invalid entry in `{path}`: `{table}`.",
+                fix="Valid keys are `name` (text, required), `type` (text) and `aliases` (list).",
             )
         aliases = table.get("aliases", [])
         yield DictionaryEntry(
@@ -118,7 +120,7 @@ def _toml_entries(path: Path, text: str) -> Iterator[DictionaryEntry]:
 
 
 class Term(NamedTuple):
-    """A term to look for; an occurrence of ``text`` counts as the entity ``form``."""
+    """A term to find; an occurrence of ``text`` counts as the entity with key ``form``."""
 
     text: str
     type: str = ""
@@ -129,7 +131,7 @@ class Term(NamedTuple):
 
 
 class TermMatcher:
-    """Many terms compiled into one look-up: the time does not grow with their number."""
+    """Finds many terms at once; the time does not grow with their number."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
         self._by_words: dict[tuple[str, ...], Term] = {}

@@ -1,7 +1,7 @@
 """Find names in English sentences, and repeated noun phrases in documents.
 
-Names are runs of capitalised words and numbers, quoted titles, and code; a joined run also yields
-its parts.
+Names are runs of capitalised words and numbers, quoted titles, and code. A run with a joining word,
+such as "Bishop of Elmham", also yields its parts.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _BEFORE_YEAR = frozenset({"in", "since", "by", "from", "until", "after", "before
 
 
 class NameEvidence(NamedTuple):
-    """What a whole document shows about its words."""
+    """Evidence from a whole document on which words are names."""
 
     lower: frozenset[str]
-    """Words written in lower case."""
+    """Words that occur in lower case."""
     capitalised: frozenset[str]
-    """Words written with a capital inside a sentence that is not all capitalised."""
+    """Words that occur with a capital inside a sentence, headlines excluded."""
 
 
 def gather_evidence(sentences: Iterable[EnglishSentence]) -> NameEvidence:
-    """Collect the words of a document that are written small, and those that are names."""
+    """Collect the words of a document that occur in lower case, and those with a capital."""
     lower: set[str] = set()
     capitalised: set[str] = set()
     for sentence in sentences:
@@ -85,7 +85,7 @@ def gather_evidence(sentences: Iterable[EnglishSentence]) -> NameEvidence:
 
 
 def find_names(sentence: EnglishSentence, evidence: NameEvidence) -> list[Occurrence]:
-    """Return the names of a sentence; those that lie in or around another one are parts."""
+    """Return the names of a sentence; a name inside or around another one is marked as a part."""
     text, tokens = sentence.text, sentence.tokens
     quoted = list(_quoted_titles(text)) if _QUOTE.search(text) else []
     found: list[Occurrence] = list(quoted)
@@ -113,7 +113,7 @@ def find_names(sentence: EnglishSentence, evidence: NameEvidence) -> list[Occurr
 
 
 def opens(tokens: Sequence[Token], position: int) -> bool:
-    """Say whether a capital is expected here, at the start of a sentence or quotation."""
+    """Return True at the start of a sentence or quotation, where any word has a capital."""
     if position == 0:
         return True
     before = tokens[position - 1]
@@ -150,7 +150,7 @@ def _is_name_word(token: Token, evidence: NameEvidence, *, headline: bool) -> bo
 def _continuation(
     tokens: Sequence[Token], last: int, evidence: NameEvidence, *, headline: bool
 ) -> int | None:
-    """Return the next token that belongs to the run ending at ``last``, over joiners."""
+    """Return the next token of the run that ends at ``last``, skipping joiners; None at its end."""
     end = tokens[last].end
     for joiners, token in enumerate(tokens[last + 1 : last + 6]):
         position = last + 1 + joiners
@@ -192,7 +192,7 @@ def _joins(token: Token, before: Token, gap: int) -> bool:
 def _trimmed(
     tokens: Sequence[Token], first: int, last: int, evidence: NameEvidence
 ) -> tuple[int, int] | None:
-    """Drop words that are capitalised only because a sentence begins, and what is no name."""
+    """Remove words with a capital only as the start of a sentence; None if no name is left."""
     while first < last and (
         (tokens[first].lower in STARTERS and opens(tokens, first))
         or tokens[first].lower in {"the", "a", "an"}
@@ -283,7 +283,7 @@ def _name_and_parts(
 
 
 def _without_title(tokens: Sequence[Token], first: int, last: int) -> int | None:
-    """Return where a name begins behind honorifics or initials: King Norodom, S. R. Kanagal."""
+    """Return the position of a name after honorifics or initials: King Norodom, S. R. Kanagal."""
     bare = first
     while bare < last and (
         tokens[bare].lower in HONORIFICS
@@ -296,7 +296,7 @@ def _without_title(tokens: Sequence[Token], first: int, last: int) -> int | None
 
 
 def _quoted_titles(text: str) -> Iterator[Occurrence]:
-    """Yield quotations that are written like a title: all but small words capitalised."""
+    """Yield quotations that are capitalised like a title."""
     for match in _QUOTED.finditer(text):
         group = 1 if match[1] else 2
         title = match[group].lstrip()
@@ -333,7 +333,7 @@ def _comma_names(
 
 
 def _code(token: Token) -> Iterator[Occurrence]:
-    """Yield a name in code style; of a path, also what it leads to."""
+    """Yield a name in code style, and for a path also its file name."""
     text = token.text
     start, end = token.start, token.end
     if text.startswith("`"):
@@ -347,7 +347,7 @@ def _code(token: Token) -> Iterator[Occurrence]:
 
 
 def _called(text: str) -> Iterator[Occurrence]:
-    """Yield lower-case names between an article and what they are: "the aide package"."""
+    """Yield lower-case names between an article and a technical noun: "the aide package"."""
     for match in _CALLED.finditer(text):
         if match[1] not in common_words():
             kind = noun_type(text, *match.span(1))
@@ -360,7 +360,7 @@ YEAR = re.compile(r"1\d{3}|20\d\d")
 
 
 def number_type(text: str) -> str | None:
-    """Return the type of a number worth keeping alone, else None."""
+    """Return the type of a number that is a name on its own; None for any other number."""
     if YEAR.fullmatch(text):
         return "DATE"
     digits = sum(c.isdigit() for c in text)
@@ -374,9 +374,9 @@ def number_type(text: str) -> str | None:
 def segments(
     tokens: Sequence[Token], first: int, last: int, *, main: bool = True
 ) -> Iterator[tuple[int, int, bool]]:
-    """Yield a run, when it may be one name, and then its parts at the words that join it.
+    """Yield a run if it may be one name, and then its parts between joining words.
 
-    The flag says whether it is the name to read here, rather than a part or a doubtful whole.
+    The flag is True for the name itself and False for a part or a doubtful whole.
     """
     for cut in (_is_and, _is_loose, _is_possessive, _is_of):
         sides = _split_run(tokens, first, last, cut)
@@ -440,7 +440,7 @@ def _holds_together(
     cut: Callable[[Token], bool],
     sides: list[tuple[int, int]],
 ) -> bool:
-    """Say whether a joined run may be one name, rather than two names side by side."""
+    """Return True if a joined run may be one name, rather than two adjacent names."""
     if last - first >= 14:
         return False
     if cut is _is_and and len(sides) == 2:
@@ -455,7 +455,7 @@ def _holds_together(
 
 
 def is_generic(tokens: Sequence[Token], first: int, last: int) -> bool:
-    """Say whether a part is one word that names nothing without the rest."""
+    """Return True if a part is a single word that is not a name without the rest."""
     if first != last:
         return False
     token = tokens[first]
@@ -487,13 +487,13 @@ _USUAL_WORDS = """
     can't couldn't won't wouldn't million billion thousand hundred one two three four five six
     seven eight nine ten percent cent"""
 _NEVER_INSIDE = frozenset(_USUAL_WORDS.split())
-"""Words of no term: common verbs, numerals and adjectives."""
+"""Words that never occur in a term: common verbs, numerals and adjectives."""
 
 
 def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> dict[str, int]:
-    """Return phrases of two to four words that occur ``repeats`` times, with their counts.
+    """Return phrases of two to four words that occur at least ``repeats`` times, with their counts.
 
-    A phrase inside a longer one counts only where it also stands alone.
+    A phrase inside a longer one counts only if it also occurs often enough outside it.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     for sentence in sentences:
@@ -518,7 +518,7 @@ def _longest_phrases(item: tuple[tuple[str, ...], int]) -> tuple[int, tuple[str,
 
 
 def _phrase_runs(tokens: Sequence[Token]) -> Iterator[list[str]]:
-    """Yield runs of neighbouring lower-case content words."""
+    """Yield runs of adjacent lower-case content words."""
     run: list[str] = []
     for token in tokens:
         word = token.lower

@@ -1,8 +1,8 @@
 """Decide which names are entities, which are keywords, and which are aliases.
 
-A capital marks a name in the middle of a sentence, and little else: not at the start of a sentence,
-in a heading, in a cell or in program output. A name found only there is a keyword. Aliases come
-from brackets, "also known as", initials and surnames.
+A capital marks a name only in the middle of a sentence; at the start of a sentence, in a heading,
+in a table cell and in program output it means little. A name found only there is a keyword.
+Aliases come from brackets, "also known as", initials and surnames.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ _NUMBERED = re.compile(
 _FEWEST_PROSE_WORDS = 2
 _LONGEST_RUN = 6
 _SURE_RUN = 3
-"""So many capitals are a name even where a sentence begins."""
+"""Capitalised words that are certainly a name, even at the start of a sentence."""
 _UNSHOWN = frozenset({"NUMBER", ADDRESS})
 _NAMELESS = STOP_NAMES | STARTERS | PRONOUNS | CALENDAR
 _HAN_CLAUSE = re.compile("积极|响应|携手|发布|推出|加快|持续|全面|深入|推动|开展|举办|召开|部门$")
-"""What stands in no name, but in clauses and kinds that the segmentation takes for one."""
+"""Words that never occur in names, but in clauses that the segmentation takes for names."""
 _HAN_LATIN = re.compile(r"[A-Za-z][\w.+#&/ -]*", re.ASCII)
 
 
 class SentencePlace(Enum):
-    """Where a sentence stands, as far as it says what a capital means there."""
+    """The place of a sentence in its document, which decides what a capital means."""
 
     PROSE = auto()
     FRAGMENT = auto()
-    """A caption, a cell, a line of a list: capitals at its start mean nothing."""
+    """A caption, a table cell or a list item: a capital at its start means nothing."""
     HEADING = auto()
     CODE = auto()
 
@@ -117,7 +117,7 @@ def english_entities(
     place: SentencePlace,
     evidence: NameEvidence,
 ) -> Iterable[str]:
-    """Yield the normal forms of the names that a sentence shows to be entities."""
+    """Yield the normal forms of the names that are entities by the evidence of a sentence."""
     if place is SentencePlace.CODE:
         return
     starts = {token.start: position for position, token in enumerate(sentence.tokens)}
@@ -140,7 +140,7 @@ def english_entities(
 def _sides(
     sentence: EnglishSentence, name: Occurrence, names: Sequence[Occurrence]
 ) -> Sequence[Occurrence]:
-    """Return the names on both sides of an "and" that hardly makes them one, outside quotation."""
+    """Return the names on both sides of an "and" that joins two names; () for a single name."""
     surface = sentence.text[name.start : name.end]
     left, joined, _ = surface.partition(" and ")
     quoted = sentence.text[max(0, name.start - 1) : name.start] in set("\"“«‘`'")
@@ -156,7 +156,7 @@ def _sides(
 
 
 def _is_year(sentence: EnglishSentence, position: int) -> bool:
-    """Return whether four digits are a year: "in 1999", not "1024 bytes"."""
+    """Return True if four digits are a year: "in 1999", not "1024 bytes"."""
     before = sentence.tokens[position - 1].lower if position else ""
     following = sentence.tokens[position + 1] if position + 1 < len(sentence.tokens) else None
     counts = following is not None and following.kind == WORD and following.lower not in JOINERS
@@ -198,7 +198,7 @@ def _is_name(  # noqa: PLR0911  one for each kind of evidence
 
 
 def _is_no_name(surface: str, words: Sequence[str]) -> bool:
-    """Return whether capitals and digits are no name by their form alone."""
+    """Return True if the form of capitals and digits rules out a name."""
     quantity = _QUANTITY.fullmatch(surface) and not _KEPT_QUANTITY.fullmatch(surface)
     large = [word.isupper() and len(word) > 1 for word in words]
     label = large[0] and len(words) > 1 and words[0].lower() in common_words() | STARTERS
@@ -215,7 +215,7 @@ def _is_no_name(surface: str, words: Sequence[str]) -> bool:
 def _is_opening_name(
     first: str, capitals: int, place: SentencePlace, evidence: NameEvidence, *, named: bool
 ) -> bool:
-    """Return whether several words that open a sentence are a name; ``first`` is the first."""
+    """Return True if several words that start a sentence are a name; ``first`` is the first."""
     if first in _NAMELESS:
         return False
     verb = first.endswith(("ing", "ed"))
@@ -226,7 +226,7 @@ def _is_opening_name(
 
 
 def _is_spoken_of(sentence: EnglishSentence, name: Occurrence, capitals: Sequence[str]) -> bool:
-    """Return whether capitals alone make a name, of which the sentence then says something."""
+    """Return True if all words are capitalised and the sentence continues with a predicate."""
     following = next((t for t in sentence.tokens if t.start >= name.end), None)
     return (
         following is not None
@@ -275,7 +275,7 @@ def han_entities(names: Sequence[Occurrence], text: str, place: SentencePlace) -
 
 
 class Alias(NamedTuple):
-    """A short or other name and the full one, as normal forms."""
+    """A short or alternative name and the full name, as normal forms."""
 
     short: str
     full: str
@@ -322,7 +322,7 @@ def _longest_first(name: Occurrence) -> tuple[int, int]:
 
 
 def is_short_for(short: str, full: str) -> bool:
-    """Say whether ``short`` can be an acronym or abbreviation of ``full``."""
+    """Return True if ``short`` can be an acronym or abbreviation of ``full``."""
     if _HAN_NAME.fullmatch(short) and len(short) < len(full):
         characters = iter(full)
         return all(character in characters for character in short)
@@ -342,7 +342,7 @@ def is_short_for(short: str, full: str) -> bool:
 
 
 def looks_like_acronym(name: str) -> bool:
-    """Return whether a name is written as an acronym is: WHO, DNSSEC, G&CU."""
+    """Return True if a name is spelt like an acronym: WHO, DNSSEC, G&CU."""
     return _ACRONYM.fullmatch(name) is not None and sum(c.isupper() for c in name) > 1
 
 
@@ -354,10 +354,10 @@ def _in_order(parts: Iterable[str], whole: Iterable[str]) -> bool:
 def surname_aliases(
     types: Mapping[str, str], forms: Iterable[str], alone: Collection[str]
 ) -> dict[str, str]:
-    """Return the one person of a document that each lone surname stands for.
+    """Return the full name of the person that each lone surname refers to, if it is unique.
 
     ``types`` are the types of all names of the document, ``forms`` the names themselves, and
-    ``alone`` those that stand by themselves somewhere.
+    ``alone`` those that also occur outside longer names.
     """
     known = list(dict.fromkeys(forms))
     owners: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Word lists, tokens and sentences that the rules share."""
+"""Word lists and the tokenizer that the extraction rules share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knotwork.text.names import STOP_NAMES, normal_form
 
 
 def word_set(listed: str) -> frozenset[str]:
-    """Return the words of a list that is written as a text."""
+    """Return the words of a text as a set."""
     return frozenset(listed.split())
 
 
@@ -34,25 +34,25 @@ STARTERS = STOP_NAMES | word_set(
     yeah yep nope wow hey hi hello hiya thanks sorry welcome
     see note click figure table chapter section part thank"""
 )
-"""Words that open a sentence without being part of the name behind them."""
+"""Words that start a sentence and are not part of a following name."""
 
 PARTICLES = word_set(
     "de von van der den du di da del della dos das bin ibn al el la le les y zu ten ter"
 )
-"""Small words inside a name, at which it is never cut."""
+"""Small words inside a name that never separate two names."""
 
 JOINERS = word_set("of for and & the in on at to with from") | PARTICLES
 """Small words that may join two capitalised words."""
 
 LOOSE_JOINERS = word_set("in on at to with from")
-"""Joiners that more often stand between two names than inside one."""
+"""Joiners that occur more often between two names than inside one."""
 
 CALENDAR = word_set(
     """january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sep sept
     oct nov dec mon tue wed thu fri sat sun am pm bc ad bce ce"""
 )
-"""Capitalised words that name nothing alone."""
+"""Capitalised words that are not names on their own."""
 
 GENERIC_HEADS = word_set(
     """king queen prince princess duke duchess earl count countess baron baroness bishop archbishop
@@ -68,7 +68,7 @@ GENERIC_HEADS = word_set(
     united day night world people best company group club team member members margrave landgrave
     chief head house son daughter brother sister father mother faculty master bachelor"""
 )
-"""Words that name nothing when cut off from a longer name."""
+"""Words that are not names without the rest of a longer name."""
 
 NOBLE_TITLES = word_set(
     """duke duchess earl count countess baron baroness margrave prince princess king queen bishop
@@ -95,7 +95,7 @@ PERSON_NOUNS = word_set(
     psychologist queen rapper screenwriter sculptor senator singer soldier songwriter violinist
     vocalist widow writer ceo"""
 )
-"""Nouns that stand right before a person's name."""
+"""Nouns that occur right before a person's name."""
 
 ORGANIZATION_ENDS = word_set(
     """inc inc. ltd ltd. llc plc corp corp. corporation co. company gmbh ag s.a. university college
@@ -122,10 +122,10 @@ WORK_NOUNS = word_set(
     """film movie novel book album song single play opera poem painting series sitcom musical
     magazine newspaper documentary ballet symphony ep comic manga anime video game"""
 )
-"""Nouns that stand right before or behind the name of a work."""
+"""Nouns that occur right before or after the name of a work."""
 
 PRONOUNS = word_set("he she it they his her its their this these")
-"""Words that open a sentence about what the text is about."""
+"""Words at the start of a sentence that refer to the topic of the text."""
 
 VERBS_OF_BEING = word_set(
     """is are was were has have had 's became becomes remains refers means may can will would
@@ -141,7 +141,7 @@ def _data_lines(name: str) -> list[str]:
 
 @cache
 def common_words() -> frozenset[str]:
-    """Return the words that English hardly ever writes with a capital inside a sentence."""
+    """Return English words that hardly ever have a capital inside a sentence."""
     return word_set(" ".join(_data_lines("common_english.txt")))
 
 
@@ -160,7 +160,7 @@ def place_names() -> frozenset[str]:
 
 
 WORD, CAPITAL, NUMBER, DATE, CODE, HAN, POSSESSIVE, SIGN = range(8)
-"""Kinds of tokens; a CAPITAL is a word with an upper-case letter."""
+"""Kinds of tokens; CAPITAL is a word with an upper-case letter."""
 
 
 class Token(NamedTuple):
@@ -187,7 +187,7 @@ _SUFFIXES = (
 )
 _PLAIN_END = r"(?![\w@'’&+#-]|\.\w|\(\)|://)"
 _TOKEN = re.compile(
-    # The two kinds of words that make up nearly all of a text come first, for speed.
+    # For speed, start with the two kinds of words that make up nearly all of a text.
     rf"(?P<lower>[a-z]+{_PLAIN_END})"
     rf"|(?P<capital>(?!Jan|Feb|Ma[ry]|Apr|Ju[nl]|Aug|Sep|Oct|Nov|Dec)[A-Z][a-z]{{3,}}{_PLAIN_END}(?!\.))"
     rf"|(?P<code>https?://[^\s<>\"')\]]+|www\.[^\s<>\"')\]]+|[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+"
@@ -213,7 +213,7 @@ _TOKEN_KINDS = {
     "capital": CAPITAL,
     "code": CODE,
     "date": DATE,
-    "day": SIGN,  # without its year it names nothing
+    "day": SIGN,  # not a date without its year
     "number": NUMBER,
     "initial": CAPITAL,
     "short": CAPITAL,
@@ -225,9 +225,9 @@ _TOKEN_KINDS = {
 
 
 class EnglishSentence:
-    """A sentence read once: its text, where it starts, its tokens, and what kind of line it is.
+    """A tokenized sentence and its offset in the document.
 
-    ``headline`` says that nearly all words are capitalised, so that capitals mean little.
+    ``headline`` is True if nearly all words are capitalised, so that capitals mean little.
     ``marked`` are the positions of tokens that may start a name: all but plain words and signs.
     """
 
@@ -247,14 +247,14 @@ class EnglishSentence:
         words = [t for t in self.tokens if t.kind <= CAPITAL and t.lower not in JOINERS]
         if len(words) < 5:
             return False
-        shouted = sum(t.text.isupper() for t in words)
-        capitals = sum(t.kind == CAPITAL for t in words)
+        in_capitals = sum(t.text.isupper() for t in words)
+        capitalised = sum(t.kind == CAPITAL for t in words)
         ends = self.tokens[-1].text == "."
-        return shouted >= 0.6 * len(words) or (capitals >= 0.75 * len(words) and not ends)
+        return in_capitals >= 0.6 * len(words) or (capitalised >= 0.75 * len(words) and not ends)
 
 
 def tokenize(sentence: str) -> list[Token]:
-    """Cut a sentence into tokens; white space separates them and is dropped."""
+    """Split a sentence into tokens; white space is dropped."""
     tokens: list[Token] = []
     for match in _TOKEN.finditer(sentence):
         text = match[0]
@@ -275,10 +275,11 @@ def tokenize(sentence: str) -> list[Token]:
 
 
 class Occurrence(NamedTuple):
-    """A name in a sentence; offsets are those of the text that was searched.
+    """A name in a sentence; offsets refer to the searched text.
 
-    A ``part`` lies inside a longer name ("Elmham" in "Bishop of Elmham"). What is ``doubtful`` may
-    be any words, as those between Chinese quotation marks are; it finds chunks, and is not shown.
+    A ``part`` is inside a longer name ("Elmham" in "Bishop of Elmham"). A ``doubtful`` name may be
+    any words, such as those between Chinese quotation marks; it serves to find chunks, but is not
+    shown.
     """
 
     start: int

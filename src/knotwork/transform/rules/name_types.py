@@ -1,6 +1,6 @@
-"""Types of names: from the words in and around them, and from the form of technical names.
+"""Determine the types of names, from the words in and around them and from their form.
 
-Also reads the terms that a document defines. Without a cue there is no type.
+A name without a cue has no type. The module also reads the terms that a document defines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INITIALS = re.compile(r"(?:[A-Z]\.\s?){1,3}[A-Z][\w'’-]+")
 
 
 def name_type(name: str, form: str) -> str:
-    """Return the type that the words of a name show, or ``""``."""
+    """Return the type that follows from the words of a name, or ``""``."""
     if form in place_names():
         return "PLACE"
     words = _NAME_WORD.findall(name.lower())
@@ -72,7 +72,7 @@ def _person_type(words: list[str]) -> str:
 
 
 def context_type(text: str, start: int, end: int) -> str:
-    """Return the type that the words around ``text[start:end]`` show, or ``""``."""
+    """Return the type that follows from the words around ``text[start:end]``, or ``""``."""
     if _BORN.match(text, end):
         return "PERSON"
     before = text[max(0, start - 40) : start]
@@ -92,7 +92,7 @@ def context_type(text: str, start: int, end: int) -> str:
 
 
 def title_type(title: str) -> str:
-    """Return the type that the suffix of a title shows: "(film)", "(1961 novel)"."""
+    """Return the type in the suffix of a title, as in "(film)" or "(1961 novel)"; or ""."""
     match = _TITLE_SUFFIX.search(title)
     if match is None:
         return ""
@@ -105,10 +105,10 @@ def title_type(title: str) -> str:
 
 
 ADDRESS = "URL"
-"""The type of web and mail addresses: they lead somewhere, and name nothing."""
+"""The type of web and mail addresses, which are never shown as entities."""
 
 IDENTIFIER = "IDENTIFIER"
-"""The type of a name in code style of which no more is known."""
+"""The type of a name in code style without a more specific type."""
 
 _ADDRESS = re.compile(r"https?://|www\.|[^\s@]+@[\w-]+\.", re.IGNORECASE)
 _OPTION = re.compile(r"--?[A-Za-z?][\w-]*(?:[= ].*)?")
@@ -155,7 +155,7 @@ _MANUAL_PAGE = re.compile(
 
 
 class Definition(NamedTuple):
-    """A term that a document defines: where the term and its definition stand, and the words."""
+    """A term that a document defines, with the spans of term and definition and its text."""
 
     name: str
     type: str
@@ -163,7 +163,7 @@ class Definition(NamedTuple):
     span: Span
     text: str
     whole: str = ""
-    """What the term is an option or parameter of: the command that the page is about."""
+    """The command of the page, if the term is one of its options or parameters."""
 
     @property
     def form(self) -> str:
@@ -171,7 +171,7 @@ class Definition(NamedTuple):
 
 
 def technical_type(name: str) -> str:
-    """Return the type that the form of a technical name shows, IDENTIFIER if it shows none."""
+    """Return the type that follows from the form of a technical name; IDENTIFIER by default."""
     if _ADDRESS.match(name):
         return ADDRESS
     if _OPTION.fullmatch(name):
@@ -182,12 +182,12 @@ def technical_type(name: str) -> str:
 
 
 def is_command(name: str) -> bool:
-    """Return whether a name is a command of SQL as manuals write it: CREATE INDEX, VACUUM."""
+    """Return True if a name is an SQL command as manuals write it: CREATE INDEX, VACUUM."""
     return name.isupper() and name.split(maxsplit=1)[0] in _COMMAND_WORDS
 
 
 def looks_technical(word: str) -> bool:
-    """Return whether a word is written like no word of prose: CamelCase, ext4, a_name."""
+    """Return True if a word is not spelt like prose: CamelCase, ext4, a_name."""
     inner = word[1:]
     return "_" in inner or (
         not word.isupper() and any(c.isupper() for c in inner) and not re.search(r"[-'’.&/]", word)
@@ -195,7 +195,7 @@ def looks_technical(word: str) -> bool:
 
 
 def noun_type(text: str, start: int, end: int) -> str:
-    """Return the type that a noun beside ``text[start:end]`` says: "the wal_level parameter"."""
+    """Return the type in a noun beside ``text[start:end]``: "the wal_level parameter"; or ""."""
     behind = _NOUN_BEHIND.match(text, end)
     if behind is not None and behind[1] in _KIND_OF_NOUN:
         return _KIND_OF_NOUN[behind[1]]
@@ -207,7 +207,7 @@ def noun_type(text: str, start: int, end: int) -> str:
 
 
 def read_definitions(document: Document) -> list[Definition]:
-    """Return the terms of a document's definition lists, and the command a manual page is about."""
+    """Return the terms of a document's definition lists, and the command of a manual page."""
     found = list(_page_definition(document))
     page = found[0].name if found else ""
     for frame in document.frames:
@@ -217,7 +217,7 @@ def read_definitions(document: Document) -> list[Definition]:
         position = max(0, frame.span.start - _LOOK_BACK)
         for label in frame.label.split(", "):
             name, kind = _defined_term(label.strip())
-            # A run-in term is the beginning of its own definition.
+            # A run-in term is the start of its own definition.
             start = document.text.rfind(
                 label.strip(), position, frame.span.start + len(frame.label)
             )
@@ -229,7 +229,7 @@ def read_definitions(document: Document) -> list[Definition]:
 
 
 def _page_definition(document: Document) -> Iterator[Definition]:
-    """Yield what a manual page is about: "pg_dump — extract a database into a script file"."""
+    """Yield the command of a manual page: "pg_dump — extract a database into a script file"."""
     title = document.title.strip()
     start = document.text.find(f"{title} ") if title and len(title) <= _LONGEST_TERM else -1
     match = _MANUAL_PAGE.match(document.text, start) if 0 <= start < _LOOK_BACK else None
@@ -239,7 +239,7 @@ def _page_definition(document: Document) -> Iterator[Definition]:
 
 
 def _defined_term(label: str) -> tuple[str, str]:
-    """Return the name and type of a term as a definition list writes it, "" if it names nothing."""
+    """Return the name and type of a term in a definition list; ("", "") if it is not a term."""
     setting = _SETTING_LABEL.fullmatch(label)
     if setting is not None:
         return setting[1], "SETTING"
@@ -252,7 +252,7 @@ def _defined_term(label: str) -> tuple[str, str]:
 
 
 def _kind_of_words(label: str) -> str:
-    """Return the type of a term that is not in code style, "" for words that are no term."""
+    """Return the type of a term that is not in code style, or "" if it is not a term."""
     words = label.split()
     if is_command(label):
         return "COMMAND"
@@ -267,7 +267,7 @@ def _kind_of_words(label: str) -> str:
 
 
 def _first_sentences(text: str, span: Span) -> str:
-    """Return the first sentences of a definition, at most so many characters of them."""
+    """Return the first sentences of a definition, up to `_LONGEST_DEFINITION` characters."""
     kept = ""
     for sentence in split_sentences(text[span.start : min(span.end, span.start + 1_000)]):
         said = " ".join(text[span.start + sentence.start : span.start + sentence.end].split())

@@ -1,6 +1,6 @@
-"""The extractor by rules: mentions and relations of a document, in English and Chinese.
+"""Extract the mentions and relations of a document by rules, in English and Chinese.
 
-`DocumentReading` first reads the document as a whole: its names, their types and aliases, and the
+`DocumentReading` reads the document as a whole first: its names, their types and aliases, and the
 evidence that its chunks share.
 """
 
@@ -82,7 +82,7 @@ from knotwork.transform.rules.sentence_relations import (
 )
 
 RULES_VERSION = 4
-"""Raised with every change of what the rules extract."""
+"""Increment it whenever the results of the rules change."""
 
 
 class RuleExtractor:
@@ -114,7 +114,7 @@ class RuleExtractor:
 
 
 class _ChunkReading:
-    """The names of one chunk, on their way to mentions and relations."""
+    """Builds the mentions and relations of one chunk from its names."""
 
     def __init__(self, reading: DocumentReading, chunk: Chunk, before: Chunk | None) -> None:
         self.reading = reading
@@ -163,7 +163,7 @@ class _ChunkReading:
             self.sentences.append((sentence, kept))
 
     def _gather_definitions(self) -> None:
-        """Mention the terms that are defined here where they stand, as they are written there."""
+        """Add a mention for each term that is defined in this chunk."""
         for definition in self.reading.definitions:
             if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
                 self._add_at(definition.form, definition.term, definition.name)
@@ -180,7 +180,7 @@ class _ChunkReading:
             self.surfaces.setdefault(form, Counter())[surface] += 1
 
     def _resolve_surnames(self) -> None:
-        """Let a lone surname mention the full name that the document introduces elsewhere."""
+        """Count a lone surname as a mention of the full name that occurs elsewhere."""
         for short, full in {**self.reading.surnames, **self.reading.aliases}.items():
             if short in self.spans and full not in self.spans:
                 self.spans[full] = dict(self.spans[short])
@@ -210,7 +210,7 @@ class _ChunkReading:
         return topics
 
     def _subject_topics(self, counts: dict[str, int]) -> list[WeightedTopic]:
-        """Return what an untitled text is about, from its first sentence or its mentions."""
+        """Return the topics of an untitled text, from its first sentence or its mentions."""
         settings, subject = self.settings, self.reading.subject
         first = self.chunk.ordinal == 0
         topics: list[WeightedTopic] = []
@@ -300,7 +300,7 @@ class _ChunkReading:
         return relations
 
     def _is_sure(self, short: str, full: str) -> bool:
-        """Return whether an alias is stated, or a surname: other short names only find chunks."""
+        """Return True if an alias is stated or is a surname; other short names only find chunks."""
         stated = self.reading.aliases.get(short) == full
         return stated or self.reading.types.get(full) == "PERSON"
 
@@ -319,7 +319,7 @@ _BOLD = frozenset({"**", "__"})
 
 
 class DocumentReading:
-    """What the rules know of a document before they turn to its chunks."""
+    """The evidence of a whole document, gathered before its chunks are extracted."""
 
     def __init__(
         self,
@@ -381,7 +381,7 @@ class DocumentReading:
         return [(name, form) for form, name in parts.items()]
 
     def surface(self, form: str) -> str:
-        """Return a name as the document first writes it."""
+        """Return the document's first spelling of a name."""
         if self._surfaces is None:
             self._surfaces = {}
             for span, names in self.names.items():
@@ -433,7 +433,7 @@ class DocumentReading:
         return counts[noun.form] >= needed
 
     def _find_types(self, document: Document) -> dict[str, str]:
-        """Return the type of each name: from its own words, else by vote of its surroundings."""
+        """Return the type of each name: from its own words, else by vote over its contexts."""
         types: dict[str, str] = {}
         votes: dict[str, Counter[str]] = {}
         for span, names in self.names.items():
@@ -457,14 +457,14 @@ class DocumentReading:
         return types
 
     def _type_here(self, text: str, name: Occurrence, known: str) -> str:
-        """Return the type that the surroundings of a name show, or ``""``."""
+        """Return the type that follows from the context of a name, or ``""``."""
         surface = text[name.start : name.end]
         if known == IDENTIFIER:
             return noun_type(text, name.start, name.end)
         return "COMMAND" if is_command(surface) else context_type(text, name.start, name.end)
 
     def _name_defined(self) -> None:
-        """Take what definitions say of their terms, and the title where it names something."""
+        """Add the defined terms with their types, and the title if it is a name."""
         for definition in self.definitions:
             if self.types.get(definition.form, "") in {"", IDENTIFIER, "TERM"}:
                 self.types[definition.form] = definition.type
@@ -476,9 +476,7 @@ class DocumentReading:
                 self.entities.add(title.form)
 
     def _is_named_in_prose(self, title: Title) -> bool:
-        """Return whether a sentence names the title: with a capital that prose would not have,
-        or in Chinese.
-        """
+        """Return True if prose contains the title in Chinese or with the capital of a name."""
         return any(
             name.form == title.form
             and any(
@@ -511,7 +509,7 @@ class DocumentReading:
 
 
 def _is_term(text: str) -> bool:
-    """Say whether emphasised words can be a term, rather than words said loudly."""
+    """Return True if emphasised words can be a term, rather than words with stress."""
     title = read_title(text, longest_words=4)
     if title is None or not title.form:
         return False
@@ -519,7 +517,7 @@ def _is_term(text: str) -> bool:
 
 
 def _opening(reading: DocumentReading, chunks: Sequence[Chunk]) -> tuple[Term | None, bool]:
-    """Return the subject of the first sentence, and whether the sentence defines it."""
+    """Return the subject of the first sentence, and True if the sentence defines it."""
     for chunk in chunks[:1]:
         for sentence in reading.sentences_of(chunk)[:1]:
             span = find_subject(sentence)
@@ -528,7 +526,7 @@ def _opening(reading: DocumentReading, chunks: Sequence[Chunk]) -> tuple[Term | 
 
 
 def subject_term(sentence: AnySentence) -> Term | None:
-    """Return the subject of a first sentence as a term to look for."""
+    """Return the subject of a first sentence as a term to find."""
     span = find_subject(sentence)
     text = sentence.text[slice(*span)].strip("\"“”'‘’*_#` ") if span else ""
     return Term(text) if len(normal_form(text)) > 1 else None
@@ -558,7 +556,7 @@ def _dictionary_matches(matcher: TermMatcher, sentence: AnySentence) -> list[Occ
 
 
 def _merged(names: list[Occurrence], found: Iterable[Occurrence]) -> list[Occurrence]:
-    """Add found terms to names; of two where one holds the other, the inner becomes a part."""
+    """Add found terms to names; if one contains the other, the inner one becomes a part."""
     merged = names
     for term in found:
         same = [n for n in merged if n.start == term.start and n.end == term.end]

@@ -1,4 +1,4 @@
-"""Constants of the rules, in one place."""
+"""The constants of extraction by rules."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """How the rules find entities and relations, and how they weigh what a chunk is about.
+    """How the rules find entities and relations, and weigh how much a chunk is about an entity.
 
-    Weights of aboutness are in [0, 1]; an entity takes the largest that applies.
+    Weights of aboutness are in [0, 1]; the largest applicable weight counts.
     """
 
     title_about: float = 1.0
@@ -17,45 +17,45 @@ class RuleSettings:
     subject_about: float = 0.9
     """Without a title: the subject that the first sentence defines ("Tartu is a city")."""
     opening_about: float = 0.4
-    """Without a title: any other subject of the first sentence, as in news, or what the text
-    mentions most. It says little about the topic."""
+    """Without a title: any other subject of the first sentence, as in news, or the most frequent
+    entity. It is weak evidence for the topic."""
     comma_title_about: float = 0.9
-    """Times the title's weight: the title up to its first comma ("Rochester, New York")."""
+    """Factor of the title's weight for the title up to its first comma ("Rochester, New York")."""
     short_subject_about: float = 0.8
-    """Times the subject's weight: "first last" and "first second" of a subject of 3+ words."""
+    """Factor of the subject's weight for "first last" and "first second" of 3 or more words."""
     title_part_about: float = 0.6
-    """Times the weight of a title or heading that is a phrase: the names inside it."""
+    """Factor of the weight of a title or heading that is a phrase, for the names inside it."""
     later_title_about: float = 0.5
     """The document's title in the chunks after the first."""
     heading_about: float = 1.0
-    """The nearest heading, in the chunk that it opens."""
+    """The nearest heading, in the first chunk of its section."""
     later_heading_about: float = 0.8
     """The nearest heading, in the later chunks of its section."""
     outer_heading_about: float = 0.5
-    """A heading one level further out; each further level counts this much less again."""
+    """Factor for each level between a heading and the nearest one."""
     later_subject_about: float = 0.5
     """The subject of a later chunk's own first sentence."""
     salience_about: float = 0.6
-    """Times an entity's share of the chunk's mentions."""
+    """Aboutness per share of the chunk's mentions."""
     most_salience_about: float = 0.4
-    """The most that an entity's share of the mentions can give."""
+    """Upper limit of the aboutness that follows from the share of mentions."""
 
     longest_title_words: int = 12
-    """A longer title or heading is a sentence, and only the names inside it are entities."""
+    """A longer title or heading is a sentence: only the names inside it are entities."""
     longest_name_words: int = 8
-    """A longer run of capitalised words is a list or a headline, and only its parts are names."""
+    """A longer run of capitalised words is a list or a headline: only its parts are names."""
     longest_han_name: int = 16
     """The longest Chinese name, in characters."""
     phrases_per_chunk: int = 12
-    """The most lower-case noun phrases taken from a chunk, most repeated first."""
+    """Most lower-case noun phrases of a chunk, in order of occurrence."""
     phrase_repeats: int = 2
-    """How often a document must repeat a lower-case phrase of words to make it an entity."""
+    """Least occurrences in a document that make a lower-case phrase an entity."""
     single_noun_repeats: int = 3
-    """The same for a single Chinese noun of three or more characters."""
+    """Least occurrences in a document that make a single Chinese noun an entity."""
     entities_per_chunk: int = 120
-    """The most entities of a chunk, those with most mentions first."""
+    """Most entities of a chunk, those with the highest aboutness first."""
 
     relations_per_sentence: int = 8
-    """The most relations of one sentence."""
+    """Most relations of one sentence."""
     relations_per_chunk: int = 24
-    """The most different relations of one chunk, strongest first; aliases do not count."""
+    """Most distinct relations of one chunk, strongest first; aliases do not count."""

@@ -1,8 +1,8 @@
-"""Relations that sentences and table rows state between names, and co-occurrences.
+"""Find the relations that sentences and table rows state between names, and co-occurrences.
 
-A pattern reads every word between two names: the first must be a subject, the second must not be
-part of a longer phrase. If one word does not fit, there is no relation, so that few are found and
-few of them are wrong. Rows are fields as loaders write them: "name: Ada Stone; manager: Bo Finch".
+Patterns read every word between two names: the first must be a subject, and the second must not be
+part of a longer phrase. A single word that does not fit rules out a relation, which favours
+precision over recall. Rows have the form that loaders write: "name: Ada Stone; manager: Bo Finch".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from knotwork.transform.rules.rule_settings import RuleSettings
 _SPEAKING_OF_SUBJECT = frozenset({"he", "she", "it"})
 
 cached_entity_id = lru_cache(maxsize=65_536)(_entity_id)
-"""Return the id of a normal form; the same names come again and again."""
+"""Return the id of a normal form; cached, since names repeat."""
 
 
 class SentenceRelation(NamedTuple):
@@ -51,10 +51,10 @@ class SentenceRelation(NamedTuple):
 def sentence_links(
     sentence: EnglishSentence, names: Sequence[Occurrence], *, subject: str, settings: RuleSettings
 ) -> list[SentenceRelation]:
-    """Return the relations of one English sentence, then the pairs that only stand in it together.
+    """Return the relations of one English sentence, then its co-occurrences.
 
-    ``names`` are its entities with offsets into its text. A sentence that opens with a pronoun
-    speaks of ``subject``, what its chunk is about; ``""`` if that is not sure.
+    ``names`` are its entities with offsets into its text. The pronoun at the start of a sentence
+    refers to ``subject``, the topic of its chunk, ``""`` if that is not certain.
     """
     ordered = _distinct(names)
     if links := _row_links(sentence.text, ordered):
@@ -81,16 +81,16 @@ def sentence_links(
 def han_links(
     sentence: HanSentence, names: Sequence[Occurrence], *, settings: RuleSettings
 ) -> list[SentenceRelation]:
-    """Return the relations of one Chinese sentence, then the pairs that only stand in it."""
+    """Return the relations of one Chinese sentence, then its co-occurrences."""
     ordered = _distinct(names)
     if links := _row_links(sentence.text, ordered):
         return _with_pairs(links, ordered, settings)
     for before, after in pairwise(ordered):
-        said = han_relation(sentence, before, after)
-        if said.words and said.reversed:
-            links.append(SentenceRelation(after.form, said.words, before.form))
-        elif said.words:
-            links.append(SentenceRelation(before.form, said.words, after.form))
+        stated = han_relation(sentence, before, after)
+        if stated.words and stated.reversed:
+            links.append(SentenceRelation(after.form, stated.words, before.form))
+        elif stated.words:
+            links.append(SentenceRelation(before.form, stated.words, after.form))
     return _with_pairs(links, ordered, settings)
 
 
@@ -103,7 +103,7 @@ def _row_links(text: str, names: Sequence[Occurrence]) -> list[SentenceRelation]
 def _with_pairs(
     links: list[SentenceRelation], names: Sequence[Occurrence], settings: RuleSettings
 ) -> list[SentenceRelation]:
-    """Add the neighbouring pairs, and those one name apart, between which nothing is stated."""
+    """Add co-occurrences of names that are adjacent or one name apart and have no relation."""
     related = {frozenset((item.source, item.target)) for item in links}
     pairs = [*pairwise(names), *zip(names, names[2:], strict=False)]
     for before, after in pairs:
@@ -115,7 +115,7 @@ def _with_pairs(
 
 
 def co_occurrence(one: str, other: str) -> SentenceRelation:
-    """Return the link of two names that stand together: undirected, from the smaller id."""
+    """Return the co-occurrence of two names; it is undirected and starts at the smaller id."""
     if cached_entity_id(one) > cached_entity_id(other):
         one, other = other, one
     return SentenceRelation(one, CO_OCCURRENCE_RELATION, other)
@@ -130,7 +130,7 @@ def _sides(tokens: Sequence[Token], names: Sequence[Occurrence]) -> Iterator[Tok
 
 
 def _is_passed_over(tokens: Sequence[Token], name: TokenSpan) -> bool:
-    """Return whether a relation may reach over a name: a date, or one that describes a noun."""
+    """Return True if a relation may skip a name: a date, or a name that modifies a noun."""
     following = tokens[name.end] if name.end < len(tokens) else None
     return name.is_date or (following is not None and following.kind == WORD)
 
@@ -157,7 +157,7 @@ _PREPOSITIONS = word_set(
 )
 _DATED = frozenset({"in", "on", "since", "from", "until"})
 _CONJUNCTIONS = word_set(
-    """and or but while when where whereas because although though if so then that which who
+    """and or but while when where whereas because although though if so then which that who
     whose whom as nor both either also however"""
 )
 _ADVERBS = word_set("""also first later then now still already once originally often""")
@@ -182,7 +182,7 @@ _SORTS = word_set(
     type driver interface distribution desktop project kernel software application suite
     framework"""
 )
-"""Nouns that say what a name beside them is, as "the aide package" does."""
+"""Nouns that state the kind of a name beside them, as in "the aide package"."""
 _NOUN_PREPOSITIONS = frozenset({"of", "in", "from", "at", "to", "for", "on"})
 _LONGEST_NOUN_PHRASE = 4
 _BARE_WORDS = 2
@@ -190,7 +190,7 @@ _LONGEST_PREMODIFIERS = 5
 
 
 class _Verbs(NamedTuple):
-    """Forms of verbs; ``past_of`` has the past tense of a participle: "run" is "ran"."""
+    """Forms of verbs; ``past_of`` maps participles to past tenses, such as "run" to "ran"."""
 
     active: frozenset[str]
     past_of: dict[str, str]
@@ -201,7 +201,7 @@ class _Verbs(NamedTuple):
 
 
 class TokenSpan(NamedTuple):
-    """A name as the tokens it spans, from ``first`` up to but without ``end``."""
+    """The half-open range of tokens of a name."""
 
     first: int
     end: int
@@ -220,7 +220,7 @@ def read_relation(tokens: Sequence[Token], source: TokenSpan, target: TokenSpan)
 
 
 def relation_between(between: Sequence[Token], *, to_date: bool = False) -> str:
-    """Return the relation that these words state of a subject before them, or ``""``."""
+    """Return the relation that these words state about a subject before them, or ``""``."""
     if between and between[0].kind == WORD and between[0].lower in _SORTS:
         between = between[1:]
     words = [token.lower for token in between]
@@ -237,8 +237,8 @@ def relation_between(between: Sequence[Token], *, to_date: bool = False) -> str:
     modal = bool(rest) and rest[0].lower in _MODALS
     if modal and len(rest) > 1 and rest[1].lower == "be":
         rest, being = rest[2:], True
-        said = _passive(_without_adverbs(rest), to_date=to_date) if rest else ""
-        return f"{words[_first_of(words, _MODALS)]} be {said}" if said else ""
+        stated = _passive(_without_adverbs(rest), to_date=to_date) if rest else ""
+        return f"{next(word for word in words if word in _MODALS)} be {stated}" if stated else ""
     if being or having:
         rest = rest[1:]
     if having and rest and rest[0].lower == "been":
@@ -246,22 +246,22 @@ def relation_between(between: Sequence[Token], *, to_date: bool = False) -> str:
     rest = _without_adverbs(rest)
     if not rest or (apart and not relative and (being or having)):
         return ""
-    said = _passive(rest, to_date=to_date) if being or not having else ""
-    if not said and not being and (not apart or relative):
-        said = _active(rest, to_date=to_date, perfect=having)
-    if not said and not having and (being or apart == ",") and not to_date:
-        said = _nominal(rest, bare=True)
-    return said
+    stated = _passive(rest, to_date=to_date) if being or not having else ""
+    if not stated and not being and (not apart or relative):
+        stated = _active(rest, to_date=to_date, perfect=having)
+    if not stated and not having and (being or apart == ",") and not to_date:
+        stated = _nominal(rest)
+    return stated
 
 
 def is_predicate(word: str) -> bool:
-    """Return whether a word may follow the subject of a sentence: a verb, or an adverb of it."""
+    """Return True if a word may follow the subject of a sentence: a verb or an adverb."""
     being = word in _BEING or word in _HAVING or word in _MODALS or word in VERBS_OF_BEING
     return being or word in _verbs().active or word in _ADVERBS
 
 
 def is_subject(tokens: Sequence[Token], first: int) -> bool:
-    """Return whether the name that starts here can be a subject: no preposition or verb before."""
+    """Return True if a name can be a subject: no preposition or verb comes before it."""
     for back, position in enumerate(range(first - 1, -1, -1)):
         token = tokens[position]
         if token.kind in {SIGN, POSSESSIVE}:
@@ -280,7 +280,7 @@ def is_subject(tokens: Sequence[Token], first: int) -> bool:
 
 
 def _is_whole(tokens: Sequence[Token], name: TokenSpan) -> bool:
-    """Return whether a name ends its phrase: "the Linux kernel" is not about Linux."""
+    """Return True if a name ends its phrase: "the Linux kernel" is not about Linux."""
     if name.end >= len(tokens):
         return True
     following = tokens[name.end]
@@ -294,10 +294,6 @@ def _is_whole(tokens: Sequence[Token], name: TokenSpan) -> bool:
     if following.kind == WORD:
         return following.lower in _ENDS_PHRASE or following.lower.endswith("ly")
     return False
-
-
-def _first_of(words: Sequence[str], wanted: frozenset[str]) -> int:
-    return next(position for position, word in enumerate(words) if word in wanted)
 
 
 def _without_adverbs(tokens: list[Token]) -> list[Token]:
@@ -335,7 +331,7 @@ def _passive(tokens: Sequence[Token], *, to_date: bool) -> str:
 
 
 def _without_date(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Leave out "on 3 May 1990" before another preposition."""
+    """Skip "on 3 May 1990" before another preposition."""
     if (
         len(tokens) > 2
         and tokens[0].lower in {"in", "on", "c."}
@@ -348,7 +344,7 @@ def _without_date(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _active(tokens: Sequence[Token], *, to_date: bool, perfect: bool) -> str:
-    """Read "founded", "depends on the": a verb, and perhaps a preposition."""
+    """Read "founded", "depends on the": a verb and an optional preposition."""
     verb = tokens[0].lower
     known = _verbs().participles if perfect else _verbs().active
     if tokens[0].kind != WORD or verb not in known:
@@ -359,11 +355,11 @@ def _active(tokens: Sequence[Token], *, to_date: bool, perfect: bool) -> str:
         preposition, rest = rest[0].lower, rest[1:]
     if not _only_determiners(rest) or (to_date and preposition not in _DATED):
         return ""
-    stated = _verbs().past_of[verb] if perfect else verb  # "has run" reads like "has founded"
-    return f"{stated} {preposition}".strip()
+    finite = _verbs().past_of[verb] if perfect else verb  # "has run" becomes "ran"
+    return f"{finite} {preposition}".strip()
 
 
-def _nominal(tokens: Sequence[Token], *, bare: bool) -> str:
+def _nominal(tokens: Sequence[Token]) -> str:
     """Read "a former member of the", ", the capital of", "son of", "a film directed by"."""
     rest = list(tokens)
     article = rest[0].lower in _ARTICLES
@@ -387,12 +383,12 @@ def _nominal(tokens: Sequence[Token], *, bare: bool) -> str:
     if article:
         stated = after[0].lower in _NOUN_PREPOSITIONS and not last.endswith("ing")
     else:
-        stated = bare and len(nouns) <= _BARE_WORDS and last in _BARE_NOUNS | _ADJECTIVES
+        stated = len(nouns) <= _BARE_WORDS and last in _BARE_NOUNS | _ADJECTIVES
     return words if stated else ""
 
 
 def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
-    """Return whether words are a short noun phrase that ends with its noun."""
+    """Return True if words are a short noun phrase that ends with its noun."""
     odd = any(t.kind in {SIGN, POSSESSIVE, CODE} or t.lower in _CONJUNCTIONS for t in phrase)
     bounded = 0 < len(nouns) <= _LONGEST_NOUN_PHRASE and phrase[-1].kind == WORD
     opening = list(phrase) == _without_adverbs(list(phrase))
@@ -400,7 +396,7 @@ def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
 
 
 def _only_determiners(tokens: Sequence[Token]) -> bool:
-    """Return whether nothing but determiners and opening quotation marks is left."""
+    """Return True if all tokens are determiners or opening quotation marks."""
     return all(token.lower in _DETERMINERS or token.text in set('"“«‘`') for token in tokens)
 
 
@@ -441,7 +437,7 @@ def _past(base: str) -> str:
 
 
 FEWEST_FIELDS = 3
-"""A text with fewer fields may be prose: "Note: see below"."""
+"""Least fields of a row; a text with fewer may be prose, such as "Note: see below"."""
 
 _ROW_FIELD = re.compile(r"\s*(?P<column>[^:;,.!?\n]{1,40}): (?P<value>[^;\n]*?)\s*(?:;(?=\s)|$)")
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
@@ -450,16 +446,16 @@ _DATE_TYPES = frozenset({"DATE"})
 
 
 class NamedCell(NamedTuple):
-    """A column and the name that is its whole value."""
+    """A column whose whole value is a name."""
 
     column: str
     name: Occurrence
 
 
 def read_row(text: str, names: Sequence[Occurrence]) -> list[tuple[Occurrence, str, Occurrence]]:
-    """Return the relations of a row: its first value to each further value that is a name.
+    """Return the relations of a row, from its first value to each further value that is a name.
 
-    Nothing is read if a part of the text is no field, or the first value is not a name.
+    Returns [] if a part of the text is not a field, or the first value is not a name.
     """
     cells = _read_cells(text, {(name.start, name.end): name for name in names})
     if not cells or cells[0] is None or cells[0].name.type in _NO_SUBJECTS:
@@ -473,7 +469,7 @@ def read_row(text: str, names: Sequence[Occurrence]) -> list[tuple[Occurrence, s
 
 
 def _read_cells(text: str, names: Mapping[tuple[int, int], Occurrence]) -> list[NamedCell | None]:
-    """Return the fields of a row, None for a value that is not a name; [] if it is not a row."""
+    """Return the cells of a row, None for a value that is not a name; [] if it is not a row."""
     cells: list[NamedCell | None] = []
     place = 0
     while place < len(text.rstrip()):
@@ -487,7 +483,7 @@ def _read_cells(text: str, names: Mapping[tuple[int, int], Occurrence]) -> list[
 
 
 def _relation_of(cell: NamedCell) -> str:
-    """Return "has manager", "since" of a date, "经理为"."""
+    """Return the relation of a column: "has manager", "since" for a date, "经理为"."""
     column = cell.column.replace("_", " ").lower()
     if _HAN_CHARACTER.search(column):
         return f"{column}为"

@@ -1,4 +1,4 @@
-"""The prompts of extraction, one file a language."""
+"""Load the prompts of extraction, one file per language."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from knotwork.records import content_id
 from knotwork.text.languages import detect_language
 
 LANGUAGES = ("en", "zh")
-_ASIDE = frozenset({"propose", "proposed"})
-"""Prompts that ask about a collection: what was read of its chunks does not depend on them."""
+_NOT_FOR_CHUNKS = frozenset({"propose", "proposed"})
+"""Prompts about a collection; the extractions of chunks do not depend on them."""
 
 _MARKS = re.compile(r"<(/?(?:text|question|context|memory|names?)\s*)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What a model is told in one language; braces hold what is filled in."""
+    """The prompts in one language, with placeholders in braces."""
 
     graph: str
     triplets: str
@@ -37,14 +37,14 @@ class Prompts:
 
     @property
     def fingerprint(self) -> str:
-        """A hash that changes with any word by which chunks are read."""
-        names = [field.name for field in fields(self) if field.name not in _ASIDE]
+        """A hash of all prompts that are used to read chunks."""
+        names = [field.name for field in fields(self) if field.name not in _NOT_FOR_CHUNKS]
         return content_id(*(getattr(self, name) for name in names))
 
 
 @cache
 def prompts_in(language: str) -> Prompts:
-    """Return the prompts in a language; in English where there are none in it."""
+    """Return the prompts in a language, or in English if there is no translation."""
     known = language if language in LANGUAGES else "en"
     text = files("knotwork.transform.model.prompts").joinpath(f"{known}.toml").read_text("utf-8")
     return Prompts(**{key: value.strip() for key, value in tomllib.loads(text).items()})
@@ -52,23 +52,23 @@ def prompts_in(language: str) -> Prompts:
 
 @cache
 def prompts_fingerprint() -> str:
-    """Return a hash that changes with any word of any prompt."""
+    """Return a hash of the prompts in all languages."""
     return content_id(*(prompts_in(language).fingerprint for language in LANGUAGES))
 
 
 def prompt_language(text: str) -> str:
-    """Return the language in which a model is asked about a text: "zh" or "en"."""
+    """Return the language of the prompts for a text: "zh" or "en"."""
     return "zh" if not text.isascii() and detect_language(text) == "zh" else "en"
 
 
 def mark(name: str, text: str) -> str:
-    """Set a mark around material that the reader of the prompt is to work on.
+    """Wrap the material of a prompt in a tag, such as <text>.
 
-    Marks inside the material are made harmless, so that a text cannot end itself.
+    Tags inside the material are escaped, so that a document cannot close its own tag.
     """
     return f"<{name}>\n{harmless(text).strip()}\n</{name}>"
 
 
 def harmless(text: str) -> str:
-    """Return a text in which no mark of ours stands any more."""
+    """Escape the tags that prompts use."""
     return _MARKS.sub("‹\\1›", text)
