@@ -259,9 +259,17 @@ class CallCache:
         Raises StoreError if the stored reply is damaged.
         """
         rows = self._database.rows(_FIND, (key, key))
-        if rows and rows[0][0]:
-            return self._read_reply(key, rows[0][1:7])
-        return _read_rejected(rows[0][7:]) if rows else None
+        if not rows:
+            return None
+        is_accepted, *accepted = rows[0][:7]
+        if not is_accepted:
+            return _read_rejected(rows[0][7:])
+        if not _is_sound(key, tuple(accepted)):
+            raise damaged(self.path, "a reply does not match its checksum")
+        text, finish_reason, input_tokens, output_tokens, calls, _ = accepted
+        return ChatReply(
+            _decode(text), finish_reason, TokenUsage(input_tokens, output_tokens, calls)
+        )
 
     def accept(self, key: bytes, model: str, request: ChatRequest, reply: ChatReply) -> None:
         """Store a reply that passed its check, and count its call.
@@ -367,13 +375,6 @@ class CallCache:
         """Close the file."""
         self.locks.close()
         self._database.close()
-
-    def _read_reply(self, key: bytes, row: Row) -> ChatReply:
-        text, finish_reason, input_tokens, output_tokens, calls, _ = row
-        if not _is_sound(key, row):
-            raise damaged(self.path, "a reply does not match its checksum")
-        usage = TokenUsage(input_tokens, output_tokens, calls)
-        return ChatReply(_decode(text), finish_reason, usage)
 
 
 _FIND = """

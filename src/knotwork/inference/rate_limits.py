@@ -117,7 +117,8 @@ class RateLimiter:
             raise
         else:
             if turn.succeeded:
-                self._learn_success()
+                with self._lock:
+                    self._allowed = min(self._ceiling, self._allowed + 1 / self._allowed)
         finally:
             with self._lock:
                 self._running -= 1
@@ -173,10 +174,6 @@ class RateLimiter:
             asked_s = error.retry_after_s or 0.0
             if asked_s <= _LONGEST_PAUSE_S:
                 self._paused_until = max(self._paused_until, now + asked_s)
-
-    def _learn_success(self) -> None:
-        with self._lock:
-            self._allowed = min(self._ceiling, self._allowed + 1 / self._allowed)
 
 
 class CallTurn:

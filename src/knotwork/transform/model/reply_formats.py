@@ -166,7 +166,9 @@ class _LineReading:
             return
         kind, summary = self._type_and_summary(fields[1:])
         self.forms.add(normal_form(name))
-        self._keep_entity(EntityDraft(name, kind, summary))
+        entity = EntityDraft(name, kind, summary)
+        self.repeated += entity in self.entities
+        self.entities[entity] = None
 
     def _type_and_summary(self, fields: Sequence[str]) -> tuple[str, str]:
         if len(fields) == 1:
@@ -183,10 +185,6 @@ class _LineReading:
         kind = fields[0] if len(fields[0]) <= 40 else ""
         rest = fields[1:] if kind or not fields[0] else fields
         return kind, " ".join(part for part in rest if part)
-
-    def _keep_entity(self, entity: EntityDraft) -> None:
-        self.repeated += entity in self.entities
-        self.entities[entity] = None
 
     def _read_relation(self, line: _Line) -> None:
         if line.kind == "" and len(line.fields) < 3:

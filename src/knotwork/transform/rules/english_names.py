@@ -502,7 +502,8 @@ def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> d
             for length in range(2, min(_LONGEST_PHRASE, size) + 1):
                 counts.update([tuple(run[i : i + length]) for i in range(size - length + 1)])
     kept = {words: count for words, count in counts.items() if count >= repeats}
-    for words, count in sorted(kept.items(), key=_longest_phrases):
+    longest_first = sorted(kept.items(), key=lambda item: (-len(item[0]), item[0]))
+    for words, count in longest_first:
         for length in range(2, len(words)):
             for start in range(len(words) - length + 1):
                 inner = words[start : start + length]
@@ -511,10 +512,6 @@ def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> d
     return {
         " ".join(words): count for words, count in kept.items() if count and _is_noun_phrase(words)
     }
-
-
-def _longest_phrases(item: tuple[tuple[str, ...], int]) -> tuple[int, tuple[str, ...]]:
-    return -len(item[0]), item[0]
 
 
 def _phrase_runs(tokens: Sequence[Token]) -> Iterator[list[str]]:

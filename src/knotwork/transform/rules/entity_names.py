@@ -86,7 +86,11 @@ class SentencePlaces:
         self._headings = {
             title.strip()
             for chunk in chunks
-            for title in (chunk.document_title, *chunk.headings, *_labels(chunk))
+            for title in (
+                chunk.document_title,
+                *chunk.headings,
+                *(frame.label for frame in chunk.frames if frame.kind is FrameKind.TITLE),
+            )
         }
 
     def of(self, sentence: str, span: Span) -> SentencePlace:
@@ -105,10 +109,6 @@ class SentencePlaces:
             return SentencePlace.PROSE
         lower = sum(word.islower() for word in words)
         return SentencePlace.PROSE if lower >= _FEWEST_PROSE_WORDS else SentencePlace.FRAGMENT
-
-
-def _labels(chunk: Chunk) -> Iterable[str]:
-    return (frame.label for frame in chunk.frames if frame.kind is FrameKind.TITLE)
 
 
 def english_entities(
@@ -298,8 +298,10 @@ _HAN_NAME = re.compile(f"[{HAN}]{{2,16}}")
 
 def find_aliases(text: str, names: Sequence[Occurrence]) -> Iterator[Alias]:
     """Yield the aliases that a sentence states; ``names`` are its names with offsets into it."""
-    ordered = sorted((n for n in names if n.type not in {"DATE", "NUMBER"}), key=_longest_first)
-    mains = [n for n in ordered if not n.part]
+    mains = sorted(
+        (n for n in names if n.type not in {"DATE", "NUMBER"} and not n.part),
+        key=lambda name: (name.start, -name.end),
+    )
     for position, short in enumerate(mains):
         for full in mains[max(0, position - 3) : position]:
             if full.end > short.start or full.form == short.form:
@@ -315,10 +317,6 @@ def find_aliases(text: str, names: Sequence[Occurrence]) -> Iterator[Alias]:
             if _ALSO.fullmatch(between) or (between and _HAN_ALSO.fullmatch(between)):
                 yield Alias(short.form, full.form)
                 break
-
-
-def _longest_first(name: Occurrence) -> tuple[int, int]:
-    return name.start, -name.end
 
 
 def is_short_for(short: str, full: str) -> bool:

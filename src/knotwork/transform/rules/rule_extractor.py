@@ -159,21 +159,18 @@ class _ChunkReading:
                 if len(name.form) < 2 or (not name.type and name.form.isdigit() and name.part):
                     continue
                 kept.append(name)
-                self._add(name.form, sentence, name)
+                span = Span(sentence.start + name.start, sentence.start + name.end)
+                self._add(name.form, span, sentence.text[name.start : name.end])
             self.sentences.append((sentence, kept))
 
     def _gather_definitions(self) -> None:
         """Add a mention for each term that is defined in this chunk."""
         for definition in self.reading.definitions:
             if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
-                self._add_at(definition.form, definition.term, definition.name)
+                self._add(definition.form, definition.term, definition.name)
                 self.defined[definition.form] = definition.text
 
-    def _add(self, form: str, sentence: AnySentence, name: Occurrence) -> None:
-        span = Span(sentence.start + name.start, sentence.start + name.end)
-        self._add_at(form, span, sentence.text[name.start : name.end])
-
-    def _add_at(self, form: str, span: Span, surface: str) -> None:
+    def _add(self, form: str, span: Span, surface: str) -> None:
         spans = self.spans.setdefault(form, {})
         if span not in spans:
             spans[span] = None
@@ -263,7 +260,11 @@ class _ChunkReading:
         shown = kept & self.reading.entities
         subject = subject if subject in shown else ""
         for sentence, names in self.sentences:
-            mains = [self._typed(n) for n in names if not n.part and n.form in shown]
+            mains = [
+                n._replace(type=self.reading.types.get(n.form, n.type))
+                for n in names
+                if not n.part and n.form in shown
+            ]
             if isinstance(sentence, HanSentence):
                 links = han_links(sentence, mains, settings=self.settings)
             else:
@@ -303,9 +304,6 @@ class _ChunkReading:
         """Return True if an alias is stated or is a surname; other short names only find chunks."""
         stated = self.reading.aliases.get(short) == full
         return stated or self.reading.types.get(full) == "PERSON"
-
-    def _typed(self, name: Occurrence) -> Occurrence:
-        return name._replace(type=self.reading.types.get(name.form, name.type))
 
     def _relation(self, item: SentenceRelation, weight: int, span: Span | None) -> Relation:
         source, target = cached_entity_id(item.source), cached_entity_id(item.target)
@@ -496,7 +494,8 @@ class DocumentReading:
                     stated.setdefault(*alias)
                     if looks_like_acronym(self.surface(alias.short)):
                         self.entities.update(alias)
-        stated |= _dictionary_aliases(self.dictionary, stated)
+        for short, entry in self.dictionary.full_names.items():
+            stated.setdefault(short, normal_form(entry.term))
         forms = [n.form for names in self.names.values() for n in names]
         alone = {n.form for names in self.names.values() for n in names if not n.part}
         if self.title is not None and self.title.form and not self.title.is_phrase:
@@ -575,11 +574,3 @@ def _merged(names: list[Occurrence], found: Iterable[Occurrence]) -> list[Occurr
         ]
         merged.append(term._replace(part=term.part or inside))
     return merged
-
-
-def _dictionary_aliases(dictionary: Dictionary, stated: dict[str, str]) -> dict[str, str]:
-    return {
-        short: normal_form(entry.term)
-        for short, entry in dictionary.full_names.items()
-        if short not in stated
-    }
