@@ -80,7 +80,7 @@ def test_an_estimate_without_a_server_fails_at_once_and_says_so(server):
     server.close()
     outcome = knotwork("index", "docs", "--tier", "full", "--estimate")
     assert outcome.code == 3
-    assert "No connection" in outcome.err
+    assert "Cannot connect" in outcome.err
     assert outcome.out == ""
 
 

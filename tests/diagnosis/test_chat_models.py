@@ -110,7 +110,7 @@ def test_a_model_that_the_server_lacks_is_told_with_those_it_has():
     [
         ({"model": "opnai:x"}, "Unknown language model"),
         ({"model": "openai:"}, "has no name after its scheme"),
-        ({"base_url": "localhost"}, "not the address"),
+        ({"base_url": "localhost"}, "not a valid server URL"),
         ({"api_key": SecretRef("KNOTWORK_TEST_UNSET")}, "`KNOTWORK_TEST_UNSET`"),
     ],
 )
