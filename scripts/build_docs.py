@@ -35,13 +35,13 @@ def rebuild(text: str) -> str:
 
 
 def command_lines() -> Iterator[tuple[str, ...]]:
-    """Yield every command as its words; the empty one is the program itself."""
+    """Yield every command in the help as its words; the empty one is the program itself."""
     yield ()
     for name, (module, _) in COMMANDS.items():
         yield (name,)
         command = getattr(import_module(f"knotwork.cli.commands.{module}"), f"{name}_command")
         if isinstance(command, click.Group):
-            yield from ((name, subcommand) for subcommand in command.commands)
+            yield from ((name, key) for key, sub in command.commands.items() if not sub.hidden)
 
 
 def render_help(words: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""`graph names`, `join` and `part`: which names mean one thing, and that a decision stays."""
+"""`graph names`, `merge` and `split`: the aliases of entities, and that a decision stays."""
 
 from __future__ import annotations
 
@@ -68,24 +68,24 @@ def test_names_found_by_rules_are_told_with_reasons(folder):
     assert decision["reason"]
     assert 0 < decision["score"] <= 1
     assert set(decision["ids"]) == set(thing["ids"])
-    assert knotwork("graph", "names", "--apart").out == "No pair is held apart.\n"
+    assert knotwork("graph", "names", "--apart").out == "No pair is kept apart.\n"
 
 
 def test_one_name_shows_its_thing_alone_and_an_unknown_one_the_nearest(folder):
     knotwork("graph", "names", "--find")
     assert names_of_things("WHO") == names_of_things(FULL) == {frozenset({"WHO", FULL})}
-    assert knotwork("graph", "names", "Kenya").out == "Kenya has no other name.\n"
+    assert knotwork("graph", "names", "Kenya").out == "Kenya has no alias.\n"
     outcome = knotwork("graph", "names", "Keny")
     assert outcome.code != 0
     assert "`Kenya`" in outcome.err
-    assert knotwork("graph", "join", "Keny", "WHO").code == outcome.code
+    assert knotwork("graph", "merge", "Keny", "WHO").code == outcome.code
 
 
 def test_an_undo_outlasts_the_next_runs(folder):
     knotwork("graph", "names", "--find")
-    outcome = knotwork("graph", "part", "WHO", FULL)
+    outcome = knotwork("graph", "split", "WHO", FULL)
     assert outcome.code == 0
-    assert "are held apart" in outcome.out
+    assert "are kept apart" in outcome.out
     assert names_of_things("WHO") == set()
     (folder / "london.txt").write_text(LONDON, encoding="utf-8")
     assert knotwork("index", folder).code == 0
@@ -102,13 +102,13 @@ def test_an_undo_outlasts_the_next_runs(folder):
     assert names_of_things("WHO") == set()
     words = knotwork("graph", "names", "WHO", "--apart").out
     assert all(word in words for word in ("≠", "by hand", "undone"))
-    assert "are one thing" in knotwork("graph", "join", FULL, "WHO").out
+    assert "are merged" in knotwork("graph", "merge", FULL, "WHO").out
     knotwork("graph", "names", "--find")
     assert names_of_things("WHO") == {frozenset({"WHO", FULL})}
 
 
 def test_what_a_person_joins_stays_joined(folder):
-    payload = knotwork("graph", "join", "Kenya", "Geneva", "--json").json
+    payload = knotwork("graph", "merge", "Kenya", "Geneva", "--json").json
     assert payload["by"] == "person"
     assert [set(thing["names"]) for thing in payload["things"]] == [{"Kenya", "Geneva"}]
     (folder / "london.txt").write_text(LONDON, encoding="utf-8")
@@ -120,34 +120,36 @@ def test_what_a_person_joins_stays_joined(folder):
 def test_of_two_joins_that_contradict_one_counts_and_what_bars_the_other_is_told(folder):
     pairs = {}
     for end in ("Geneva", "Kenya"):
-        payload = knotwork("graph", "join", "John Smith", end, "--json").json
+        payload = knotwork("graph", "merge", "John Smith", end, "--json").json
         pairs[end] = tuple(payload["ids"])
-    parted = knotwork("graph", "part", "Geneva", "Kenya", "--json").json
+    parted = knotwork("graph", "split", "Geneva", "Kenya", "--json").json
     winner, loser = sorted(pairs, key=lambda end: pairs[end])
     assert [set(lost["names"]) for lost in parted["lost"]] == [{"John Smith", loser}]
     assert [set(thing["names"]) for thing in parted["things"]] == [{"John Smith", winner}]
-    outcome = knotwork("graph", "join", "John Smith", loser)
+    outcome = knotwork("graph", "merge", "John Smith", loser)
     assert outcome.code == 0
-    assert "stay apart" in outcome.out
+    assert "are not merged" in outcome.out
     assert any({"Geneva", "≠", "Kenya"} <= set(line.split()) for line in outcome.out.splitlines())
-    payload = knotwork("graph", "join", "John Smith", loser, "--json").json
+    payload = knotwork("graph", "merge", "John Smith", loser, "--json").json
     assert payload["refused"] is True
     assert [set(d["names"]) for d in payload["barred_by"]] == [{"Geneva", "Kenya"}]
     assert "refused" in knotwork("graph", "names", "--apart").out
-    shown = knotwork("graph", "part", "John Smith", winner).out
-    assert f"One thing: {loser}, John Smith" in shown or f"One thing: John Smith, {loser}" in shown
-    shown = knotwork("graph", "join", "John Smith", winner).out
-    assert "No longer counts:" in shown
+    shown = knotwork("graph", "split", "John Smith", winner).out
+    assert (
+        f"One entity: {loser}, John Smith" in shown or f"One entity: John Smith, {loser}" in shown
+    )
+    shown = knotwork("graph", "merge", "John Smith", winner).out
+    assert "No longer in effect:" in shown
     assert "refused" in shown
-    knotwork("graph", "join", "Geneva", "Kenya")
+    knotwork("graph", "merge", "Geneva", "Kenya")
     assert names_of_things() == {frozenset({"John Smith", "Geneva", "Kenya"})}
 
 
 def test_one_entity_cannot_be_joined_with_itself(folder):
-    outcome = knotwork("graph", "join", "WHO", "who")
+    outcome = knotwork("graph", "merge", "WHO", "who")
     assert outcome.code != 0
     assert "one entity" in outcome.err
-    assert knotwork("graph", "part", "Kenya", "Kenya", "--json").json["error"]["code"]
+    assert knotwork("graph", "split", "Kenya", "Kenya", "--json").json["error"]["code"]
 
 
 def test_homonyms_are_told_with_the_documents_of_each_meaning(folder):
@@ -174,6 +176,20 @@ def test_homonyms_are_told_with_the_documents_of_each_meaning(folder):
 def test_what_is_asked_for_wrongly_makes_no_index(tmp_path, monkeypatch):
     missing = tmp_path / "missing.knot"
     monkeypatch.setenv("KNOTWORK_STORE_PATH", str(missing))
-    for words in (("names", "--find"), ("join", "a", "b"), ("part", "a", "b")):
+    for words in (("names", "--find"), ("merge", "a", "b"), ("split", "a", "b")):
         assert knotwork("graph", *words).code != 0
     assert not missing.exists()
+
+
+@pytest.mark.parametrize(("former", "command"), [("join", "merge"), ("part", "split")])
+def test_the_former_words_work_with_a_note_and_are_not_in_the_help(folder, former, command):
+    outcome = knotwork("graph", former, "Kenya", "Geneva")
+    assert outcome.code == 0
+    assert "deprecated" in outcome.err
+    assert f"knotwork graph {command}" in outcome.err
+    current = knotwork("graph", command, "Kenya", "Geneva")
+    assert current.out == outcome.out
+    assert "deprecated" not in current.err
+    listed = [line.split()[0] for line in knotwork("graph", "--help").out.splitlines() if line]
+    assert command in listed
+    assert former not in listed

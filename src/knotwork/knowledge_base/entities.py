@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,11 @@ class EntityMixin:
         _require_resolutions(self.store)
         return resolve_entities(self.store)
 
-    def join(self, one: str, other: str) -> NamedDecision:
-        """Decide that two names mean one thing, for good, and return the decision.
+    def merge_entities(self, one: str, other: str) -> NamedDecision:
+        """Merge the entities of two names for good, and return the decision.
 
-        It is ``refused``, and kept, while decisions hold apart what it would join. Raises
-        ConfigError when both mean one entity.
+        The decision is stored but ``refused`` while other decisions keep apart what it would merge.
+        Raises ConfigError if both names mean the same entity.
         """
         from knotwork.indexing.resolution import decide
 
@@ -61,16 +62,29 @@ class EntityMixin:
         decide(_require_resolutions(self.store), first, second, Verdict.SAME)
         return self._decided(first, second)
 
-    def part(self, one: str, other: str) -> NamedDecision:
-        """Hold two names apart from now on, whatever joined them, and return the decision.
+    def split_entities(self, one: str, other: str) -> NamedDecision:
+        """Keep the entities of two names apart for good, and return the decision.
 
-        `join` takes it back. Raises ConfigError when both mean one entity.
+        Overrides rules, models and `merge_entities`, which also reverts it. Raises ConfigError if
+        both names mean the same entity.
         """
         from knotwork.indexing.resolution import undo
 
         first, second = self._two(one, other)
         undo(_require_resolutions(self.store), first, second)
         return self._decided(first, second)
+
+    def join(self, one: str, other: str) -> NamedDecision:
+        """Deprecated: call `merge_entities`."""
+        message = "`KnowledgeBase.join` is deprecated: call `merge_entities`."
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.merge_entities(one, other)
+
+    def part(self, one: str, other: str) -> NamedDecision:
+        """Deprecated: call `split_entities`."""
+        message = "`KnowledgeBase.part` is deprecated: call `split_entities`."
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.split_entities(one, other)
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
         """Return the entity that each name means; None for no names."""
@@ -86,8 +100,8 @@ class EntityMixin:
         if first == second:
             name = self.store.graph.entities([first])[first].name
             raise ConfigError(
-                f"`{one}` and `{other}` are both `{name}`: one entity, by one name.",
-                fix="Two names that differ in spelling alone cannot be parted.",
+                f"`{one}` and `{other}` are names of one entity, `{name}`.",
+                fix="Give the names of two entities. Spellings alone do not make two.",
             )
         return first, second
 

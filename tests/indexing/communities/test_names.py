@@ -60,7 +60,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
     base.communities()
     assert base.has_communities
     assert not share_community(base, "Zed Rowan", "Juno Dome")
-    base.join("Zed Rowan", "Juno Dome")
+    base.merge_entities("Zed Rowan", "Juno Dome")
     assert not base.has_communities
     base.communities()
     assert base.has_communities
@@ -68,7 +68,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
     joined = all_of(base)
     assert refresh_communities(base.store).changed == 0
     assert all_of(base) == joined
-    base.part("Zed Rowan", "Juno Dome")
+    base.split_entities("Zed Rowan", "Juno Dome")
     assert not base.has_communities
     base.communities()
     assert base.has_communities
@@ -82,7 +82,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
 def test_what_a_join_does_not_concern_keeps_its_community(base):
     base.communities()
     before = {community.id: community for community in all_of(base)}
-    base.join("Zed Rowan", "Juno Dome")
+    base.merge_entities("Zed Rowan", "Juno Dome")
     base.communities()
     after = {community.id: community for community in all_of(base)}
     kitchen = lowest_of(base, "Wren Bakery")
@@ -91,24 +91,24 @@ def test_what_a_join_does_not_concern_keeps_its_community(base):
 
 
 def test_a_decision_that_joins_nothing_new_leaves_communities_as_they_are(base):
-    base.join("Zed Rowan", "Mara Quill")
+    base.merge_entities("Zed Rowan", "Mara Quill")
     base.communities()
-    base.part("Chef Odette", "Nadia Sol")
+    base.split_entities("Chef Odette", "Nadia Sol")
     assert base.has_communities
-    base.join("Mara Quill", "Zed Rowan")
+    base.merge_entities("Mara Quill", "Zed Rowan")
     assert base.has_communities
 
 
 def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
     base.communities()
-    base.join("Zed Rowan", "Juno Dome")
-    base.part("Zed Rowan", "Juno Dome")
+    base.merge_entities("Zed Rowan", "Juno Dome")
+    base.split_entities("Zed Rowan", "Juno Dome")
     base.communities()
-    base.join("Juno Dome", "Zed Rowan")
+    base.merge_entities("Juno Dome", "Zed Rowan")
     base.communities()
     refresh_communities(base.store, rebuild=True)
     other = make_index([Document("extra.txt", EXTRA), *all_documents()[::-1]])
-    other.join("Zed Rowan", "Juno Dome")
+    other.merge_entities("Zed Rowan", "Juno Dome")
     refresh_communities(other.store)
     assert all_of(base) == all_of(other)
     found = detect_communities(read_network(other.store), DivisionOptions())
@@ -117,7 +117,7 @@ def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
 
 def test_what_goes_with_its_document_parts_its_group(base):
     base.index_documents([Document("away.txt", AWAY)])
-    base.join("The Harbour Ghost", "Juno Dome")
+    base.merge_entities("The Harbour Ghost", "Juno Dome")
     base.communities()
     assert share_community(base, "Harbour Ghost", "Juno Dome")
     base.delete("away.txt")
@@ -133,14 +133,14 @@ def test_reports_by_a_model_are_asked_about_again_after_a_join(base):
     model = ScriptedChatModel(lambda request: brain(request.messages))
     bring_up_to_date(base.store, writer=ReportWriter(model, concurrency=1))
     assert is_current(base.store, written=True)
-    base.join("Zed Rowan", "Juno Dome")
+    base.merge_entities("Zed Rowan", "Juno Dome")
     assert not is_current(base.store, written=True)
 
 
 def test_communities_from_elsewhere_stay_when_names_are_joined(base):
     base.communities()
     mark_current(base.store)
-    base.join("Zed Rowan", "Juno Dome")
+    base.merge_entities("Zed Rowan", "Juno Dome")
     assert base.has_communities
     base.index_documents([Document("away.txt", AWAY)])
     assert not base.has_communities

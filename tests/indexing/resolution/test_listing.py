@@ -47,23 +47,32 @@ def test_several_names_may_be_asked_about(base):
 
 def test_what_joins_and_parts_is_returned_as_it_counts(base):
     base.find_same_names()
-    parted = base.part("Marie Curie", "Curie")
+    parted = base.split_entities("Marie Curie", "Curie")
     assert parted.decision.undone
     assert {parted.first, parted.second} == {"Curie", "Marie Curie"}
     assert base.same_names("Curie").apart == (parted,)
-    joined = base.join("Curie", "Marie Curie")
+    joined = base.merge_entities("Curie", "Marie Curie")
     assert joined.decision.source == PERSON_SOURCE
     assert not joined.refused
     assert base.same_names("Curie").things[0].decisions == (joined,)
     with pytest.raises(ConfigError, match="one entity"):
-        base.join("Curie", "CURIE")
+        base.merge_entities("Curie", "CURIE")
+
+
+def test_the_former_methods_work_with_a_warning(base):
+    with pytest.deprecated_call(match="merge_entities"):
+        merged = base.join("Curie", "Paris")
+    assert merged == base.merge_entities("Curie", "Paris")
+    with pytest.deprecated_call(match="split_entities"):
+        split = base.part("Curie", "Paris")
+    assert split == base.split_entities("Curie", "Paris")
 
 
 def test_a_refused_join_is_among_what_is_held_apart(base):
     base.find_same_names()
-    base.part("Marie Curie", "Curie")
-    base.join("Curie", "Paris")
-    refused = base.join("Paris", "Marie Curie")
+    base.split_entities("Marie Curie", "Curie")
+    base.merge_entities("Curie", "Paris")
+    refused = base.merge_entities("Paris", "Marie Curie")
     pairs = {frozenset((idof("Paris"), idof(name))) for name in ("Curie", "Marie Curie")}
     (lost,) = [item for item in base.same_names().apart if item.refused]
     assert frozenset(lost.decision.pair) == max(pairs, key=sorted)
@@ -97,6 +106,6 @@ def test_a_store_that_holds_no_decisions_has_none_and_takes_none(base):
 
     assert read_same_names(Plain()) == SameNames()
     with pytest.raises(StoreError, match="plain:"):
-        Plainly().join("WHO", "Kenya")
+        Plainly().merge_entities("WHO", "Kenya")
     with pytest.raises(StoreError, match="plain:"):
         Plainly().find_same_names()

@@ -178,16 +178,18 @@ def complete_formats(_context: click.Context, _parameter: click.Parameter, typed
 @click.group()
 @keep_common
 def graph_command() -> None:
-    """Count or export the knowledge graph, and decide which names mean one thing."""
+    """Count, import or export the knowledge graph, and merge or split entities."""
 
 
-for named in (
+for command in (
     graph_aliases.names,
+    graph_aliases.merge,
+    graph_aliases.split,
     graph_aliases.join,
     graph_aliases.part,
     import_graph,
 ):
-    graph_command.add_command(named)
+    graph_command.add_command(command)
 
 
 @graph_command.command(

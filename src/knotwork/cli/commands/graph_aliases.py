@@ -1,8 +1,9 @@
-"""`knotwork graph names`, `join` and `part`: list, merge and split the aliases of entities."""
+"""`knotwork graph names`, `merge` and `split`: list aliases of entities, and decide on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +28,7 @@ _SHOWN_DOCUMENTS = 5
 
 
 @click.command(
-    short_help="List things with several names, and why.",
+    short_help="List entities with aliases, and why they were merged.",
     epilog=show_examples(
         "knotwork graph names --find",
         'knotwork graph names "World Health Organization"',
@@ -35,30 +36,33 @@ _SHOWN_DOCUMENTS = 5
     ),
 )
 @click.argument("name", metavar="[NAME]", required=False, default="")
-@click.option("--apart", is_flag=True, help="Pairs that are held apart instead.")
-@click.option("--homonyms", is_flag=True, help="Names that mean several things instead.")
-@click.option("--find", is_flag=True, help="Compare names by rules first; no model is asked.")
+@click.option("--apart", is_flag=True, help="List pairs that must not be merged instead.")
+@click.option("--homonyms", is_flag=True, help="List names with several meanings instead.")
+@click.option("--find", is_flag=True, help="Compare names by rules first, without a model.")
 @click.option(
-    "-n", "--limit", metavar="N", type=_COUNT, default=20, show_default=True, help="At most."
+    "-n", "--limit", metavar="N", type=_COUNT, default=20, show_default=True, help="Entries shown."
 )
 @with_session()
 def names(
     session: Session, *, name: str, apart: bool, homonyms: bool, find: bool, limit: int
 ) -> None:
-    """List the things that have several names, with each decision: who made it, and why.
+    """List the entities with aliases, and for each merge who decided it and why.
 
-    With a NAME, that thing alone. Where a language model is set, `knotwork index` compares names;
-    --find does it by rules, at no cost. Change a decision with `graph join` and `graph part`.
+    NAME limits the list to one entity. With a language model, `knotwork index` compares names;
+    --find compares them by rules, at no cost. To change a decision, use `graph merge` and `graph
+    split`.
     """
     if apart and homonyms:
-        raise ConfigError("--apart and --homonyms are two lists.", fix="Give one of them.")
+        raise ConfigError(
+            "--apart and --homonyms cannot be combined.", fix="Give one of the two options."
+        )
     opened = session.open()
     if find:
         opened = session.open(read_only=False)
         done = opened.find_same_names()
         session.terminal.note(
             f"Compared {count_of(done.pairs, 'pair')} of names by rules: "
-            f"{done.same:,} are the same, {done.margin:,} open",
+            f"{done.same:,} merged, {done.margin:,} undecided",
             style="dim",
         )
     if homonyms:
@@ -76,56 +80,67 @@ def names(
 
 
 @click.command(
-    short_help="Decide that two names mean one thing.",
+    short_help="Merge the entities of two names.",
     epilog=show_examples(
-        'knotwork graph join WHO "World Health Organization"',
-        "knotwork graph join 联通 中国联通",
-        'knotwork graph join WHO "World Health Organization" --json',
+        'knotwork graph merge WHO "World Health Organization"',
+        "knotwork graph merge 联通 中国联通",
+        'knotwork graph merge WHO "World Health Organization" --json',
     ),
 )
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
 @with_session()
-def join(session: Session, *, one: str, other: str) -> None:
-    """Decide by hand that two names mean one thing. No later run changes it; `graph part` does."""
-    opened = _open_to_write(session)
+def merge(session: Session, *, one: str, other: str) -> None:
+    """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
+    session.open()  # raises if there is no index, which opening it for writing would create
+    opened = session.open(read_only=False)
     before = opened.same_names()
-    decided = opened.join(one, other)
+    decided = opened.merge_entities(one, other)
     if not decided.refused:
-        _report_decision(session, opened, decided, before, "are one thing")
+        _report_decision(session, opened, decided, before, "are merged")
         return
-    barring = _find_blocking_decisions(opened, decided)
+    blocking = _find_blocking_decisions(opened, decided)
     if session.common.json:
         session.terminal.emit(
-            _describe_decision(decided) | {"barred_by": _describe_decisions(barring)}
+            _describe_decision(decided) | {"barred_by": _describe_decisions(blocking)}
         )
         return
-    session.terminal.say(f"{decided.first} and {decided.second} stay apart:", style="bold")
-    _print_decisions(session.terminal, barring)
-    session.terminal.note("Join these too, if they are one thing: then this join counts.")
+    session.terminal.say(
+        f"{decided.first} and {decided.second} are not merged. Blocked by:", style="bold"
+    )
+    _print_decisions(session.terminal, blocking)
+    session.terminal.note("Merge these pairs too, and this merge takes effect.")
 
 
 @click.command(
-    short_help="Hold two names apart, whatever joined them.",
+    short_help="Keep the entities of two names apart.",
     epilog=show_examples(
-        'knotwork graph part Curie "Pierre Curie"',
-        "knotwork graph part 吉林 吉林市",
-        'knotwork graph part Curie "Pierre Curie" --json',
+        'knotwork graph split Curie "Pierre Curie"',
+        "knotwork graph split 吉林 吉林市",
+        'knotwork graph split Curie "Pierre Curie" --json',
     ),
 )
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
 @with_session()
-def part(session: Session, *, one: str, other: str) -> None:
-    """Undo that two names mean one thing. No later run joins them again; `graph join` does."""
-    opened = _open_to_write(session)
+def split(session: Session, *, one: str, other: str) -> None:
+    """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
+    session.open()  # raises if there is no index, which opening it for writing would create
+    opened = session.open(read_only=False)
     before = opened.same_names()
-    _report_decision(session, opened, opened.part(one, other), before, "are held apart")
+    _report_decision(session, opened, opened.split_entities(one, other), before, "are kept apart")
 
 
-def _open_to_write(session: Session) -> KnowledgeBase:
-    session.open()  # raises where there is no index, which opening to write would make
-    return session.open(read_only=False)
+def _deprecated_alias(name: str, command: click.Command) -> click.Command:
+    """Return a command under its former name: hidden from the help, with a note when it is used."""
+    former = copy(command)
+    former.name, former.hidden = name, True
+    former.deprecated = f"Use `knotwork graph {command.name}`."
+    return former
+
+
+join = _deprecated_alias("join", merge)
+part = _deprecated_alias("part", split)
 
 
 def _report_decision(
@@ -135,32 +150,34 @@ def _report_decision(
     before: SameNames,
     outcome: str,
 ) -> None:
-    """Print a decision, the things that its names are now, and what it takes the force from."""
-    things = opened.same_names([decided.first, decided.second]).things
-    were = {item.decision.pair for item in before.apart if item.refused}
-    now = [item for item in opened.same_names().apart if item.refused]
-    lost = [item for item in now if item.decision.pair not in were]
+    """Print a decision, the entities of its names, and the merges that it overrules."""
+    entities = opened.same_names([decided.first, decided.second]).things
+    refused_before = {item.decision.pair for item in before.apart if item.refused}
+    overruled = [
+        item
+        for item in opened.same_names().apart
+        if item.refused and item.decision.pair not in refused_before
+    ]
     if session.common.json:
-        described = [_describe_entity(thing) for thing in things]
-        further = {"things": described, "lost": _describe_decisions(lost)}
+        described = [_describe_entity(entity) for entity in entities]
+        further = {"things": described, "lost": _describe_decisions(overruled)}
         session.terminal.emit(_describe_decision(decided) | further)
         return
     session.terminal.say(f"{decided.first} and {decided.second} {outcome}", style="bold")
-    for thing in things:
-        session.terminal.say(f"One thing: {', '.join(thing.names)}", indent=2)
-    if lost:
-        session.terminal.say("No longer counts:")
-        _print_decisions(session.terminal, lost)
+    for entity in entities:
+        session.terminal.say(f"One entity: {', '.join(entity.names)}", indent=2)
+    if overruled:
+        session.terminal.say("No longer in effect:")
+        _print_decisions(session.terminal, overruled)
 
 
 def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> list[NamedDecision]:
-    """Return the decisions that hold apart what a refused one would join."""
+    """Return the decisions against a refused merge: those between its two groups of entities."""
     known = opened.same_names([decided.first, decided.second])
-    sides = []
-    for end in decided.decision.pair:
-        of_thing = (thing.entity_ids for thing in known.things if end in thing.entity_ids)
-        sides.append({end, *next(of_thing, ())})
-    one, other = sides
+    one, other = (
+        next(({end, *e.entity_ids} for e in known.things if end in e.entity_ids), {end})
+        for end in decided.decision.pair
+    )
     return [
         item
         for item in known.apart
@@ -171,24 +188,25 @@ def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> l
 
 
 def _print_entities(terminal: Terminal, known: SameNames, name: str, limit: int) -> None:
-    for thing in known.things[:limit]:
-        terminal.say(", ".join(thing.names), style="bold")
-        _print_decisions(terminal, thing.decisions)
+    for entity in known.things[:limit]:
+        terminal.say(", ".join(entity.names), style="bold")
+        _print_decisions(terminal, entity.decisions)
     if known.things:
-        _note_count(terminal, len(known.things), limit, "thing with several names")
+        one, many = "entity with aliases", "entities with aliases"
+        _note_count(terminal, len(known.things), limit, one, many)
     elif known.compared:
-        terminal.say(f"{name} has no other name." if name else "No thing has several names.")
+        terminal.say(f"{name} has no alias." if name else "No entity has an alias.")
         if known.apart:
-            held = f"{count_of(len(known.apart), 'pair')} held apart"
-            terminal.note(f"{held}: see --apart", style="dim")
+            pairs = count_of(len(known.apart), "pair")
+            terminal.note(f"{pairs} kept apart: see --apart", style="dim")
 
 
 def _print_split_pairs(terminal: Terminal, apart: Sequence[NamedDecision], limit: int) -> None:
     _print_decisions(terminal, apart[:limit])
     if apart:
-        _note_count(terminal, len(apart), limit, "pair held apart", "pairs held apart")
+        _note_count(terminal, len(apart), limit, "pair kept apart", "pairs kept apart")
     else:
-        terminal.say("No pair is held apart.")
+        terminal.say("No pair is kept apart.")
 
 
 def _print_decisions(terminal: Terminal, decisions: Iterable[NamedDecision]) -> None:
@@ -200,24 +218,23 @@ def _print_decisions(terminal: Terminal, decisions: Iterable[NamedDecision]) -> 
         if decision.undone:
             why = f"undone: was {decision.verdict}, {why}"
         elif item.refused:
-            why = f"refused, for others are held apart: {why}"
+            why = f"refused, other decisions contradict it: {why}"
         by = "by hand" if decision.by_person else f"by {decision.source}"
         rows.append((item.first, sign, item.second, by, f"{decision.score:.2f}", why))
     terminal.table(rows, indent=2)
 
 
-def _note_count(terminal: Terminal, total: int, limit: int, one: str, many: str = "") -> None:
-    plural = many or one.replace("thing ", "things ")
+def _note_count(terminal: Terminal, total: int, limit: int, one: str, many: str) -> None:
     cut = f", {limit:,} shown (see --limit)" if total > limit else ""
-    terminal.note(f"{count_of(total, one, plural)}{cut}", style="dim")
+    terminal.note(f"{count_of(total, one, many)}{cut}", style="dim")
 
 
 def _note_state(terminal: Terminal, known: SameNames) -> None:
-    """Tell how to get decisions where there are none, or none yet of what changed."""
+    """Note how to compare names if none, or not the latest, have been compared."""
     if not known.compared:
         terminal.note(
-            f"No names were compared yet. By rules, at no cost: {FIND_COMMAND}; "
-            "`knotwork index` also asks a language model, where one is set."
+            f"No names were compared yet. To compare them by rules, at no cost: {FIND_COMMAND}. "
+            "With a language model, `knotwork index` compares them too."
         )
     elif known.waiting:
         changed = count_of(known.waiting, "name")
@@ -248,15 +265,15 @@ def _report_homonyms(session: Session, found: Sequence[NamedHomonym], limit: int
             shown = ", ".join(documents[:_SHOWN_DOCUMENTS])
             session.terminal.say(f"{number}. in {shown}{rest}", indent=2)
     if found:
-        one, many = "name that means several things", "names that mean several things"
+        one, many = "name with several meanings", "names with several meanings"
         _note_count(session.terminal, len(found), limit, one, many)
     else:
-        session.terminal.say("No name is known to mean several things.")
+        session.terminal.say("No name with several meanings was found.")
 
 
 def _describe_aliases(known: SameNames, limit: int) -> dict[str, Any]:
     return {
-        "things": [_describe_entity(thing) for thing in known.things[:limit]],
+        "things": [_describe_entity(entity) for entity in known.things[:limit]],
         "apart": _describe_decisions(known.apart[:limit]),
         "total": {"things": len(known.things), "apart": len(known.apart)},
         "compared": known.compared,
@@ -264,12 +281,12 @@ def _describe_aliases(known: SameNames, limit: int) -> dict[str, Any]:
     }
 
 
-def _describe_entity(thing: MergedEntity) -> dict[str, Any]:
+def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
     return {
-        "ids": list(thing.entity_ids),
-        "names": list(thing.names),
-        "chunks": thing.chunks,
-        "decisions": _describe_decisions(thing.decisions),
+        "ids": list(entity.entity_ids),
+        "names": list(entity.names),
+        "chunks": entity.chunks,
+        "decisions": _describe_decisions(entity.decisions),
     }
 
 
