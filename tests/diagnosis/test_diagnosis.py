@@ -1,3 +1,6 @@
+from email.message import Message
+from importlib.metadata import PackageNotFoundError
+
 import numpy as np
 import pytest
 from tests.indexing.pipeline_fakes import LatinEmbedder
@@ -9,6 +12,7 @@ from knotwork.diagnosis.index import IndexFindings, check_aliases, check_index
 from knotwork.diagnosis.installation import (
     check_components,
     check_disk,
+    check_extras,
     check_libraries,
     check_python,
     check_secrets,
@@ -185,7 +189,7 @@ def test_a_full_or_closed_disk_is_told(tmp_path, monkeypatch):
     settings = StoreSettings(path=str(tmp_path / "new" / "a.knot"))
     assert check_disk(settings).ok
     monkeypatch.setattr("os.access", lambda *args: False)
-    assert "may not be written" in check_disk(settings).detail
+    assert "not writable" in check_disk(settings).detail
     monkeypatch.undo()
     monkeypatch.setattr("knotwork.diagnosis.installation._LEAST_FREE_BYTES", 10**18)
     assert "Free some space" in check_disk(settings).fix
@@ -203,6 +207,70 @@ def test_missing_libraries_and_old_pythons_are_told(monkeypatch):
     assert check_python().ok
     monkeypatch.setattr("sys.version_info", (3, 10, 0))
     assert not check_python().ok
+
+
+def test_extras_are_listed_with_what_they_lack(monkeypatch):
+    fake = Message()
+    for extra in ("dev", "llama-index", "llm", "rank", "rerank"):
+        fake["Provides-Extra"] = extra
+    lines = [
+        "llama-index-core>=0.14; extra == 'llama-index'",
+        "openai>=3; extra == 'llm'",
+        "lightgbm>=4.5; extra == 'rank'",
+        "onnxruntime>=1.20; extra == 'rerank'",
+        "tokenizers>=0.20; extra == 'rerank'",
+        "nox; extra == 'dev'",
+    ]
+    installed = {"openai": "3.52.0", "lightgbm": "4.1", "onnxruntime": "1.32", "nox": "2025.2"}
+
+    def version(name):
+        if name not in installed:
+            raise PackageNotFoundError(name)
+        return installed[name]
+
+    place = "knotwork.diagnosis.installation"
+    monkeypatch.setattr(f"{place}.metadata", lambda _: fake)
+    monkeypatch.setattr(f"{place}.requires", lambda _: lines)
+    monkeypatch.setattr(f"{place}.version", version)
+    check = check_extras()
+    assert check.ok
+    assert check.detail == (
+        "llm: openai 3.52.0; not installed: llama-index (needs llama-index-core), "
+        "rank (needs lightgbm>=4.5 instead of 4.1), rerank (needs tokenizers)"
+    )
+
+
+def test_a_library_that_is_too_old_is_missing(monkeypatch):
+    place = "knotwork.diagnosis.installation"
+    monkeypatch.setattr(f"{place}.requires", lambda _: ["numpy>=1000"])
+    check = check_libraries()
+    assert not check.ok
+    assert "missing: numpy>=1000 instead of " in check.detail
+    assert "--upgrade" in check.fix
+
+
+def test_without_an_installed_package_requirements_are_unknown(monkeypatch):
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    for function in ("metadata", "requires", "version"):
+        monkeypatch.setattr(f"knotwork.diagnosis.installation.{function}", absent)
+    for check in (check_libraries(), check_extras()):
+        assert check.ok
+        assert "unknown" in check.detail
+
+
+def test_addresses_of_stores_are_read_as_such(tmp_path):
+    folder = tmp_path / "missing"
+    settings = StoreSettings(path=f"file:{folder}/a.knot")
+    (check,) = check_index(settings).checks
+    assert f"`{folder}/a.knot`" in check.detail
+    assert f"`{folder}`" in check.fix
+    assert check_disk(settings).detail.endswith(f"`{folder}/a.knot`")
+    assert check_disk(StoreSettings(path="memory:")).detail == "`memory:` is not a file"
+    (check,) = check_index(StoreSettings(path="foo://host/a")).checks
+    assert not check.ok
+    assert "Unknown store scheme `foo`" in check.detail
 
 
 @pytest.fixture
@@ -264,7 +332,7 @@ def test_what_is_decided_about_names_is_told_and_what_waits(tmp_path):
         base.find_same_names()
         (check,) = check_aliases(base.store)
         assert check.ok
-        assert check.detail == "things with several names: 1; pairs held apart: 0"
+        assert check.detail == "entities with aliases: 1; pairs kept apart: 0"
         assert not check.fix
         base.index_documents([Document("b", text + " Kenya was glad.")])
         (check,) = check_aliases(base.store)

@@ -1,4 +1,4 @@
-"""Diagnosis of an installation, its settings, its index and its models (`knotwork doctor`)."""
+"""Diagnose an installation, its settings, its index and its models (`knotwork doctor`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["Check", "diagnose"]
 
 
 def diagnose(loaded: Loaded) -> Iterator[Check]:
-    """Yield the result of each check as it is done; nothing is changed, and nothing raised that a
-    check is there to find. Loads the embedder, or asks its server for one vector; asks each
-    language model that is set for one short reply.
+    """Yield the result of each check when it is done. Changes nothing.
+
+    What a check looks for becomes a failed `Check`, never an exception. Loads the embedder, or
+    requests one vector from its server, and requests one short reply from each configured model.
     """
     yield check_python()
     yield check_libraries()

@@ -1,13 +1,12 @@
-"""Checks of the index: integrity, model readings and aliases of entities."""
+"""Check the index: its integrity, what a model read, and the aliases of entities."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from knotwork.config import StoreSettings
 from knotwork.diagnosis.installation import Check, failed_check
-from knotwork.errors import StoreError, StoreNotFound
+from knotwork.errors import KnotworkError, StoreNotFound
 from knotwork.indexing.embedding import (
     EMBEDDER_META,
     LANGUAGES_META,
@@ -19,7 +18,7 @@ from knotwork.indexing.resolution.resolver import read_same_names
 from knotwork.records import ChunkReading, ReadingStatus
 from knotwork.stores.base import Store
 from knotwork.stores.extensions import ChecksItself, StoresReadings
-from knotwork.stores.urls import open_store
+from knotwork.stores.urls import index_file, open_store
 from knotwork.text.languages import is_read
 
 _SHOWN_FAULTS = 3
@@ -27,7 +26,7 @@ _SHOWN_FAULTS = 3
 
 @dataclass(frozen=True, slots=True)
 class IndexFindings:
-    """What was found of an index: the checks, and what its vectors were made with (or "" and 0)."""
+    """The checks of an index, and the embedder and dimension of its vectors ("" and 0 if none)."""
 
     checks: tuple[Check, ...]
     embedder: str = ""
@@ -35,20 +34,21 @@ class IndexFindings:
 
 
 def check_index(settings: StoreSettings) -> IndexFindings:
-    """Check the index for reading, wholeness and agreement; that there is none yet is no fault."""
+    """Check that the index can be read and is consistent. A missing index passes."""
     try:
         store = open_store(settings.path, read_only=True)
     except StoreNotFound:
-        detail = f"none yet at `{settings.path}`"
-        folder = Path(settings.path).parent
-        made = "" if folder.is_dir() else f"Create the folder `{folder}` first. "
-        fix = f"{made}Make one with: knotwork index FOLDER"
+        fix = "Create one with: knotwork index FOLDER"
+        path = index_file(settings.path)
+        if path is not None and not path.parent.is_dir():
+            fix = f"Create the folder `{path.parent}`, then the index: knotwork index FOLDER"
+        detail = f"none yet at `{path or settings.path}`"
         return IndexFindings((Check("Index", ok=True, detail=detail, fix=fix),))
-    except StoreError as error:
+    except KnotworkError as error:
         return IndexFindings((failed_check("Index", error),))
     try:
         return _check_store(store)
-    except StoreError as error:
+    except KnotworkError as error:
         return IndexFindings((failed_check("Index", error),))
     finally:
         store.close()
@@ -82,11 +82,11 @@ def _check_store(store: Store) -> IndexFindings:
         detail = f"{missing:,} of {chunks:,} chunks were indexed without an embedder"
         fix = "Index their folders again: knotwork index FOLDER"
         checks.append(Check("Vectors", ok=True, detail=detail, fix=fix))
-    return IndexFindings(tuple(checks), embedder, _dimension(store))
+    return IndexFindings(tuple(checks), embedder, _read_dimension(store))
 
 
 def _count_unread(store: Store) -> int:
-    """Return how many chunks have no vector because the embedder does not read their language."""
+    """Count the chunks without a vector because the embedder does not support their language."""
     languages = store.meta().get(LANGUAGES_META, "").split()
     if not languages:
         return 0
@@ -109,12 +109,14 @@ def _check_integrity(faults: list[str]) -> Check:
         "Integrity",
         ok=False,
         detail="; ".join(faults[:_SHOWN_FAULTS]) + more,
-        fix="Delete the index and build it anew from the documents: knotwork index FOLDER",
+        fix="Delete the index and rebuild it from the documents: knotwork index FOLDER",
     )
 
 
 def _find_mismatches(store: Store, chunks: int, embedded: int) -> list[str]:
-    """Return where full text or vectors, if any, do not cover the chunks to be ``embedded``."""
+    """Return the faults if the full text does not cover all ``chunks``, or the vectors, if there
+    are any, not the ``embedded`` ones.
+    """
     faults = []
     texts = store.texts("chunk").count()
     if texts != chunks:
@@ -125,8 +127,8 @@ def _find_mismatches(store: Store, chunks: int, embedded: int) -> list[str]:
     return faults
 
 
-def _dimension(store: Store) -> int:
-    """Return the length of the index's vectors; 0 where there are none."""
+def _read_dimension(store: Store) -> int:
+    """Return the dimension of the vectors in the index, or 0 if it has none."""
     for document_id in store.documents.document_ids():
         ids = store.documents.chunk_ids(document_id)
         for matrix in store.vectors("chunk").get(ids).values():
@@ -139,30 +141,27 @@ _RAW_CHARACTERS = 80
 
 
 def check_readings(store: Store) -> list[Check]:
-    """Return what became of the chunks that a model read; nothing where it read none."""
+    """Return a check that counts the chunks a model read by outcome; empty if it read none."""
     if not isinstance(store, StoresReadings):
         return []
     counts = store.readings.counts()
     if not counts:
         return []
-    told = ", ".join(f"{counts[status]:,} {status}" for status in ReadingStatus if status in counts)
-    detail = f"a model read {sum(counts.values()):,} chunks: {told}"
+    outcomes = [f"{counts[status]:,} {status}" for status in ReadingStatus if status in counts]
+    detail = f"a model read {sum(counts.values()):,} chunks: {', '.join(outcomes)}"
     quarantined = store.readings.quarantined()
     if not quarantined:
         return [Check("Readings", ok=True, detail=detail)]
-    fix = "Ask again with: knotwork index FOLDER --retry. Until then they have what the rules found"
-    return [
-        Check(
-            "Readings",
-            ok=True,
-            detail=f"{detail}; {_list_quarantined(store, quarantined)}",
-            fix=fix,
-        )
-    ]
+    detail += f"; {_list_quarantined(store, quarantined)}"
+    fix = (
+        "Ask the model again with: knotwork index FOLDER --retry. Until then, these chunks have "
+        "only what the rules found."
+    )
+    return [Check("Readings", ok=True, detail=detail, fix=fix)]
 
 
 def _list_quarantined(store: Store, quarantined: list[ChunkReading]) -> str:
-    """Return the quarantined chunks with their documents and reasons, some of them if many."""
+    """Return up to 20 quarantined chunks with document, reason and the start of the reply."""
     shown = quarantined[:_SHOWN_CHUNKS]
     chunks = store.documents.chunks([reading.chunk_id for reading in shown])
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
@@ -172,24 +171,24 @@ def _list_quarantined(store: Store, quarantined: list[ChunkReading]) -> str:
         document = documents.get(chunk.document_id) if chunk else None
         place = f"{document.uri} at {chunk.span.start:,}" if document and chunk else "a lost chunk"
         raw = " ".join(reading.raw.split())
-        said = f" It said: {raw[:_RAW_CHARACTERS]}" if raw else ""
-        lines.append(f"{place} ({reading.reason.rstrip('.')}.{said})")
+        reply = f" Reply: {raw[:_RAW_CHARACTERS]}" if raw else ""
+        lines.append(f"{place} ({reading.reason.rstrip('.')}.{reply})")
     more = len(quarantined) - len(shown)
     return "; ".join(lines) + (f"; and {more:,} more" if more else "")
 
 
 def check_aliases(store: Store) -> list[Check]:
-    """Return how many things have several names; nothing where names were never compared."""
+    """Return a check that counts entities with aliases; empty if names were never compared."""
     known = read_same_names(store)
     if not (known.compared or known.things or known.apart):
         return []
     refused = sum(item.refused for item in known.apart)
     parts = [
-        f"things with several names: {len(known.things):,}",
-        f"pairs held apart: {len(known.apart) - refused:,}",
+        f"entities with aliases: {len(known.things):,}",
+        f"pairs kept apart: {len(known.apart) - refused:,}",
     ]
     if refused:
-        parts.append(f"joins that do not count, for they contradict others: {refused:,}")
+        parts.append(f"merges refused because others contradict them: {refused:,}")
     if known.waiting:
         parts.append(f"names that changed since they were compared: {known.waiting:,}")
     fix = "Compare them: knotwork graph names --find" if known.waiting else ""

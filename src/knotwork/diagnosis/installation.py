@@ -1,4 +1,4 @@
-"""Checks of the machine, the installed packages and the settings.
+"""Check the machine, the installed packages and the settings.
 
 `Check` is the result of one check.
 """
@@ -11,22 +11,29 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from knotwork import __version__
 from knotwork.config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork.errors import KnotworkError, UnknownName
 from knotwork.graph.communities import COMMUNITY_ALGORITHMS
 from knotwork.indexing.splitters import make_splitter
 from knotwork.retrieval.retriever_registry import retriever_names
+from knotwork.stores.urls import index_file
 from knotwork.transform.extractor_registry import make_extractor
+
+_OLDEST_PYTHON = (3, 11)
+_LEAST_FREE_BYTES = 500_000_000
+_GIGABYTE = 1_000_000_000
+_DEVELOPMENT_EXTRA = "dev"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was checked, whether all is well, what was found, and what to do if it is not."""
+    """The result of one check: its subject, whether it passed, the finding, and how to fix it."""
 
     name: str
     ok: bool
@@ -35,14 +42,8 @@ class Check:
 
 
 def failed_check(name: str, error: KnotworkError) -> Check:
-    """Return the check that an error ended."""
+    """Return the failed check for an error, with the error's message and fix."""
     return Check(name, ok=False, detail=error.message, fix=error.fix)
-
-
-_OLDEST_PYTHON = (3, 11)
-_LEAST_FREE_BYTES = 500_000_000
-_GIGABYTE = 1_000_000_000
-_SHOWN_EXTRAS = ("llm", "local", "parquet", "plot", "sentence-transformers")
 
 
 def check_python() -> Check:
@@ -54,48 +55,49 @@ def check_python() -> Check:
 
 
 def check_libraries() -> Check:
-    """Check that the libraries of the default install are there, and tell their versions."""
-    found, missing = _installed_versions(extra="")
-    own = f"knotwork {version('knotwork')}"
+    """Check that the default install is complete and recent enough, and list the versions."""
+    own = f"knotwork {__version__}"
+    try:
+        found, missing = _installed_versions(extra="")
+    except PackageNotFoundError:
+        detail = f"{own} runs from its source, so its requirements are unknown"
+        return Check("Libraries", ok=True, detail=detail)
     if missing:
         return Check(
             "Libraries",
             ok=False,
             detail=f"{own}; missing: {', '.join(missing)}",
-            fix="Install them with: pip install knotwork",
+            fix="Install them with: pip install --upgrade knotwork",
         )
     return Check("Libraries", ok=True, detail=", ".join([own, *found]))
 
 
 def check_extras() -> Check:
-    """Tell which extras are installed; that one is not is no fault."""
-    parts = []
-    for extra in _SHOWN_EXTRAS:
+    """List the versions of installed extras, and the extras that are not installed.
+
+    Always passes, as extras are optional.
+    """
+    try:
+        extras = metadata("knotwork").get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return Check("Extras", ok=True, detail="unknown: knotwork runs from its source")
+    listed, absent = [], []
+    for extra in sorted(set(extras) - {_DEVELOPMENT_EXTRA}):
         found, missing = _installed_versions(extra=extra)
-        parts.append(f"{extra}: {', '.join(found)}" if not missing else f"{extra}: not installed")
-    return Check("Extras", ok=True, detail="; ".join(parts))
-
-
-def check_disk(settings: StoreSettings) -> Check:
-    """Check that the index's folder can be written and has room."""
-    folder = _nearest_folder(Path(settings.path))
-    free = shutil.disk_usage(folder).free
-    detail = f"{free / _GIGABYTE:.1f} GB free for `{settings.path}`"
-    if not os.access(folder, os.W_OK):
-        return Check(
-            "Disk",
-            ok=False,
-            detail=f"`{folder}` may not be written; {detail}",
-            fix="Name another place: store.path",
-        )
-    ok = free >= _LEAST_FREE_BYTES
-    return Check("Disk", ok, detail, "" if ok else "Free some space, or change store.path.")
+        if missing:
+            absent.append(f"{extra} (needs {', '.join(missing)})")
+        else:
+            listed.append(f"{extra}: {', '.join(found)}")
+    if absent:
+        listed.append(f"not installed: {', '.join(absent)}")
+    return Check("Extras", ok=True, detail="; ".join(listed))
 
 
 def _installed_versions(*, extra: str) -> tuple[list[str], list[str]]:
-    """Return "name version" of each requirement that is installed, and the names of the others.
+    """Return "name version" of each installed requirement, and the requirements not met.
 
-    Those for other platforms are left out.
+    With ``extra`` = "" these are the requirements of the default install. Requirements for other
+    platforms are left out. Raises PackageNotFoundError if knotwork itself is not installed.
     """
     found, missing = [], []
     for line in requires("knotwork") or []:
@@ -103,27 +105,27 @@ def _installed_versions(*, extra: str) -> tuple[list[str], list[str]]:
         if not _applies(requirement, extra=extra):
             continue
         try:
-            found.append(f"{requirement.name} {version(requirement.name)}")
+            installed = version(requirement.name)
         except PackageNotFoundError:
             missing.append(requirement.name)
+            continue
+        if requirement.specifier.contains(installed, prereleases=True):
+            found.append(f"{requirement.name} {installed}")
+        else:
+            missing.append(f"{requirement.name}{requirement.specifier} instead of {installed}")
     return found, missing
 
 
 def _applies(requirement: Requirement, *, extra: str) -> bool:
-    """Return True if an extra, or with "" the plain package, asks for it on this platform."""
+    """Return True if an extra, or the default install if "", needs it on this platform."""
     marker = requirement.marker
     if marker is None or marker.evaluate({"extra": ""}):
         return not extra
     return bool(extra) and marker.evaluate({"extra": extra})
 
 
-def _nearest_folder(path: Path) -> Path:
-    """Return the first folder above a path that is there."""
-    return next(parent for parent in path.absolute().parents if parent.is_dir())
-
-
 def check_settings(loaded: Loaded) -> Check:
-    """Tell which settings are not at their default, and where they come from."""
+    """List the settings that differ from their defaults, with their origins."""
     changed = [
         f"{name} = {value} ({origin})"
         for name, value, origin in loaded.rows()
@@ -134,7 +136,7 @@ def check_settings(loaded: Loaded) -> Check:
 
 
 def check_components(settings: Settings) -> Check:
-    """Check that splitter, extractor, its dictionary, retriever and algorithm are there."""
+    """Check that the splitter, extractor, dictionary, retriever and community algorithm exist."""
     index = settings.index
     retriever = settings.retrieval.retriever
     dictionary = Path(index.dictionary) if index.dictionary else None
@@ -158,7 +160,7 @@ def check_components(settings: Settings) -> Check:
 
 
 def check_secrets(loaded: Loaded) -> Iterator[Check]:
-    """Check that the variables that hold secrets are set; the secrets are not looked at."""
+    """Check that the environment variables of secrets are set, without reading their values."""
     settings = loaded.settings
     secrets = [("embedding", settings.embedding.api_key), ("llm", settings.llm.api_key)]
     for section, secret in secrets:
@@ -167,3 +169,22 @@ def check_secrets(loaded: Loaded) -> Iterator[Check]:
         ok = secret.is_set()
         detail = f"{section}.api_key is in `{secret.env}`, which is {'set' if ok else 'not set'}"
         yield Check("Secrets", ok, detail, "" if ok else f"Set it: export {secret.env}=…")
+
+
+def check_disk(settings: StoreSettings) -> Check:
+    """Check that the folder of the index is writable and has at least 0.5 GB free."""
+    path = index_file(settings.path)
+    if path is None:
+        return Check("Disk", ok=True, detail=f"`{settings.path}` is not a file")
+    folder = next(parent for parent in path.absolute().parents if parent.is_dir())
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / _GIGABYTE:.1f} GB free for `{path}`"
+    if not os.access(folder, os.W_OK):
+        return Check(
+            "Disk",
+            ok=False,
+            detail=f"`{folder}` is not writable; {detail}",
+            fix="Change its permissions, or set store.path to another place.",
+        )
+    ok = free >= _LEAST_FREE_BYTES
+    return Check("Disk", ok, detail, "" if ok else "Free some space, or change store.path.")

@@ -1,4 +1,4 @@
-"""Checks of the embedder, the answer reader and the language models."""
+"""Check the embedder, the answer reader and the language models by using each once."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from knotwork.inference import (
 from knotwork.inference.model_registry import (
     MODEL_ROLES,
     NO_CHAT_MODEL,
+    NO_EMBEDDER,
     NO_READER,
     chat_model_spec,
     explain_choice,
@@ -35,15 +36,15 @@ _PROBE_TEXT = "A short text."
 
 
 def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Check:
-    """Check that the embedder returns a vector that can be compared with those of the index.
+    """Check that the embedder works and produces vectors of the same kind as the index holds.
 
-    The detail names the model and why it is used.
+    The detail names the model and why it was chosen.
     """
     started = time.perf_counter()
     try:
         embedder = open_embedder(settings.model, settings, stored=index.embedder)
         if embedder is None:
-            return _report_missing_embedder(index)
+            return _report_missing_embedder(settings, index)
         dimension = int(embedder.embed([_PROBE_TEXT]).shape[1])
     except KnotworkError as error:
         return failed_check("Embedder", error)
@@ -60,14 +61,13 @@ def check_embedder(settings: EmbeddingSettings, *, index: IndexFindings) -> Chec
         return Check("Embedder", ok=True, detail=detail)
     fix = (
         f"Set embedding.model to {_fitting_model(index.embedder)}, or embed the index again with "
-        "this model: "
-        f"{REEMBED_COMMAND} --model {embedder.name}"
+        f"this model: {REEMBED_COMMAND} --model {embedder.name}"
     )
     return Check("Embedder", ok=False, detail=detail, fix=fix)
 
 
 def check_reader(settings: Settings, *, index: IndexFindings) -> Check:
-    """Check that the reader that answers can read; the detail says whether it is used."""
+    """Check that the answer reader works. The detail says whether it is used, and if not, why."""
     started = time.perf_counter()
     try:
         reader = open_reader(settings.answer.reader)
@@ -80,8 +80,8 @@ def check_reader(settings: Settings, *, index: IndexFindings) -> Check:
             opened = open_embedder(settings.embedding.model, settings.embedding)
             embedder = opened.name if opened else ""
         if embedder != reader.embedder:
-            with_embedder = f"the index is embedded with {embedder}" if embedder else "no vectors"
-            return Check("Reader", ok=True, detail=f"not used: {with_embedder}")
+            why = f"the index is embedded with {embedder}" if embedder else "no vectors"
+            return Check("Reader", ok=True, detail=f"not used: {why}")
         list(reader.read(_PROBE_TEXT, [PassageText(_PROBE_TEXT)]))
     except KnotworkError as error:
         return failed_check("Reader", error)
@@ -98,7 +98,8 @@ def _fitting_model(embedder: str) -> str:
     return f"the folder of {name}" if at else f'"{embedder}"'
 
 
-def _report_missing_embedder(index: IndexFindings) -> Check:
+def _report_missing_embedder(settings: EmbeddingSettings, index: IndexFindings) -> Check:
+    """Return the check for a configuration without an embedder, which passes without vectors."""
     if index.embedder:
         return Check(
             "Embedder",
@@ -106,7 +107,8 @@ def _report_missing_embedder(index: IndexFindings) -> Check:
             detail=f"none, but the index was made with {index.embedder}",
             fix=f"Set embedding.model to {_fitting_model(index.embedder)}.",
         )
-    return Check("Embedder", ok=True, detail="none: full text and graph only")
+    fix = "" if settings.model == NO_EMBEDDER else "For vectors: pip install 'knotwork[local]'"
+    return Check("Embedder", ok=True, detail="none: full text and graph only", fix=fix)
 
 
 _LANGUAGE_MODEL = "Language model"
@@ -115,16 +117,16 @@ _SHOWN_MODELS = 5
 
 
 def check_chat_models(settings: LlmSettings) -> Iterator[Check]:
-    """Check that each model that some role has gives a reply; one short call to each, no more.
+    """Check that each configured model replies, with one call of at most 16 output tokens each.
 
-    A reply that is cut off is one: models that think have no room for more in so few tokens.
+    A truncated reply passes: reasoning models need more tokens than that.
     """
     roles: dict[str, list[ModelRole]] = {}
     for role in MODEL_ROLES:
         roles.setdefault(chat_model_spec(settings, role), []).append(role)
     unused = roles.pop(NO_CHAT_MODEL, [])
     if not roles:
-        detail = "none: rules alone, and no tokens are spent"
+        detail = "none: only rules are used, and no tokens are spent"
         yield Check(_LANGUAGE_MODEL, ok=True, detail=detail)
         return
     models = ChatModels(settings, retries=RetryPolicy(attempts=1))
@@ -155,7 +157,7 @@ def _check_model(
 
 
 def _report_missing_model(error: ModelError, settings: LlmSettings, spec: str) -> Check:
-    """Return the failed check; where the server tells its models, with the nearest of them."""
+    """Return the failed check, with similar names if the server lists its models."""
     server = ChatServer(settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s)
     try:
         listed = server.get("/models").get("data")

@@ -33,6 +33,12 @@ def open_store(url: str, *, read_only: bool = False, create: bool = False) -> St
     raise UnknownName("store scheme", scheme, _SCHEMES.values())
 
 
+def index_file(url: str) -> Path | None:
+    """Return the path of the index file that ``url`` names; None for a store of another scheme."""
+    scheme, rest = _split(url)
+    return Path(rest) if scheme == "file" else None
+
+
 def _split(url: str) -> tuple[str, str]:
     """Split a URL into scheme and rest. A path, with or without a drive, has the scheme "file"."""
     match = _SCHEME.fullmatch(url)
