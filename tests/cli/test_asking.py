@@ -234,7 +234,7 @@ def test_explore_shows_the_shortest_paths_to_another_name():
     shown = knotwork("explore", "Oriane Keld", "--to", "Bram Ostrand", "--limit", "1")
     assert shown.out.strip().splitlines() == [paths[0]["text"]]
     refused = knotwork("explore", "Oriane Keld", "Heron buoy", "--to", "Bram Ostrand")
-    assert (refused.code, "one name" in refused.err) == (2, True)
+    assert (refused.code, "exactly one NAME, not 2" in refused.err) == (2, True)
 
 
 def test_explore_refuses_a_name_that_nothing_is_near_to():

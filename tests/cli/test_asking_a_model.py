@@ -71,7 +71,7 @@ def test_a_model_answers_from_the_index_and_is_paid_once(store, server):
     answer, sources = again.out.split("\n\nSources\n")
     assert answer == first["answer"]
     assert sources.startswith("[1] sample/")
-    assert "0 model tokens (0 in, 0 out) in 1 reused" in again.err
+    assert "0 model tokens (0 in, 0 out) in 1 cached" in again.err
     assert store.with_name("sample.knot.calls").exists()
 
 
@@ -247,7 +247,7 @@ def test_what_is_withdrawn_or_broken_off_ends_its_line(monkeypatch):
         view.show(AskEvent(AskEventKind.TEXT, "It may be"))
         view.show(AskEvent(AskEventKind.WITHDRAWN, "The server went away."))
         assert not view.has_shown_answer
-    assert screen.getvalue().startswith("It may be\n(This text is withdrawn")
+    assert screen.getvalue().startswith("It may be\n(The text above is withdrawn")
     with pytest.raises(KeyboardInterrupt):
         _show_until_interrupted()
     assert screen.getvalue().endswith("It\ufffd[2J may be\n")

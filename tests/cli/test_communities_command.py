@@ -27,7 +27,7 @@ def test_the_topmost_communities_are_told_with_their_sentences(store):
     assert "level 0, " in outcome.out
     assert outcome.out.count("\n  • ") >= 3
     assert "sample/" in outcome.out
-    assert "Finding communities" in outcome.err
+    assert "Building communities" in outcome.err
     assert "Finding communities" not in knotwork("communities", "-n", "3").err
 
 

@@ -72,7 +72,7 @@ def test_a_parameter_is_json_or_text():
     assert read_parameter("n=[1, null]") == ("n", [1, None])
     assert read_parameter("n=a=b") == ("n", "a=b")
     for wrong in ("n", "=1"):
-        with pytest.raises(ConfigError, match="no parameter"):
+        with pytest.raises(ConfigError, match="not NAME=VALUE"):
             read_parameter(wrong)
 
 
@@ -117,8 +117,8 @@ def test_a_statement_over_passages_that_is_wrong_is_explained(index, tmp_path):
     for given, told in (
         ("RETURN nodes.name", "Variables in scope: `node`, `score`"),
         ("MATCH (node) DELETE node", "`DELETE` changes the graph"),
-        ("absent.cypher", "cannot be read as a file"),
-        (str(tmp_path), "cannot be read as a file"),
+        ("absent.cypher", "Cannot read a Cypher statement"),
+        (str(tmp_path), "Cannot read a Cypher statement"),
     ):
         refused = knotwork("search", "Marie Curie", "--retrieval-query", given)
         assert refused.code == 2

@@ -156,13 +156,13 @@ def test_a_limit_asks_the_first_questions(run):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--compare", "index.chunk_tokens=300"), "do not change how an index is asked"),
+        (("--compare", "index.chunk_tokens=300"), "do not change the answers"),
         (("--compare", "answer.max_sentence=3"), "Unknown setting `answer.max_sentence`"),
-        (("--compare", "answer.max_sentences"), "names no value"),
-        (("--compare", " ; "), "names no setting"),
+        (("--compare", "answer.max_sentences"), "has no value"),
+        (("--compare", " ; "), "`--compare` is empty"),
         (("--compare", "retrieval.retriever=bm52"), "Unknown retriever `bm52`"),
         (("--compare", "store.path=none.knot"), "There is no index at"),
-        (("--compare", "retrieval.k=1", "--compare", "retrieval.k=1"), "compared twice"),
+        (("--compare", "retrieval.k=1", "--compare", "retrieval.k=1"), "are the same"),
         (("--show", "rong"), "Unknown value of --show `rong`"),
         (("--plot", "x.png"), "`--plot` does not apply"),
         (("--retrievers", "bm25"), "`--retrievers` does not apply"),

@@ -93,7 +93,7 @@ def test_tables_go_out_and_come_in_again(store, folder, tmp_path, monkeypatch):
         (["import", "."], 1, "neither the tables of Microsoft GraphRAG nor a LightRAG index"),
         (["import", ".", "--format", "lightrag"], 1, "has no `kv_store_full_docs.json`"),
         (["import", ".", "--format", "graphrga"], 2, "Did you mean `graphrag`?"),
-        (["graph", "export", "--format", "graphrag"], 2, "An export as graphrag needs --output"),
+        (["graph", "export", "--format", "graphrag"], 2, "An export as graphrag requires --output"),
     ],
 )
 def test_mistakes_are_explained_and_leave_no_index(store, line, code, message):

@@ -43,7 +43,7 @@ def test_new_files_are_indexed_without_a_call_and_read_when_that_is_asked_for(se
     assert outcome.code == 0
     assert server.traffic.totals.calls >= len(TEXTS)
     assert "Model" in outcome.out
-    assert "of money" in outcome.out
+    assert ", cost " in outcome.out
     assert "3 unchanged" in knotwork("index", "docs").out
 
 
@@ -66,7 +66,7 @@ def test_an_estimate_indexes_nothing_and_what_it_asked_is_kept(server):
     assert told["sampled"] == server.traffic.totals.calls == 3
     assert knotwork("documents", "--json").json["documents"] == []
     again = knotwork("index", "docs", "--tier", "full", "--estimate")
-    assert "3 were asked before" in again.out
+    assert "Cached    3 chunks" in again.out
     assert server.traffic.totals.calls == 3
 
 
@@ -107,7 +107,7 @@ def test_doctor_lists_what_could_not_be_used_and_retry_brings_it_in(server):
     server.faults = FaultPlan({Fault.GARBAGE: 1.0})
     outcome = knotwork("index", "docs", "--tier", "full")
     assert outcome.code == 0
-    assert "No reply could be used for 3 chunks" in outcome.err
+    assert "No usable reply for 3 chunks" in outcome.err
     told = knotwork("doctor").out
     assert "docs/boats.txt" in told
     assert "--retry" in told

@@ -120,7 +120,7 @@ def test_a_broken_settings_file_is_named(tmp_path):
 
 def test_an_object_about_an_export_needs_a_file_for_the_graph():
     error = knotwork("graph", "export", "--json").json["error"]
-    assert error["message"] == "An export with --json needs --output."
+    assert error["message"] == "An export with --json requires --output."
 
 
 def test_an_unknown_section_is_told_with_its_file():

@@ -151,8 +151,8 @@ def test_plain_lines_count_what_a_model_makes_of_the_index(capsys):
     with PlainView(Terminal(), clock=clock) as view:
         clock.show(view, STEPS)
     assert capsys.readouterr().err.splitlines() == [
-        "a model works on names",
-        "a model works on reports",
+        "the language model processes names",
+        "the language model processes reports",
         "5 of 20 reports, 30 s left",
     ]
 

@@ -42,9 +42,9 @@ def test_a_model_proposes_a_schema_that_indexing_then_uses(server, folder):
     outcome = knotwork("schema", "propose", "-o", "schema.toml")
     assert outcome.code == 0, outcome.err
     assert "types, " in outcome.out
-    assert "Model: 1 call, 0 reused" in outcome.err
-    assert "of money" in outcome.err
-    assert "tokens to what is asked of each chunk" in outcome.err
+    assert "Model: 1 call, 0 cached" in outcome.err
+    assert ", cost " in outcome.err
+    assert "tokens to the prompt for each chunk" in outcome.err
     written = (folder / "schema.toml").read_text("utf-8")
     assert "from 4 passages of 4 documents" in written
     schema = ExtractionSchema.read(folder / "schema.toml")
@@ -65,7 +65,7 @@ def test_a_schema_goes_to_standard_output_and_may_be_piped(folder):
     assert ExtractionSchema.read(folder / "piped.toml").entity_types
     again = knotwork("schema", "propose")
     assert again.out == outcome.out
-    assert "0 calls, 1 reused" in again.err
+    assert "0 calls, 1 cached" in again.err
 
 
 def test_the_object_has_counts_and_costs(folder):
@@ -90,7 +90,7 @@ def test_without_a_model_the_index_is_counted(server, folder):
         assert told["model"] == ""
         assert told["usage"] == {}
         assert any(kind["name"] == "PLACE" for kind in told["entity_types"])
-        assert "No model was asked" in outcome.err
+        assert "No model was used" in outcome.err
     assert server.traffic.totals.calls == calls
 
 

@@ -33,8 +33,8 @@ def test_the_file_of_keys_may_lie_elsewhere(tmp_path, monkeypatch):
     ("arguments", "told"),
     [
         (("--role", "owner"), "Unknown role"),
-        (("-w", "../up"), "no name for a workspace"),
-        (("--place", "no/such/folder"), "There is no folder"),
+        (("-w", "../up"), "not a workspace name"),
+        (("--place", "no/such/folder"), "does not exist"),
     ],
 )
 def test_a_key_that_means_nothing_is_not_made(tmp_path, arguments, told):

@@ -1,1 +1,1 @@
-"""The command line."""
+"""The `knotwork` command line: its commands, options, output and exit codes."""

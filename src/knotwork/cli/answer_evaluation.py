@@ -1,6 +1,4 @@
-"""Evaluate answers to a file of questions, and print the figures side by side (`knotwork eval
-FILE`).
-"""
+"""Evaluate the answers to a file of questions under one or more settings (`knotwork eval FILE`)."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ if TYPE_CHECKING:
 
 
 CURRENT_SETTINGS = "as set"
-"""The name of the settings in force."""
+"""Name of the settings in force."""
 
 _UNRELATED_SECTIONS = ("index", "extraction", "service")
-"""Sections of settings that do not change how an index is asked."""
+"""Sections of settings that do not affect answers."""
 
 _SHOWN_NAMES = 3
 
@@ -50,23 +48,24 @@ def evaluate_file(
     budget: str,
     filters: Sequence[str] = (),
 ) -> None:
-    """Ask the questions of a file under the settings in force and each of ``compared``, and print
-    the figures; ``budget`` is for all of them together under one choice of settings. ``filters``
-    narrow every search.
+    """Ask the questions of a file under the settings in force and under each of ``compared``, and
+    print the figures.
 
-    Before anything is asked, raises ConfigError for a wrong file or setting, UnknownName for an
-    unknown retriever, StoreNotFound for a missing index; then as `KnowledgeBase.ask`.
+    ``budget`` limits the cost of all questions under one choice of settings; ``filters`` apply to
+    every search. ``shown`` is "wrong", "changed", "all" or "". Before the first question, raises
+    ConfigError for an invalid file or setting, UnknownName for an unknown retriever, and
+    StoreNotFound for a missing index; afterwards, the errors of `KnowledgeBase.ask`.
     """
     sides = [
         (CURRENT_SETTINGS, session.settings),
         *((text, _settings(session, text)) for text in compared),
     ]
     if len(dict(sides)) < len(sides):
-        raise ConfigError("The same settings are compared twice.", fix="Name each choice once.")
-    if shown == "changed" and not compared:
         raise ConfigError(
-            "`--show changed` needs something to compare with.", fix="Add --compare KEY=VALUE."
+            "Two of the compared settings are the same.", fix="Give each --compare once."
         )
+    if shown == "changed" and not compared:
+        raise ConfigError("`--show changed` requires --compare.", fix="Add --compare KEY=VALUE.")
     questions = read_answer_questions(path)[:limit]
     texts = [question.text for question in questions]
     opened = []
@@ -74,8 +73,8 @@ def evaluate_file(
         read_retrievers(settings.retrieval.retriever)
         opened.append((name, session.open_to_ask(texts, settings=settings)))
     for _, base in opened:
-        base.filtered_store(filters)  # a wrong filter is an error before anything is asked
-    runs = [_run(session, questions, name, base, budget, filters) for name, base in opened]
+        base.filtered_store(filters)  # raises for an invalid filter before the first question
+    runs = [_ask_all(session, questions, name, base, budget, filters) for name, base in opened]
     if session.common.json:
         session.terminal.emit(describe_answer_runs(questions, runs, file=str(path)))
     else:
@@ -83,22 +82,22 @@ def evaluate_file(
 
 
 def _settings(session: Session, text: str) -> Settings:
-    """Return the settings of a value of `--compare`: assignments that semicolons separate."""
+    """Return the settings of a `--compare` value: assignments separated by semicolons."""
     assignments = [part.strip() for part in text.split(";") if part.strip()]
     for assignment in assignments:
         section = assignment.partition(".")[0]
         if section in _UNRELATED_SECTIONS:
             raise ConfigError(
-                f"`--compare {assignment}` would change nothing: settings of [{section}] do not "
-                "change how an index is asked.",
+                f"`--compare {assignment}` has no effect: settings of [{section}] do not change "
+                "the answers from an index.",
                 fix="Index the documents into another file, and compare with store.path=FILE.",
             )
     if not assignments:
-        raise ConfigError("`--compare` names no setting.", fix="Write it as --compare KEY=VALUE.")
+        raise ConfigError("`--compare` is empty.", fix="Write it as --compare KEY=VALUE.")
     return session.settings_with(assignments)
 
 
-def _run(
+def _ask_all(
     session: Session,
     questions: Sequence[AnswerQuestion],
     name: str,
@@ -126,7 +125,7 @@ def _run(
 
 
 def _note_missing(terminal: Terminal, missing: Mapping[str, AnswerQuestion], store: str) -> None:
-    """Warn of gold documents that cannot be cited, as their names may be misspelt."""
+    """Warn about gold documents that are not in the index. Their names may be misspelt."""
     for name, question in list(missing.items())[:_SHOWN_NAMES]:
         terminal.note(
             f"Line {question.line}: no document `{join_lines(name)}` in {store}.", style="yellow"
@@ -143,7 +142,7 @@ def print_runs(
     *,
     shown: str,
 ) -> None:
-    """Print questions with their answers where wanted, then the figures of all runs."""
+    """Print the questions that ``shown`` selects with their answers, then all figures."""
     for number, question in enumerate(questions):
         results = [run.answers[number] for run in runs]
         if _is_shown(results, shown):
@@ -206,10 +205,10 @@ def _print_case(
 
 
 def _verdict(item: JudgedAnswer) -> str:
-    """Return what is right or wrong with an answer, in words."""
+    """Describe what is right or wrong with an answer."""
     judgement = item.judgement
     if not item.question.is_answerable:
-        return "refused rightly" if not judgement.answered else "answered what is not there"
+        return "refused rightly" if not judgement.answered else "answered without evidence"
     if judgement.right:
         return "right" if judgement.right_first else "right, but not in the first sentence"
     parts = ["wrong" if judgement.answered else "refused wrongly"]
@@ -220,7 +219,7 @@ def _verdict(item: JudgedAnswer) -> str:
 
 
 def _summarize(measured: AnswerFigures) -> list[tuple[str, str]]:
-    """Return the label and the value of every figure."""
+    """Return the label and the formatted value of every figure."""
     rows = []
     for figure in FIGURES:
         value = measured.overall.figures.get(figure.name)
@@ -256,7 +255,7 @@ def _print_types(terminal: Terminal, run: AnswerRun, *, named: bool) -> None:
 
 
 def _print_differences(terminal: Terminal, first: AnswerRun, second: AnswerRun) -> None:
-    """Print on how many questions a figure rises and falls, and whether that may be chance."""
+    """Print the paired difference of each figure, the questions it rises and falls on, and p."""
     figures = {figure.name: figure for figure in FIGURES}
     terminal.say(f"\nPaired difference of {second.name} to {first.name}", style="bold")
     terminal.table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from knotwork.cli.json_output import DocumentsById
 from knotwork.cli.terminal import (
@@ -14,9 +14,10 @@ from knotwork.cli.terminal import (
     count_of,
     join_lines,
     make_printable,
+    settled_length,
     shorten_excerpt,
+    wrap_text,
 )
-from knotwork.knowledge_base import KnowledgeBase
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -35,6 +36,9 @@ from knotwork.retrieval.queries.query_rows import (
 )
 from knotwork.synthesis.ask_request import AskEvent, AskEventKind
 
+if TYPE_CHECKING:
+    from knotwork.knowledge_base import KnowledgeBase
+
 _MOST_PATHS = 5
 _MOST_ROWS = 20
 
@@ -42,10 +46,10 @@ _MOST_ROWS = 20
 def print_answer(
     terminal: Terminal, answer: Answer, *, needed: float, is_shown: bool = False
 ) -> None:
-    """Print an answer and its sources, or that there is none and the nearest passages.
+    """Print an answer with its sources, or the refusal with the nearest passages.
 
-    ``needed`` is the confidence below which no answer is given. ``is_shown`` says that the text is
-    there, and the sources are not.
+    ``needed`` is the confidence that an answer must reach. ``is_shown`` means that the text of the
+    answer has been printed already.
     """
     from knotwork.synthesis.extractive_answers import LOW_CONFIDENCE
     from knotwork.synthesis.messages import low_confidence
@@ -62,7 +66,7 @@ def print_answer(
         if result.source == RETRIEVAL_QUERY:
             print_result(terminal, result)
         else:
-            print_query(terminal, result)  # its rows are the text of the answer
+            print_query(terminal, result)  # the text of the answer lists its rows
     if answer.citations:
         terminal.say()
         title = "Sources" if answer.answered else "Nearest passages"
@@ -74,7 +78,7 @@ def print_answer(
 
 
 def print_citation(terminal: Terminal, citation: Citation) -> None:
-    """Print where a quote stands, and the quote."""
+    """Print the place of a quote, and the quote."""
     place = [citation.document]
     section = citation.section.removeprefix(citation.title).removeprefix(" > ")
     if section:
@@ -87,7 +91,7 @@ def print_citation(terminal: Terminal, citation: Citation) -> None:
 
 
 def print_answer_usage(terminal: Terminal, answer: Answer) -> None:
-    """Note on standard error what the answer cost."""
+    """Note the retriever, confidence, time and cost of an answer on standard error."""
     parts = [describe_retrieval(answer)]
     if answer.confidence is not None:
         parts.append(f"confidence {answer.confidence:.2f} ({answer.strength})")
@@ -96,26 +100,26 @@ def print_answer_usage(terminal: Terminal, answer: Answer) -> None:
 
 
 def describe_retrieval(answer: Answer) -> str:
-    """Return how passages were found, and the mode of the answer if that is not the plain one."""
+    """Return the retriever of an answer, after its mode unless that is `basic`."""
     if answer.mode in ("basic", answer.retriever):
         return answer.retriever
     return f"{answer.mode}, {answer.retriever}"
 
 
 def describe_cost(answer: Answer) -> str:
-    """Return what was paid for an answer: tokens, and for which calls, and the money if known."""
+    """Return the tokens and calls of an answer, its cost if known, and the tokens by stage."""
     usage = answer.usage
     tokens = usage.input_tokens + usage.output_tokens
     if not usage.model_calls and not usage.reused_calls:
         return f"{tokens} model tokens"
     calls = [count_of(usage.model_calls, "call")] if usage.model_calls else []
-    calls += [f"{usage.reused_calls:,} reused"] if usage.reused_calls else []
+    calls += [f"{usage.reused_calls:,} cached"] if usage.reused_calls else []
     text = (
         f"{tokens:,} model tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out) "
         f"in {' and '.join(calls)}"
     )
     if usage.model_calls and usage.money is not None:
-        text += f", {usage.money.normalize():f} of money"
+        text += f", cost {usage.money.normalize():f}"
     paid = [item for item in usage.stages if item.model_calls]
     if len(paid) > 1:
         parts = [f"{item.stage} {item.input_tokens + item.output_tokens:,}" for item in paid]
@@ -126,8 +130,9 @@ def describe_cost(answer: Answer) -> str:
 def print_evidence(
     terminal: Terminal, evidence: Evidence, documents: DocumentsById, *, explain: bool
 ) -> None:
-    """Print what statements gave back, paths, and the hits; ``explain`` also tells why each is
-    here, and what the retriever did.
+    """Print the results of queries, the paths and the hits.
+
+    ``explain`` adds why each hit was found, and the steps of the retriever.
     """
     for result in evidence.results:
         print_result(terminal, result)
@@ -151,7 +156,7 @@ def print_evidence(
 
 
 def print_query(terminal: Terminal, result: QueryResult) -> None:
-    """Print a statement, its parameters and what it read."""
+    """Print a query, its parameters, and the graph or tables it read."""
     terminal.say(join_lines(result.statement), style="cyan")
     if result.parameters:
         terminal.say(f"with {join_lines(show_parameters(result))}", style="dim", indent=4)
@@ -161,7 +166,7 @@ def print_query(terminal: Terminal, result: QueryResult) -> None:
 
 
 def _describe_sources(result: QueryResult) -> str:
-    """Return how many rows of files a result was computed from, with the first numbers."""
+    """Return the number of file rows behind a result, with the first row numbers."""
     if result.row_count is None:
         return ""
     numbers = ", ".join(str(source.row) for source in result.row_sources)
@@ -171,7 +176,7 @@ def _describe_sources(result: QueryResult) -> str:
 
 
 def print_result(terminal: Terminal, result: QueryResult) -> None:
-    """Print a statement and its rows."""
+    """Print a query and up to 20 of its rows."""
     print_query(terminal, result)
     rows = show_rows(result.rows)
     terminal.table(rows[:_MOST_ROWS], header=result.columns, indent=4)
@@ -184,12 +189,12 @@ def print_result(terminal: Terminal, result: QueryResult) -> None:
 
 
 def show_rows(rows: Iterable[Sequence[PropertyValue]]) -> list[tuple[str, ...]]:
-    """Return rows as a person reads them: a node by its labels and its name, and so a relation."""
+    """Format rows for display: a node as `(:Label name)`, a relationship as `[:TYPE relation]`."""
     return [tuple(map(_show_value, row)) for row in rows]
 
 
 def _show_value(value: PropertyValue) -> str:
-    """Return a value as text; unlike in answers, nodes and relationships are marked as such."""
+    """Format a value. Unlike in answers, nodes and relationships have brackets as in Cypher."""
     if is_node(value):
         return f"({''.join(f':{label}' for label in value['labels'])} {node_name(value)})"
     if is_relationship(value):
@@ -198,7 +203,7 @@ def _show_value(value: PropertyValue) -> str:
 
 
 def print_reasons(terminal: Terminal, hit: Hit) -> None:
-    """Print the seeds, the path and the parts of the score of a hit."""
+    """Print why a hit was found: its seeds, its evidence path and the parts of its score."""
     if hit.seeds:
         terminal.say(f"from the question: {join_lines(', '.join(hit.seeds))}", indent=4)
     for step in hit.path:
@@ -210,7 +215,7 @@ def print_reasons(terminal: Terminal, hit: Hit) -> None:
 
 
 def choose_excerpt(hit: Hit) -> str:
-    """Return the part of a hit's text that begins with its best sentence."""
+    """Return the text of a hit, from its best sentence on if the text is long."""
     if not hit.sentences:
         return hit.chunk.text
     (start, _), _ = hit.sentences[0]
@@ -221,7 +226,7 @@ def choose_excerpt(hit: Hit) -> str:
 
 
 class StreamedText:
-    """Writes a text that grows to standard output, in the lines that it would have when whole."""
+    """Prints a text while it is generated, with the line breaks that the whole text will have."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._out = terminal.out
@@ -229,15 +234,13 @@ class StreamedText:
         self._written = ""
 
     def add(self, piece: str) -> None:
-        """Write what of the text so far will stay where it is: its last word may yet grow."""
-        from knotwork.cli.terminal import settled_length
-
+        """Append a piece, and print all but the last word, which may still grow."""
         self._text += piece
         shown = make_printable(self._text).expandtabs()
         self._write(shown[: settled_length(shown)])
 
     def end(self) -> None:
-        """Write the rest, and end the line; does nothing to a text that never began."""
+        """Print the rest and end the line. Does nothing if no text was added."""
         if self._text:
             self._write(make_printable(self._text).expandtabs())
             self._out.file.write("\n")
@@ -245,8 +248,6 @@ class StreamedText:
             self._text = self._written = ""
 
     def _write(self, text: str) -> None:
-        from knotwork.cli.terminal import wrap_text
-
         wrapped = "\n".join(wrap_text(text, self._out.width))
         self._out.file.write(wrapped[len(self._written) :])
         self._out.file.flush()
@@ -254,11 +255,11 @@ class StreamedText:
 
 
 class AnswerView:
-    """Shows the events of one question while it is open.
+    """Shows the progress of one question, and the answer while a model writes it.
 
-    The name of the model stands on standard error while somebody watches that; the words go to
-    standard output if that is a terminal, else they are left to whoever prints the answer.
-    ``has_shown_answer`` says that all of the answer's text is there.
+    Progress is shown on standard error if that is interactive. The answer is streamed to standard
+    output if that is a terminal; otherwise the caller prints it. ``has_shown_answer`` is True once
+    the answer has been streamed.
     """
 
     def __init__(self, terminal: Terminal, *, hidden: bool) -> None:
@@ -287,7 +288,7 @@ class AnswerView:
             self._status.enter_context(self._terminal.err.status(label))
 
     def show(self, event: AskEvent) -> None:
-        """Show the next step."""
+        """Show an event."""
         if event.kind is AskEventKind.ASKED:
             self._show_status(f"Asking {join_lines(event.text)}")
         elif event.kind is AskEventKind.STEP:
@@ -301,24 +302,24 @@ class AnswerView:
             self._text.end()
             if self.has_shown_answer:
                 self._terminal.say(
-                    "(This text is withdrawn; the answer follows.)\n", style="yellow"
+                    "(The text above is withdrawn. The answer follows.)\n", style="yellow"
                 )
             self.has_shown_answer = False
 
 
 def describe_step(event: AskEvent) -> str:
-    """Return a step before the answer in words, with how far it is."""
+    """Return the name of a step, with its progress if it has several parts."""
     name = join_lines(event.text).capitalize()
     return f"{name}, {event.done} of {event.total}" if event.total > 1 else name
 
 
 def find_documents(knowledge_base: KnowledgeBase, evidence: Evidence) -> DocumentsById:
-    """Return the documents of the hits by id."""
+    """Return the documents of the hits, by id."""
     ids = {hit.chunk.document_id for hit in evidence.hits}
     return knowledge_base.store.documents.documents(ids)
 
 
 def note_empty_index(terminal: Terminal, knowledge_base: KnowledgeBase) -> None:
-    """Say on standard error why nothing can be found in an index without documents."""
+    """Note on standard error if the index has no documents."""
     if not knowledge_base.store.documents.document_count():
         terminal.note("The index is empty. Add documents with: knotwork index FOLDER")

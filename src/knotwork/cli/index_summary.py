@@ -1,4 +1,4 @@
-"""Summary of an indexing run: counts, skipped files, time, model usage and cost estimates."""
+"""Print the summary of an indexing run, or the estimate of what one would cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FAILURE_LENGTH = 150
 
 
 def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None:
-    """Print the counts of a run, what was skipped and why, and the time it took."""
+    """Print the counts of a run, its time, its model usage, skipped files and notes."""
     changes = [
         f"{count:,} {word}"
         for count, word in (
@@ -34,8 +34,8 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
         )
         if count
     ]
-    nothing = "none finished" if report.interrupted else "none found"
-    terminal.say(f"Documents  {', '.join(changes) or nothing}", style="bold")
+    empty = "none finished" if report.interrupted else "none found"
+    terminal.say(f"Documents  {', '.join(changes) or empty}", style="bold")
     terminal.say(f"Index      {count_index(report)} in {store}")
     terminal.say(f"Time       {describe_time(report)}")
     if report.embedder:
@@ -50,7 +50,7 @@ def print_report(terminal: Terminal, report: IndexReport, *, store: str) -> None
 
 
 def count_index(report: IndexReport) -> str:
-    """Return what the whole index holds after a run."""
+    """Return the numbers of documents, chunks and entities in the index after a run."""
     return ", ".join(
         (
             count_of(report.total_documents, "document"),
@@ -61,7 +61,7 @@ def count_index(report: IndexReport) -> str:
 
 
 def print_failures(terminal: Terminal, report: IndexReport) -> None:
-    """Print some of what was skipped for each reason, the most frequent reason first."""
+    """Print up to three skipped files for each reason, the most frequent reason first."""
     by_reason: dict[str, list[Failure]] = {}
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure)
@@ -79,19 +79,19 @@ def print_failures(terminal: Terminal, report: IndexReport) -> None:
 
 
 def print_interruption(terminal: Terminal, report: IndexReport) -> None:
-    """Tell that nothing is lost, and how to go on."""
+    """Report that an interrupted run kept its work, and how to continue."""
     written = report.documents + len(report.removed)
     if not terminal.json:
         print_model_usage(terminal, report)
     terminal.fail(
-        f"Interrupted after {count_of(written, 'change')}: what was done is kept, and the index is "
-        "complete in itself.",
-        "Run the same command again to go on.",
+        f"Interrupted after {count_of(written, 'change')}. These are saved, and the index is "
+        "consistent.",
+        "Run the same command again to continue.",
     )
 
 
 def describe_time(report: IndexReport) -> str:
-    """Return the time of a run, with the rate and the stages that took most of it."""
+    """Return the time of a run, its rate in chunks per second, and its three longest stages."""
     total_s = report.seconds.get("total", 0.0)
     text = format_seconds(total_s)
     if report.chunks and total_s > 0:
@@ -102,20 +102,20 @@ def describe_time(report: IndexReport) -> str:
     return f"{text}: {', '.join(parts)}" if parts else text
 
 
-UNKNOWN_PRICE = "price not known: see llm.prices"
+UNKNOWN_PRICE = "unknown price: set llm.prices"
 ESTIMATE_NOTE = (
-    "This is extraction alone. Descriptions, doubtful names and reports, which come afterwards, "
-    "cost 15 to 30 % as much again."
+    "This covers extraction only. Descriptions, doubtful names and reports come later and cost "
+    "another 15 to 30 %."
 )
 
 
 def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
-    """Print what a run would cost, and what it cost to find out."""
+    """Print the expected cost of a run, and the cost of the sample behind the estimate."""
     run = estimate.run
     chunks = count_of(estimate.chunks, "chunk")
     if not estimate.chunks:
-        terminal.say("A model would read nothing: no tokens would be spent.", style="bold")
-        terminal.say("Choose the tier with --tier full, or see llm.tier.")
+        terminal.say("The model has nothing to read, so no tokens would be spent.", style="bold")
+        terminal.say("To have it read every chunk, use --tier full, or set llm.tier.")
         return
     terminal.say(
         f"To read   {count_of(estimate.documents, 'document')}, {chunks}, "
@@ -123,31 +123,31 @@ def print_estimate(terminal: Terminal, estimate: IndexEstimate) -> None:
         style="bold",
     )
     if estimate.kept:
-        terminal.say(f"Kept      {estimate.kept:,} were asked before, and cost nothing")
+        terminal.say(f"Cached    {count_of(estimate.kept, 'chunk')}, at no cost")
     spent = estimate.spent.input_tokens + estimate.spent.output_tokens
     if estimate.sampled:
-        terminal.say(f"Sample    {estimate.sampled:,} were asked just now, for {spent:,} tokens")
+        terminal.say(f"Sample    {count_of(estimate.sampled, 'chunk')} read now, {spent:,} tokens")
     else:
-        terminal.say("Sample    none was asked: the replies that are kept tell enough")
-    terminal.say(f"Calls     {run.calls:,} to make")
+        terminal.say("Sample    none needed: enough replies are cached")
+    terminal.say(f"Calls     {run.calls:,}")
     terminal.say(f"Tokens    {_format_range(run.input_tokens)} in")
     terminal.say(f"          {_format_range(run.output_tokens)} out")
     if run.money is None:
-        terminal.say(f"Money     {UNKNOWN_PRICE}")
+        terminal.say(f"Cost      {UNKNOWN_PRICE}")
     else:
         low, high = run.money.low, run.money.high
-        terminal.say(f"Money     {run.money.expected:,.4f} ({low:,.4f} to {high:,.4f})")
+        terminal.say(f"Cost      {run.money.expected:,.4f} ({low:,.4f} to {high:,.4f})")
     terminal.note(ESTIMATE_NOTE)
 
 
 def print_model_usage(terminal: Terminal, report: IndexReport) -> None:
-    """Print what a model did and cost in a run; nothing where none was asked."""
+    """Print the calls, tokens and cost of the language model, unless none was called."""
     if not report.usage:
         return
     total = sum(report.usage.values(), TokenUsage())
-    reused = f", {count_of(total.reused, 'known reply', 'known replies')}" if total.reused else ""
+    reused = f", {count_of(total.reused, 'cached reply', 'cached replies')}" if total.reused else ""
     calls = f"{count_of(total.calls, 'call')}{reused}"
-    money = "" if report.money is None or not total.calls else f", {report.money:,.4f} of money"
+    money = "" if report.money is None or not total.calls else f", cost {report.money:,.4f}"
     terminal.say(
         f"Model      {calls}: {total.input_tokens:,} tokens in, {total.output_tokens:,} out{money}"
     )
@@ -158,33 +158,34 @@ def print_model_usage(terminal: Terminal, report: IndexReport) -> None:
     quarantined = report.readings.get(ReadingStatus.QUARANTINED, 0)
     if quarantined:
         terminal.note(
-            f"No reply could be used for {count_of(quarantined, 'chunk')}: what the rules found is "
-            "there. See knotwork doctor; ask again with --retry.",
+            f"No usable reply for {count_of(quarantined, 'chunk')}: these have only what the rules "
+            "found. For the reasons, run knotwork doctor. To ask again, add --retry.",
             style="yellow",
         )
 
 
 def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
-    """Print what the model made of the index once the documents were in."""
+    """Print how many entities the model merged, and the descriptions and reports it wrote."""
     done = report.enrichment
     if done is None:
         return
-    told = []
+    results = []
     if done.names and done.names.pairs:
-        told.append(f"{count_of(done.names.groups, 'thing')} with several names")
+        results.append(f"{count_of(done.names.groups, 'entity', 'entities')} with aliases")
         if done.names.left:
-            told.append(f"{count_of(done.names.left, 'doubtful pair')} left apart to save tokens")
+            skipped = count_of(done.names.left, "doubtful pair")
+            results.append(f"{skipped} not compared, to save tokens")
     if done.descriptions and done.descriptions.summarised:
-        told.append(f"{count_of(done.descriptions.summarised, 'description')} written")
+        results.append(f"{count_of(done.descriptions.summarised, 'description')} written")
     if done.reports and done.reports.by_model:
-        told.append(f"{count_of(done.reports.by_model, 'report')} written")
-    if told:
-        terminal.say(f"Made       {', '.join(told)}")
+        results.append(f"{count_of(done.reports.by_model, 'report')} written")
+    if results:
+        terminal.say(f"Enriched   {', '.join(results)}")
     waiting = sum(part.unanswered for part in (done.descriptions, done.reports) if part)
     if waiting:
         terminal.note(
-            f"{count_of(waiting, 'text')} wait for the model, which did not answer: what "
-            "the rules found stands there until the next run.",
+            f"The model did not write {count_of(waiting, 'text')}. Until the next run, these are "
+            "extracted by rules.",
             style="yellow",
         )
 

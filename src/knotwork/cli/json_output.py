@@ -1,4 +1,4 @@
-"""JSON objects that commands print. Their keys are a promise: see docs/cli.md."""
+"""Build the JSON objects that commands print. Their keys are a public interface: docs/cli.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DocumentsById = Mapping[str, Document]
 
 
 def describe_answer(answer: Answer) -> dict[str, Any]:
-    """Return the object of `ask --json`."""
+    """Return the object of `ask --json`. ``mode``, ``model`` and ``results`` are optional keys."""
     described: dict[str, Any] = {
         "question": answer.question,
         "answer": answer.text,
@@ -69,13 +69,12 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
 
 
 def _describe_answer_usage(answer: Answer) -> dict[str, Any]:
-    """Return what an answer cost; what only a language model can cost, only where one is set."""
+    """Return the usage of an answer; calls reused, money and stages only with a language model."""
     usage = asdict(answer.usage)
     reused, money = usage.pop("reused_calls"), usage.pop("money")
     stages = {stage.pop("stage"): stage for stage in map(dict, usage.pop("stages"))}
     if answer.model or answer.notes:
-        # As text: a float would not be the sum of money to the last digit.
-        usage |= {"reused_calls": reused, "money": None if money is None else str(money)}
+        usage |= {"reused_calls": reused, "money": describe_money(money)}
     if stages:
         usage["stages"] = stages
     return usage
@@ -93,12 +92,12 @@ def describe_fact(fact: RememberedFact) -> dict[str, Any]:
     }
 
 
-def describe_stated_facts(told: MemoryUpdate, *, tokens: int) -> dict[str, Any]:
+def describe_stated_facts(update: MemoryUpdate, *, tokens: int) -> dict[str, Any]:
     """Return the object of `memory tell --json`."""
     return {
-        "learned": [describe_fact(fact) for fact in told.learned],
-        "ended": [describe_fact(fact) for fact in told.ended],
-        "note": told.note,
+        "learned": [describe_fact(fact) for fact in update.learned],
+        "ended": [describe_fact(fact) for fact in update.ended],
+        "note": update.note,
         "tokens": tokens,
     }
 
@@ -129,7 +128,7 @@ def describe_path(path: GraphPath) -> dict[str, Any]:
 
 
 def describe_result(result: QueryResult) -> dict[str, Any]:
-    """Return the object of what a statement of a query language gave back."""
+    """Return the object of a query and its rows."""
     return {
         "language": result.language,
         "statement": result.statement,
@@ -313,7 +312,7 @@ def describe_model_usage(usage: Mapping[str, TokenUsage]) -> dict[str, Any]:
 
 
 def describe_money(money: Decimal | None) -> str | None:
-    """Return money as text: a float would not be the sum to the last digit."""
+    """Return an amount of money as text, since a float would not be exact."""
     return None if money is None else str(money)
 
 
@@ -333,7 +332,7 @@ def describe_estimate(estimate: IndexEstimate) -> dict[str, Any]:
 
 
 def describe_enrichment(done: Enrichment | None) -> dict[str, int]:
-    """Return how much a model made of the index once the documents were in."""
+    """Return the numbers of merged entities, pairs not compared, descriptions and reports."""
     names = done.names if done else None
     descriptions = done.descriptions if done else None
     reports = done.reports if done else None

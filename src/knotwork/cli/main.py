@@ -1,6 +1,6 @@
-"""Entry point of the command line: the command tree, exit codes and error messages.
+"""Run the command line: find the command, report errors, return the exit code.
 
-The module of a command is imported when the command is named, not before.
+The module of a command is imported only when that command runs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_SPACE_FIX = "Free some space, or write to another place."
-_FAULT_FIX = "This is a fault of Knotwork. Run it again with --debug, and report what it prints."
+_SPACE_FIX = "Free some space, or write to another disk."
+_BUG_FIX = "This is a bug in Knotwork. Run the command again with --debug and report the output."
 
 
 def main() -> None:
-    """Run the command line and leave the process with its exit code."""
+    """Run the command line and exit the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 class CommandFailure(NamedTuple):
-    """What is told of an error, and the exit code."""
+    """An error as reported to the user, and the exit code."""
 
     code: str
     message: str
@@ -46,14 +46,14 @@ class CommandFailure(NamedTuple):
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code; every error has been told to the user."""
+    """Run one command and return its exit code. Errors are reported, never raised."""
     try:
         result = app.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
         return EXIT_FAILED
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  told, and shown by --debug
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  reported below
         if "--debug" in arguments:
             import traceback
 
@@ -63,7 +63,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _describe_error(error: BaseException) -> CommandFailure:
-    """Return what to tell of an error."""
+    """Return the message, fix and exit code of an error."""
     if isinstance(error, KnotworkError):
         return CommandFailure(error.code, error.message, error.fix, error.exit_code)
     if isinstance(error, click.ClickException):
@@ -74,17 +74,17 @@ def _describe_error(error: BaseException) -> CommandFailure:
     if isinstance(error, OSError):
         fix = _SPACE_FIX if error.errno in _NO_SPACE else ""
         return CommandFailure("os_error", _describe_os_error(error), fix)
-    return CommandFailure("internal_error", f"{type(error).__name__}: {error}", _FAULT_FIX)
+    return CommandFailure("internal_error", f"{type(error).__name__}: {error}", _BUG_FIX)
 
 
 def _report_failure(failure: CommandFailure, *, as_json: bool) -> int:
-    """Tell a failure to the user, as an object on standard output with --json."""
+    """Print a failure on standard error, and with --json as an object on standard output."""
     terminal = Terminal(json=as_json)
     code, message, fix, _ = failure
     try:
         if as_json:
             terminal.emit({"error": {"code": code, "message": message, "fix": fix}})
-        sys.stdout.flush()  # what could not be written is still there to fail again
+        sys.stdout.flush()  # unwritten output is still buffered and may fail again
     except OSError:
         _discard_output()
     terminal.fail(join_lines(failure.message), join_lines(failure.fix))
@@ -92,7 +92,7 @@ def _report_failure(failure: CommandFailure, *, as_json: bool) -> int:
 
 
 def _describe_usage_error(error: click.ClickException) -> tuple[str, str]:
-    """Return the message of a wrong command line, and what to do."""
+    """Return the message and the fix of a usage error."""
     context = getattr(error, "ctx", None)
     fix = f"See: {context.command_path} --help" if context else ""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -111,7 +111,7 @@ def _describe_os_error(error: OSError) -> str:
 
 
 def _discard_output() -> None:
-    """Keep the interpreter from failing again when it flushes what nobody reads any more."""
+    """Redirect standard output to the null device, so that the flush at exit cannot fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
@@ -119,40 +119,40 @@ def _discard_output() -> None:
 
 COMMANDS = {
     "demo": ("demo", "Index a bundled sample and answer three questions."),
-    "init": ("setup", "Write a settings file to edit."),
-    "index": ("index", "Index files and folders, or what changed in them."),
-    "embed": ("index", "Embed the index again, with another model."),
-    "import": ("index", "Bring in an index of GraphRAG or LightRAG."),
-    "ask": ("ask", "Answer a question, with the sources."),
-    "chat": ("chat", "Ask one question after another, and state facts to remember."),
+    "init": ("setup", "Create a settings file."),
+    "index": ("index", "Index files and folders, or update what changed."),
+    "embed": ("index", "Recompute all vectors with another embedding model."),
+    "import": ("index", "Import an index of GraphRAG or LightRAG."),
+    "ask": ("ask", "Answer a question, with sources."),
+    "chat": ("chat", "Ask questions in a conversation that remembers facts."),
     "search": ("search", "Find passages."),
-    "agent": ("ask", "Answer a question step by step."),
-    "retrievers": ("search", "List the ways to find passages."),
-    "explore": ("explore", "Walk the knowledge graph from names."),
-    "cypher": ("explore", "Run a read-only Cypher statement on a graph."),
-    "communities": ("explore", "Show what the documents are about as a whole."),
-    "graph": ("graph", "Count or export the knowledge graph, join names."),
-    "schema": ("schema", "Propose, infer or show what a language model extracts."),
-    "tables": ("tables", "Keep tables beside the index, and ask them by SQL."),
-    "memory": ("chat", "Show and delete facts stated in conversations."),
-    "documents": ("documents", "List what is in the index, and what was skipped."),
+    "agent": ("ask", "Answer a question in several search steps."),
+    "retrievers": ("search", "List the retrievers."),
+    "explore": ("explore", "Show entities and the graph around them."),
+    "cypher": ("explore", "Run a read-only Cypher query on a graph."),
+    "communities": ("explore", "Show communities of entities and their reports."),
+    "graph": ("graph", "Count, import or export the graph; merge or split entities."),
+    "schema": ("schema", "Propose, infer or show the extraction schema."),
+    "tables": ("tables", "Store tables beside the index, and query them with SQL."),
+    "memory": ("chat", "List, add and delete facts stated in conversations."),
+    "documents": ("documents", "List indexed documents and skipped files."),
     "delete": ("documents", "Remove documents from the index."),
-    "eval": ("evaluate", "Measure answers, or retrievers, on known questions."),
-    "serve": ("serve", "Answer people and programs over HTTP."),
-    "keys": ("serve", "Say who may ask a server, and for what."),
-    "train": ("train", "Train a ranker of paths on questions."),
+    "eval": ("evaluate", "Evaluate answers or retrievers on known questions."),
+    "serve": ("serve", "Serve web pages and an HTTP API."),
+    "keys": ("serve", "Manage the API keys of a server."),
+    "train": ("train", "Train the path ranker or the weights of a fusion."),
     "mcp": ("serve", "Serve the index to assistants (MCP)."),
-    "doctor": ("setup", "Check installation, settings, index and embedder."),
+    "doctor": ("setup", "Check the installation, settings, index and models."),
     "config": ("setup", "Show the settings in force."),
-    "completion": ("setup", "Complete commands and options in your shell."),
+    "completion": ("setup", "Print or install shell completion."),
 }
-"""The module and the summary of each command, in the order of the help."""
+"""Module and summary of each command, in the order of the help."""
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
 
 class CommandGroup(click.Group):
-    """The commands of `COMMANDS`, each loaded on demand."""
+    """The commands in `COMMANDS`, each imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -181,9 +181,9 @@ class CommandGroup(click.Group):
     invoke_without_command=True,
     context_settings=CONTEXT_SETTINGS,
     epilog=show_examples(
-        "knotwork demo                        see it work, in a minute",
+        "knotwork demo                        try it on bundled documents",
         "knotwork index ~/papers              index a folder",
-        'knotwork ask "Who approves travel?"  an answer with its sources',
+        'knotwork ask "Who approves travel?"  get an answer with its sources',
         ending="",
     ),
 )
@@ -191,7 +191,7 @@ class CommandGroup(click.Group):
 @common_options(hidden=False)
 @click.pass_context
 def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
-    """Ask your own documents; answers cite the passage. Options may come anywhere."""
+    """Answer questions over your documents, with citations. Options may come anywhere."""
     ctx.obj = take_common(arguments)
     if version:
         from knotwork import __version__

@@ -1,6 +1,4 @@
-"""Progress of an indexing run: bars on a terminal, lines in a log or JSON lines, with the time
-left.
-"""
+"""Show the progress of an indexing run as bars, log lines or JSON lines, with the time left."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ LINE_INTERVAL_S = 5.0
 LOADING_LABEL = "Loading the model"
 _NAME_WIDTH = 18
 _RATE_S = 0.1
-"""Seconds of work before a rate is shown."""
+"""Seconds of work before the first rate is shown."""
 
 
 class ProgressView(Protocol):
@@ -61,7 +59,7 @@ class SilentView:
         return None
 
     def show(self, event: IndexEvent) -> None:
-        """Pass over the event."""
+        """Ignore the event."""
 
 
 class JsonView(SilentView):
@@ -74,16 +72,16 @@ class JsonView(SilentView):
 
 
 class PlainView(SilentView):
-    """Writes a line now and then, and one for each file that cannot be read."""
+    """Writes a line every 5 seconds, and one for each skipped file."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         self._terminal = terminal
         self._clock = clock
-        self._told = clock()
+        self._last_line_s = clock()
         self._time_left = self._step_left = TimeLeft(clock)
 
     def show(self, event: IndexEvent) -> None:
-        """Write a line if one is due."""
+        """Write a line if the event needs one or 5 seconds have passed."""
         now = self._clock()
         if event.kind is EventKind.ENRICHING:
             self._show_step(event, now)
@@ -95,22 +93,22 @@ class PlainView(SilentView):
             self._terminal.note(f"{count_of(event.total, 'file')} found")
         elif event.kind is EventKind.FAILED:
             self._terminal.note(f"skipped {describe_failure(event.uri, event.message)}")
-        elif now - self._told >= LINE_INTERVAL_S:
-            self._told = now
-            self._terminal.note(self._line(event, left))
+        elif now - self._last_line_s >= LINE_INTERVAL_S:
+            self._last_line_s = now
+            self._terminal.note(self._describe_counts(event, left))
 
     def _show_step(self, event: IndexEvent, now: float) -> None:
         if not event.total and not event.done:
-            self._told, self._step_left = now, TimeLeft(self._clock)
-            self._terminal.note(f"a model works on {event.message}")
+            self._last_line_s, self._step_left = now, TimeLeft(self._clock)
+            self._terminal.note(f"the language model processes {event.message}")
             return
         left = _format_left(self._step_left.update(event.done, event.total))
-        if now - self._told >= LINE_INTERVAL_S and event.total:
-            self._told = now
+        if now - self._last_line_s >= LINE_INTERVAL_S and event.total:
+            self._last_line_s = now
             line = f"{event.done:,} of {event.total:,} {event.message}"
             self._terminal.note(f"{line}, {left}" if left else line)
 
-    def _line(self, event: IndexEvent, left: str) -> str:
+    def _describe_counts(self, event: IndexEvent, left: str) -> str:
         line = f"{event.done:,} of {event.total:,} files, {count_of(event.chunks, 'chunk')}"
         worked_s = self._time_left.worked_s
         if not event.chunks or worked_s <= 0:
@@ -120,9 +118,7 @@ class PlainView(SilentView):
 
 
 class BarView(SilentView):
-    """Draws a bar of the files with the one in hand, one of the chunks, and at last one for each
-    thing that a model makes of the index.
-    """
+    """Draws a bar for files, one for chunks, and one for each step of enrichment by a model."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -168,7 +164,7 @@ class BarView(SilentView):
         )
 
     def _show_step(self, event: IndexEvent) -> None:
-        """Redraw the bar of what a model is at, a new one if it is something else than before."""
+        """Redraw the bar of the current step of enrichment, or add one for a new step."""
         if self._step is None or event.message != self._step_name:
             self._step = _add_bar(self._progress, event.message.capitalize())
             self._step_name, self._step_left = event.message, TimeLeft(self._clock)
@@ -190,7 +186,7 @@ class SilentCounter:
         return None
 
     def count(self, label: str, done: int, total: int) -> None:
-        """Pass over the step."""
+        """Ignore the step."""
 
 
 class BarCounter(SilentCounter):
@@ -225,7 +221,7 @@ class BarCounter(SilentCounter):
 
 
 def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentCounter:
-    """Return what counts the steps of other work: a bar on a terminal, else nothing."""
+    """Return a counter that draws a bar on an interactive terminal, and nothing elsewhere."""
     if hidden or terminal.quiet or not terminal.is_interactive:
         return SilentCounter()
     return BarCounter(terminal)
@@ -269,13 +265,13 @@ def _shorten_name(uri: str) -> str:
 
 
 def describe_failure(uri: str, message: str) -> str:
-    """Return a failure as one line that names its file once."""
+    """Return a failure as one line that names the file once."""
     line = join_lines(message)
     return line if uri in message else f"{join_lines(uri)}: {line}"
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration for people: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Format a duration: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -287,20 +283,21 @@ def format_seconds(seconds: float) -> str:
 
 
 _MIN_WORK_S = 2.0
-"""Work below which an estimate would be a mere guess; so is one soon after a slow start."""
+"""Seconds of work before the first estimate. A slow start doubles its own length instead."""
 _STEADY_AFTER_S = 10.0
-"""Work after which an estimate changes no more than by ``_MOST_CHANGE`` at a time."""
+"""Seconds of work after which estimates change by at most ``_MAX_CHANGE`` at a time."""
 _MAX_CHANGE = 1.6
 _CHANGE_S = 5.0
-"""Seconds between two estimates that may differ by ``_MOST_CHANGE``; closer ones differ by less."""
+"""Seconds between estimates that may differ by the factor ``_MAX_CHANGE``; closer ones by less."""
 _FIRST_MINUTE_S = 60.0
 _HALF_LIFE_S = 60.0
 
 
 class TimeLeft:
-    """Divides the work left by the pace so far, and keeps the result from jumping.
+    """Estimates the time left from the pace so far, without sudden jumps.
 
-    The pace is that of the whole job in its first minute; later, older work counts for less.
+    In the first minute the pace is the average. Later, work counts half as much for each minute
+    that has passed since.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -316,18 +313,18 @@ class TimeLeft:
 
     @property
     def worked_s(self) -> float:
-        """Seconds up to the last update, without those that were left out."""
+        """Seconds of work up to the last update, without pauses."""
         return self._worked_s
 
     def pause(self) -> None:
-        """Leave out the time until the next update, such as that of loading a model."""
+        """Ignore the time until the next update, such as the time to load a model."""
         self._pass_time()
         self._is_paused = True
 
     def follow(self, event: IndexEvent) -> float | None:
-        """Return the seconds left of an indexing run: by its chunks, or its files if it has none.
+        """Return the seconds left of an indexing run, based on its chunks, or on files if unknown.
 
-        The time that a model takes to load says nothing about the rest and is left out.
+        The time to load a model is ignored.
         """
         if event.chunks_expected:
             left_s = self.update(event.chunks, event.chunks_expected)
@@ -338,7 +335,7 @@ class TimeLeft:
         return left_s
 
     def update(self, done: float, total: float) -> float | None:
-        """Return the seconds left after ``done`` of ``total``; None if it is too early to say."""
+        """Return the seconds left after ``done`` of ``total``, or None if it is too early."""
         passed_s = self._pass_time()
         self._recent_done += done - self._done
         self._done = done
@@ -364,8 +361,8 @@ class TimeLeft:
             return passed_s
         self._worked_s += passed_s
         if self._worked_s > _FIRST_MINUTE_S:
-            faded = 0.5 ** (passed_s / _HALF_LIFE_S)
-            self._recent_s *= faded
-            self._recent_done *= faded
+            decay = 0.5 ** (passed_s / _HALF_LIFE_S)
+            self._recent_s *= decay
+            self._recent_done *= decay
         self._recent_s += passed_s
         return passed_s

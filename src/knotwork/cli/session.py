@@ -1,8 +1,8 @@
-"""Options and session of every command.
+"""Options that commands share, and the session that a command runs in.
 
-A command is a function whose first argument is a `Session`: settings, the index and the terminal.
-`with_session` adds the common options to the command and makes the session from them and from
-those given before the command's name.
+A command is a function whose first argument is a `Session`: the settings, the index and the
+terminal. `with_session` adds the common options to a command, and creates the session from these
+and from the options before the command's name.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 _INDEX_FILES = ("-wal", "-shm", "")
-"""What the names of the files of one index end with; the one that makes it an index goes last."""
+"""Suffixes of the files of an index, in the order of deletion: the index itself is the last."""
 
 COLORS = ("auto", "always", "never")
 
 
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
-    """The values of the common options; a false value means that it was not given."""
+    """The values of the common options. A false value means that the option was not given."""
 
     store: str | None = None
     json: bool = False
@@ -49,18 +49,18 @@ class CommonOptions:
     no_progress: bool = False
     debug: bool = False
 
-    def over(self, before: CommonOptions) -> CommonOptions:
-        """Return these values, and those given before the command's name where these are not."""
+    def over(self, earlier: CommonOptions) -> CommonOptions:
+        """Return these options, completed by ``earlier`` ones. Assignments of both apply."""
         values = {
-            item.name: getattr(self, item.name) or getattr(before, item.name)
+            item.name: getattr(self, item.name) or getattr(earlier, item.name)
             for item in fields(self)
         }
-        values["assignments"] = (*before.assignments, *self.assignments)
+        values["assignments"] = (*earlier.assignments, *self.assignments)
         return CommonOptions(**values)
 
 
 class Session:
-    """The surroundings of one command. Settings are read and the index is opened on first use."""
+    """The options, terminal, settings and index of one command, loaded on first use."""
 
     def __init__(self, common: CommonOptions) -> None:
         self.common = common
@@ -82,9 +82,9 @@ class Session:
         return self.loaded.settings
 
     def settings_with(self, assignments: Sequence[str]) -> Settings:
-        """Return the settings with more of them set, as by `--set KEY=VALUE`.
+        """Return the settings with further `KEY=VALUE` assignments.
 
-        Raises as `parse_assignments`.
+        Raises ConfigError and UnknownName like `parse_assignments`.
         """
         return self._load(assignments).settings
 
@@ -98,7 +98,7 @@ class Session:
         return load_settings(file=self.common.config, overrides=overrides)
 
     def open(self, *, read_only: bool = True) -> KnowledgeBase:
-        """Open the index; it is closed with the session."""
+        """Open the index until the session closes."""
         return self.open_at(self.settings.store.path, read_only=read_only)
 
     def open_to_ask(
@@ -109,10 +109,10 @@ class Session:
         use_llm: bool = True,
         settings: Settings | None = None,
     ) -> KnowledgeBase:
-        """Open the index; to write, if a question needs reports that may have to be made first.
+        """Open the index, for writing if a question needs reports that may have to be written.
 
-        ``settings`` replace those in force. Where the index cannot be written to, it is opened to
-        read.
+        ``settings`` replace those in force. If the index cannot be opened for writing, it is opened
+        read-only.
         """
         from knotwork.errors import StoreError
         from knotwork.inference.model_registry import NO_CHAT_MODEL
@@ -134,7 +134,7 @@ class Session:
     def open_at(
         self, path: str | Path, *, read_only: bool, settings: Settings | None = None
     ) -> KnowledgeBase:
-        """Open the index at a path; it is closed with the session."""
+        """Open the index at a path until the session closes."""
         from knotwork import knowledge_base
 
         is_new = not os.path.lexists(path)
@@ -146,7 +146,7 @@ class Session:
         return opened
 
     def discard_created(self) -> None:
-        """Remove the indexes that this session made and put nothing in."""
+        """Delete the indexes that this session created and left empty."""
         while self._created:
             path, knowledge_base = self._created.pop()
             if not knowledge_base.documents():
@@ -155,7 +155,7 @@ class Session:
                     path.with_name(path.name + ending).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close every index that was opened, and stop logging."""
         while self._opened:
             self._opened.pop().close()
         import logging
@@ -163,7 +163,7 @@ class Session:
         logging.getLogger("knotwork").removeHandler(self._handler)
 
     def _start_logging(self) -> logging.Handler:
-        """Send the log to standard error: warnings, or more or less by -v and -q."""
+        """Log to standard error: warnings by default, more with -v, less with -q."""
         import logging
 
         log = logging.getLogger("knotwork")
@@ -177,16 +177,16 @@ class Session:
 
 
 def check_choice(kind: str, value: str, valid: Sequence[str]) -> str:
-    """Return the value. Raises UnknownName when it is none of the valid ones."""
+    """Return the value. Raises UnknownName if it is not one of the valid ones."""
     if value not in valid:
         raise UnknownName(kind, value, valid)
     return value
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
-    """Return the overrides of `--set KEY=VALUE` options.
+    """Return the values of `--set KEY=VALUE` options by the name of the setting.
 
-    Raises ConfigError for one without `=` or with a wrong value, UnknownName for an unknown key.
+    Raises ConfigError if `=` is missing or a value is invalid, UnknownName for an unknown setting.
     """
     from knotwork.config.loading import ARGUMENT, parse_variable
     from knotwork.config.settings import setting_fields
@@ -197,7 +197,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
         name, equals, text = assignment.partition("=")
         if not equals:
             raise ConfigError(
-                f"`--set {assignment}` names no value.", fix="Write it as --set KEY=VALUE."
+                f"The setting `{assignment}` has no value.", fix="Write it as KEY=VALUE."
             )
         if name.strip() not in known:
             raise UnknownName("setting", name.strip(), known)
@@ -213,7 +213,7 @@ _COMMON_NAMES = tuple(CommonOptions.__dataclass_fields__)
 
 
 def complete_from(values: Iterable[str]) -> Completion:
-    """Return what offers the values that begin with what was typed, in a shell."""
+    """Return a function that completes these values in a shell."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
         return [value for value in values if value.startswith(typed)]
@@ -224,14 +224,14 @@ def complete_from(values: Iterable[str]) -> Completion:
 def complete_retrievers(
     _context: click.Context, _parameter: click.Parameter, typed: str
 ) -> list[str]:
-    """Return the retrievers that begin with what was typed, in a shell."""
+    """Complete the name of a retriever in a shell."""
     from knotwork.retrieval.retriever_registry import retriever_names
 
     return [name for name in retriever_names() if name.startswith(typed)]
 
 
 def complete_modes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the modes that begin with what was typed, in a shell."""
+    """Complete the name of a mode of asking in a shell."""
     from knotwork.synthesis.ask_request import ASK_MODES
 
     return [name for name in ASK_MODES if name.startswith(typed)]
@@ -241,30 +241,30 @@ RETRIEVER_OPTION = click.option(
     "--retriever",
     metavar="NAME",
     shell_complete=complete_retrievers,
-    help="How passages are found, as auto, hybrid or bm25.",
+    help="Retriever, such as auto, hybrid or bm25. See: knotwork retrievers",
 )
 WHERE_OPTION = click.option(
     "--where",
     "filters",
     metavar="FILTER",
     multiple=True,
-    help="""Only what fulfils it, as "author = 'Ann' and date >= 2023"; """
-    "fields: documents --fields.",
+    help="""Search only matching documents: "author = 'Ann' and date >= 2023". """
+    "For the fields see: knotwork documents --fields",
 )
 MIN_SCORE_OPTION = click.option(
-    "--min-score", metavar="SCORE", type=float, help="Only passages that score at least this."
+    "--min-score", metavar="SCORE", type=float, help="Drop passages with a lower score."
 )
 PARAMETER_OPTION = click.option(
     "--param",
     "parameters",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A value for $NAME: JSON, or else text. May be repeated.",
+    help="Value of $NAME, as JSON or as text. May be repeated.",
 )
 RETRIEVAL_QUERY_OPTION = click.option(
     "--retrieval-query",
     metavar="CYPHER",
-    help="Cypher over the passages found, from `node` and `score`: a statement, or a file of one.",
+    help="Cypher statement, or a file with one, to run on each passage found (`node`, `score`).",
 )
 MODE_OPTION = click.option(
     "--mode",
@@ -278,13 +278,13 @@ MODE_OPTION = click.option(
 def common_options(
     *, hidden: bool, hides_store: bool = False, hides_json: bool = False
 ) -> Decorator:
-    """Add the common options to a command; ``hidden`` keeps the rarer ones out of its help."""
+    """Add the common options to a command. ``hidden`` keeps the rarer ones out of its help."""
     options = (
         click.option(
             "--store",
             metavar="FILE",
             type=click.Path(),
-            help="The index. [env: KNOTWORK_STORE_PATH]",
+            help="Index file. [env: KNOTWORK_STORE_PATH]",
             hidden=hides_store,
         ),
         click.option(
@@ -305,11 +305,13 @@ def common_options(
             "assignments",
             metavar="KEY=VALUE",
             multiple=True,
-            help="Set one setting, as index.chunk_tokens=300.",
+            help="Change a setting, such as index.chunk_tokens=300.",
             hidden=hidden,
         ),
-        click.option("-q", "--quiet", count=True, help="Less on standard error.", hidden=hidden),
-        click.option("-v", "--verbose", count=True, help="More; -vv: all.", hidden=hidden),
+        click.option("-q", "--quiet", count=True, help="Print fewer notes.", hidden=hidden),
+        click.option(
+            "-v", "--verbose", count=True, help="Log more; -vv logs everything.", hidden=hidden
+        ),
         click.option(
             "--color",
             metavar="WHEN",
@@ -317,7 +319,7 @@ def common_options(
             help="auto, always or never. [env: NO_COLOR]",
             hidden=hidden,
         ),
-        click.option("--no-progress", is_flag=True, help="Show no progress.", hidden=hidden),
+        click.option("--no-progress", is_flag=True, help="Hide progress bars.", hidden=hidden),
         click.option(
             "--debug", is_flag=True, help="Show the traceback of an error.", hidden=hidden
         ),
@@ -332,9 +334,9 @@ def common_options(
 
 
 def with_session(*, hides_store: bool = False) -> Decorator:
-    """Give a command the common options, and call it with the session they make.
+    """Add the common options to a command, and call it with a `Session` created from them.
 
-    ``hides_store`` keeps --store out of the help of a command that works without an index.
+    ``hides_store`` keeps --store out of the help of a command that needs no index.
     """
 
     def decorate(function: CommandFunction) -> CommandFunction:
@@ -357,7 +359,7 @@ def with_session(*, hides_store: bool = False) -> Decorator:
 
 
 def keep_common(function: CommandFunction) -> CommandFunction:
-    """Let a group of commands take the common options too, for the command named after it."""
+    """Let a group of commands accept the common options on behalf of its subcommands."""
 
     @wraps(function)
     def run(**arguments: Any) -> None:  # noqa: ANN401
@@ -370,7 +372,7 @@ def keep_common(function: CommandFunction) -> CommandFunction:
 
 
 def take_common(arguments: dict[str, Any]) -> CommonOptions:
-    """Take the common options out of a command's arguments."""
+    """Remove the common options from the arguments of a command, and return them."""
     return CommonOptions(**{name: arguments.pop(name) for name in _COMMON_NAMES})
 
 
@@ -378,9 +380,10 @@ _CYPHER_SUFFIXES = (".cypher", ".cql")
 
 
 def read_statement(given: str | None) -> str | None:
-    """Return a statement, or what the file says whose path is given: one word, or *.cypher.
+    """Return a Cypher statement, read from a file if ``given`` is one word or ends in .cypher or
+    .cql.
 
-    Raises ConfigError for a file that cannot be read.
+    Raises ConfigError if the file cannot be read.
     """
     if given is None or (len(given.split()) > 1 and not given.endswith(_CYPHER_SUFFIXES)):
         return given
@@ -389,24 +392,24 @@ def read_statement(given: str | None) -> str | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
-            f"`{given}` cannot be read as a file with a statement: {reason}.",
-            fix="Give the path of a text file (UTF-8), or the statement itself in quotes.",
+            f"Cannot read a Cypher statement from the file `{given}`: {reason}.",
+            fix="Give the path of a UTF-8 text file, or the statement itself in quotes.",
         ) from None
 
 
 def read_parameters(given: Iterable[str]) -> dict[str, PropertyValue]:
-    """Return parameters by name; raises as `read_parameter`."""
+    """Return parameters by name. Raises ConfigError like `read_parameter`."""
     return dict(read_parameter(text) for text in given)
 
 
 def read_parameter(text: str) -> tuple[str, PropertyValue]:
-    """Return the name and the value of a parameter: JSON, or else text.
+    """Return the name of a parameter and its value, parsed as JSON if possible, else as text.
 
-    Raises ConfigError for one without a name or a value.
+    Raises ConfigError if `=` or the name is missing.
     """
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise ConfigError(f"`{text}` gives no parameter a value.", fix="Write it as --param n=Ada.")
+        raise ConfigError(f"`--param {text}` is not NAME=VALUE.", fix="Write it as --param n=Ada.")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -417,5 +420,5 @@ OTHER_OPTIONS = "Also --config, --set, -q, -v, --color, --no-progress, --debug (
 
 
 def show_examples(*lines: str, ending: str = OTHER_OPTIONS) -> str:
-    """Return what stands below the options in a command's help."""
+    """Return the epilog of a command's help: its examples and a closing line."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines), "", ending])

@@ -1,7 +1,7 @@
-"""Terminal output: results on standard output, everything else on standard error.
+"""Print to the terminal: results on standard output, everything else on standard error.
 
-Control characters are removed from printed text: a document must not be able to move the cursor,
-rename the window or colour the screen. Paragraphs are wrapped in scripts with and without spaces.
+Control characters in printed text are replaced: a document must not move the cursor, rename the
+window or change colours. Paragraphs are wrapped in scripts with and without spaces.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _GAP = 2
 _NARROWEST = 8
 
 _NUMBER = re.compile(r"(?:[-+]?[\d.,]+)?")
-"""A cell of a column of numbers; one that has no number is empty."""
+"""A number or an empty cell."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def make_printable(text: str) -> str:
-    """Replace what could steer a terminal or turn the direction of the text around it."""
+    """Replace control characters and marks that change the direction of text by U+FFFD."""
     return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
@@ -41,12 +41,12 @@ def join_lines(text: str) -> str:
 
 
 def count_of(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun; ``many`` is its plural where that is not ``one`` with an s."""
+    """Return a number with its noun, such as "1,024 chunks". ``many`` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 class Terminal:
-    """Writes what a command has to say."""
+    """Prints the results, notes and errors of a command."""
 
     def __init__(self, *, color: str = "auto", json: bool = False, quiet: bool = False) -> None:
         self.color = color
@@ -55,7 +55,7 @@ class Terminal:
 
     @cached_property
     def out(self) -> Console:
-        """Standard output; lines are wrapped only on a terminal."""
+        """Standard output. Lines are wrapped only if it is a terminal."""
         return self._make_console(sys.stdout)
 
     @cached_property
@@ -65,7 +65,7 @@ class Terminal:
 
     @property
     def is_interactive(self) -> bool:
-        """Whether someone watches standard error."""
+        """Whether standard error is a terminal that can redraw."""
         return self.err.is_terminal and os.environ.get("TERM") != "dumb"
 
     def emit(self, payload: Mapping[str, Any]) -> None:
@@ -73,17 +73,17 @@ class Terminal:
         write_json(payload, sys.stdout)
 
     def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
-        """Print a paragraph of the result, behind a ``lead`` in bold if there is one."""
+        """Print a paragraph of the result, after a ``lead`` in bold unless it is empty."""
         whole = f"{lead} — {text}" if lead else text
         self._print(self.out, whole, style, indent, bold=_count_letters(lead))
 
     def note(self, text: str, *, style: str = "") -> None:
-        """Print a paragraph beside the result, unless quiet."""
+        """Print a paragraph on standard error, unless quiet."""
         if not self.quiet:
             self._print(self.err, text, style, 0)
 
     def fail(self, message: str, fix: str) -> None:
-        """Print an error and what to do about it."""
+        """Print an error and its fix on standard error."""
         for word, style, text in (("error", "bold red", message), ("fix", "bold cyan", fix)):
             if not text:
                 continue
@@ -97,9 +97,9 @@ class Terminal:
     def table(
         self, rows: Iterable[Sequence[str]], *, header: Sequence[str] = (), indent: int = 0
     ) -> None:
-        """Print rows in columns, numbers to the right.
+        """Print rows in columns, with columns of numbers aligned right.
 
-        On a terminal, the widest cells are cut in their middle where the columns do not fit.
+        If the columns do not fit the terminal, the widest cells are shortened in the middle.
         """
         from rich.cells import cell_len
 
@@ -139,7 +139,7 @@ class Terminal:
     def _print(
         self, console: Console, text: str, style: str, indent: int, *, bold: int = 0
     ) -> None:
-        """Print a paragraph whose first ``bold`` characters, white space aside, are bold."""
+        """Print a paragraph with its first ``bold`` characters, not counting white space, bold."""
         shown = make_printable(text)
         margin = " " * indent
         if console.width == _UNLIMITED:
@@ -159,7 +159,7 @@ class Terminal:
 
 
 def write_json(payload: Mapping[str, Any], stream: TextIO) -> None:
-    """Write one JSON object on one line, with everything that could steer a terminal escaped."""
+    """Write a JSON object on one line, with control characters escaped."""
     ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
     text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False)
     stream.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
@@ -170,7 +170,7 @@ def _count_letters(text: str) -> int:
 
 
 def _narrow(widths: Sequence[int], room: int) -> list[int]:
-    """Return widths that share the room: the widest give way first, and none below a few cells."""
+    """Narrow the widest columns until all fit into ``room``, but none below 8 cells."""
     narrowed = list(widths)
     while sum(narrowed) > room and max(narrowed) > _NARROWEST:
         narrowed[narrowed.index(max(narrowed))] -= 1
@@ -178,7 +178,7 @@ def _narrow(widths: Sequence[int], room: int) -> list[int]:
 
 
 def _fit(cell: str, width: int, to_right: bool) -> str:
-    """Return a cell of exactly this width in columns of the terminal."""
+    """Pad or shorten a cell to exactly ``width`` columns of the terminal."""
     from rich.cells import cell_len, set_cell_size
 
     padding = " " * (width - cell_len(cell))
@@ -191,8 +191,8 @@ def _fit(cell: str, width: int, to_right: bool) -> str:
 
 _OPENING_MARKS = "“‘（《〈「『【〔［｛"
 _CLOSING_MARKS = "”’）》〉」』】〕］｝。，、；：！？…·,.;:!?)"
-# A piece is a word or one wide character, with the marks that may not be parted from it, among them
-# those of citations.
+# A piece is a word or one wide character, with the punctuation and citation marks that must stay on
+# its line.
 _PIECE = re.compile(
     rf"\s*[{_OPENING_MARKS}]*(?:[{HAN_AND_KANA}]|[^\s{HAN_AND_KANA}{_OPENING_MARKS}]+|[{_OPENING_MARKS}]+)"
     rf"[{re.escape(_CLOSING_MARKS)}]*(?: ?\[\d+\])*"
@@ -201,19 +201,18 @@ _BEGUN_MARK = re.compile(r" ?\[\d*$")
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    """Return the lines of a text, none wider than ``width`` cells and none with a space at its end.
+    """Wrap a text into lines of at most ``width`` cells without trailing spaces.
 
-    Lines break at white space and beside Chinese and Japanese characters, but not before closing
-    punctuation or the mark of a citation, nor after opening punctuation. What is wider than a line
-    is cut.
+    Lines break at white space and next to Chinese and Japanese characters, but not before closing
+    punctuation or a citation mark, nor after opening punctuation. A longer word is cut.
     """
     return [line for paragraph in text.split("\n") for line in _wrap_line(paragraph, width)]
 
 
 def settled_length(text: str) -> int:
-    """Return how much of a text that still grows is wrapped for good: all but its last word.
+    """Return the length of a streamed text that can be wrapped for good: all but its last word.
 
-    A mark that has only begun belongs to the word before it.
+    An incomplete citation mark counts as part of the word before it.
     """
     begun = _BEGUN_MARK.search(text)
     end = begun.start() if begun else len(text)
@@ -248,11 +247,11 @@ EXCERPT_LENGTH = 320
 
 
 def shorten_excerpt(text: str) -> str:
-    """Return a text as one printable line of bounded length, cut between words."""
+    """Return a text as one printable line of at most `EXCERPT_LENGTH` characters, cut at a word."""
     line = join_lines(text)
     if len(line) <= EXCERPT_LENGTH:
         return line
     cut = line[:EXCERPT_LENGTH]
     word_end = cut.rfind(" ")
-    # Chinese has no spaces to cut at; a space far back would throw away too much.
+    # Chinese has no spaces to cut at; a space far back would discard too much.
     return (cut[:word_end] if word_end > EXCERPT_LENGTH * 0.8 else cut) + " …"

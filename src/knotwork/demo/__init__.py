@@ -1,4 +1,4 @@
-"""The bundled sample: short linked documents of a made-up company, in English and Chinese."""
+"""The bundled sample: short linked documents of a fictional company, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """A question about the sample, and what its answer shows."""
+    """A question about the sample, and what its answer demonstrates."""
 
     text: str
     point: str
@@ -30,13 +30,12 @@ QUESTIONS = (
         point="The documents mention Corvane but no mayor, and it says so.",
     ),
 )
-"""What `knotwork demo` asks."""
+"""The questions of `knotwork demo`."""
 
 
 def open_sample() -> AbstractContextManager[Path]:
-    """Return a context whose value is the folder of the sample documents.
+    """Return a context manager for the folder of the sample documents.
 
-    The folder is the installed one where the package lies unpacked, else a copy that lives as long
-    as the context.
+    If the package is installed in a zip file, the folder is a copy that is deleted on exit.
     """
     return as_file(files(__name__) / "sample")

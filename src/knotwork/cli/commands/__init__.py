@@ -1,1 +1,1 @@
-"""The commands, one file each."""
+"""The commands, grouped by subject. `knotwork.cli.main.COMMANDS` maps each to its module."""

@@ -1,4 +1,4 @@
-"""`knotwork ask` and `knotwork agent`: answers with their sources, in one step or in several."""
+"""`knotwork ask` and `knotwork agent`: answer a question from one search, or from several."""
 
 from __future__ import annotations
 
@@ -41,24 +41,25 @@ if TYPE_CHECKING:
 @MIN_SCORE_OPTION
 @RETRIEVAL_QUERY_OPTION
 @PARAMETER_OPTION
-@click.option("--expand", is_flag=True, help="Search by the model's keywords too.")
-@click.option("--explain", is_flag=True, help="Show the passages found, and why each is there.")
-@click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
+@click.option("--expand", is_flag=True, help="Also search for keywords that a model suggests.")
+@click.option("--explain", is_flag=True, help="Show the passages, and why each was found.")
+@click.option("--no-llm", is_flag=True, help="Quote sentences; do not use the language model.")
 @click.option(
-    "--no-fallback", is_flag=True, help="Fail when the language model does, and quote nothing."
+    "--no-fallback", is_flag=True, help="Fail if the language model fails; quote nothing."
 )
 @click.option("--retry", is_flag=True, help="Ask the model again if its reply was unusable.")
 @click.option(
-    "--budget", metavar="AMOUNT", default="", help='The most to spend: as 3k, or "0.01 EUR".'
+    "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 3k or "0.01 EUR".'
 )
 @with_session()
 def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     """Answer a question from the index, with a citation for every sentence.
 
-    When the documents hold no answer it says so and shows the nearest passages. A language model,
-    if one is set (llm.model), writes the answer from the passages found; when it fails, sentences
-    of the documents are quoted, and a note says why. Questions about all documents, one document or
-    a topic are answered by an outline or central sentences, questions that count by numbers.
+    If the documents hold no answer, the command says so and shows the nearest passages. With a
+    language model (llm.model), the model writes the answer from the passages found; if it fails,
+    sentences of the documents are quoted, and a note gives the reason. Questions about all
+    documents, one document or a topic are answered with an outline or central sentences, and
+    questions for numbers with counts.
     """
     from knotwork.cli.answers import (
         find_documents,
@@ -70,7 +71,7 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
     from knotwork.cli.json_output import describe_answer, describe_evidence
 
     if not arguments["question"].strip():
-        raise ConfigError("The question is empty.", fix='Ask in words: knotwork ask "Who …?"')
+        raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
     knowledge_base = session.open_to_ask(
         [arguments["question"]], mode=arguments["mode"], use_llm=not arguments["no_llm"]
     )
@@ -95,7 +96,7 @@ def ask_command(session: Session, **arguments: Any) -> None:  # noqa: ANN401
 def _ask(
     session: Session, knowledge_base: KnowledgeBase, arguments: dict[str, Any]
 ) -> tuple[Answer, Evidence, bool]:
-    """Return the answer, what was found, and whether the answer's text was shown as it came."""
+    """Return the answer, the evidence, and whether the answer has been streamed already."""
     from knotwork.cli.answers import AnswerView
 
     answer: Answer | None = None
@@ -148,7 +149,7 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning")
     metavar="NAMES",
     default="graph,hybrid,bm25",
     show_default=True,
-    help="Retrievers that it may use, the main one first.",
+    help="Retrievers that the agent may use, the main one first.",
 )
 @click.option(
     "--steps",
@@ -156,7 +157,7 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning")
     type=click.IntRange(min=1),
     default=6,
     show_default=True,
-    help="Searches, at most.",
+    help="Maximum number of searches.",
 )
 @click.option(
     "--tokens",
@@ -164,12 +165,12 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning")
     type=click.IntRange(min=0),
     default=8_000,
     show_default=True,
-    help="Tokens of a language model, at most.",
+    help="Maximum number of tokens of the language model.",
 )
-@click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
+@click.option("-k", metavar="N", type=click.IntRange(min=1), help="Number of passages.")
 @WHERE_OPTION
-@click.option("--explain", is_flag=True, help="Show the passages found, and every step.")
-@click.option("--no-llm", is_flag=True, help="Plan by rules, though a language model is set.")
+@click.option("--explain", is_flag=True, help="Show the passages, and every step.")
+@click.option("--no-llm", is_flag=True, help="Plan by rules; do not use the language model.")
 @with_session()
 def agent_command(  # noqa: PLR0913  one for each option
     session: Session,
@@ -186,15 +187,15 @@ def agent_command(  # noqa: PLR0913  one for each option
 ) -> None:
     """Answer a question step by step: plan, search, judge, and search again.
 
-    A language model, if one is set, chooses the steps; without one rules do, at no tokens. The
-    answer is made of sentences of the documents.
+    A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
+    answer consists of sentences from the documents.
     """
     from knotwork.agents.ask import ask_agent
     from knotwork.cli.answers import find_documents, note_empty_index, print_answer, print_evidence
     from knotwork.cli.json_output import describe_answer, describe_evidence
 
     if not question.strip():
-        raise ConfigError("The question is empty.", fix='Ask in words: knotwork agent "Who …?"')
+        raise ConfigError("The question is empty.", fix='For example: knotwork agent "Who …?"')
     knowledge_base = session.open()
     answer, evidence = ask_agent(
         knowledge_base,

@@ -1,4 +1,4 @@
-"""`knotwork chat` and `knotwork memory`: conversations, and the facts stated in them."""
+"""`knotwork chat` and `knotwork memory`: hold a conversation, and manage the facts it remembers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 PROMPT = "> "
 CHAT_COMMANDS = {
-    "/facts": "show what is remembered",
-    "/undo": "forget the fact stated last",
-    "/forget": "delete what is remembered of a name: /forget NAME",
-    "/new": "begin anew; what is remembered stays",
-    "/help": "show this",
-    "/quit": "leave, as Ctrl-D does",
+    "/facts": "list the remembered facts",
+    "/undo": "forget the last fact",
+    "/forget": "delete the facts about a name: /forget NAME",
+    "/new": "start a new conversation; facts are kept",
+    "/help": "show this help",
+    "/quit": "quit (or Ctrl-D)",
 }
 
 
@@ -41,15 +41,15 @@ CHAT_COMMANDS = {
     epilog=show_examples(
         "knotwork chat",
         "knotwork chat --store papers.knot --no-llm",
-        "knotwork chat --json < questions.txt    a line of JSON for each",
+        "knotwork chat --json < questions.txt    prints a JSON line for each",
     )
 )
 @RETRIEVER_OPTION
 @MODE_OPTION
 @WHERE_OPTION
-@click.option("--no-llm", is_flag=True, help="Quote sentences, though a language model is set.")
+@click.option("--no-llm", is_flag=True, help="Quote sentences; do not use the language model.")
 @click.option(
-    "--budget", metavar="AMOUNT", default="", help="The most to spend on a question: as 3k."
+    "--budget", metavar="AMOUNT", default="", help="Spending limit per question, such as 3k."
 )
 @with_session()
 def chat_command(
@@ -61,11 +61,11 @@ def chat_command(
     no_llm: bool,
     budget: str,
 ) -> None:
-    """Ask one question after another; "and when was it built?" is understood.
+    """Ask questions in a conversation; follow-ups such as "and when was it built?" work.
 
-    Questions are read from standard input, a line each. Statements, as "Ann Lee leads the team
-    since May 2024", are remembered beside the index (INDEX.memory) with the time in which they
-    hold; these facts are shown beside answers, never as their source. /help lists commands.
+    Each line of standard input is a message. Statements such as "Ann Lee leads the team since May
+    2024" are stored beside the index (INDEX.memory) as facts with a period of validity. Facts are
+    shown next to answers, but never used as sources. Type /help for a list of commands.
     """
     from knotwork.agents.chat import Chat
     from knotwork.cli.answers import note_empty_index
@@ -80,7 +80,7 @@ def chat_command(
         note_empty_index(session.terminal, knowledge_base)
         if is_watched:
             session.terminal.note(
-                "Ask, or state a fact to remember. /help shows more.", style="dim"
+                "Ask a question, or state a fact to remember. Type /help for help.", style="dim"
             )
         for line in _read_lines(is_watched=is_watched):
             if line == "/quit":
@@ -98,12 +98,12 @@ def chat_command(
 
 
 def _read_lines(*, is_watched: bool) -> Iterator[str]:
-    """Yield what is typed, or what comes on standard input, without empty lines."""
+    """Yield the lines typed at a prompt, or those of standard input, without empty ones."""
     if not is_watched:
         yield from filter(None, (line.strip() for line in sys.stdin))
         return
     with suppress(ImportError):
-        import readline  # noqa: F401  lets `input` edit the line and recall earlier ones
+        import readline  # noqa: F401  gives `input` line editing and a history
     while True:
         try:
             line = input(PROMPT).strip()
@@ -115,7 +115,7 @@ def _read_lines(*, is_watched: bool) -> Iterator[str]:
 
 
 def _answer(session: Session, chat: Chat, line: str) -> None:
-    """Do what one line asks for, and print what became of it."""
+    """Process one message or command, and print the result."""
     if line.startswith("/"):
         _run_command(session, chat, line)
         return
@@ -145,13 +145,14 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         _print_facts(terminal, chat.facts())
     elif name == "/undo":
         fact = chat.undo()
-        terminal.note(f"Taken back: {fact.text}." if fact else "Nothing was told.", style="dim")
+        undone = f"Forgot: {fact.text}." if fact else "There is no fact to undo."
+        terminal.note(undone, style="dim")
     elif name == "/forget":
         count = chat.forget(rest)
-        terminal.note(f"Forgot {count} of “{join_lines(rest)}”.", style="dim")
+        terminal.note(f"Deleted {count_of(count, 'fact')} about “{join_lines(rest)}”.", style="dim")
     elif name == "/new":
         chat.clear()
-        terminal.note("A new conversation.", style="dim")
+        terminal.note("New conversation.", style="dim")
     else:
         terminal.table(list(CHAT_COMMANDS.items()))
 
@@ -163,30 +164,30 @@ def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> N
     needed = session.settings.answer.abstain_below
     print_answer(session.terminal, reply.answer, needed=needed, is_shown=is_shown)
     if reply.remembered:
-        session.terminal.say("\nTold before (no source of the answer)", style="bold")
+        session.terminal.say("\nRemembered facts (not a source of the answer)", style="bold")
         _print_facts(session.terminal, reply.remembered)
     print_answer_usage(session.terminal, reply.answer)
     session.terminal.say()
 
 
-def print_stated_facts(terminal: Terminal, told: MemoryUpdate, *, tokens: int) -> None:
-    """Print what a statement made known, what it ended, and what reading it cost."""
-    for fact in told.learned:
+def print_stated_facts(terminal: Terminal, update: MemoryUpdate, *, tokens: int) -> None:
+    """Print the facts that a statement added and ended, and the model tokens to read it."""
+    for fact in update.learned:
         terminal.say(f"Remembered: {join_lines(fact.text)}.")
-    for fact in told.ended:
-        terminal.say(f"No longer so: {join_lines(fact.text)}.")
-    if told.note:
-        terminal.note(told.note, style="yellow")
+    for fact in update.ended:
+        terminal.say(f"No longer valid: {join_lines(fact.text)}.")
+    if update.note:
+        terminal.note(update.note, style="yellow")
     if tokens:
         terminal.note(f"{tokens:,} model tokens", style="dim")
 
 
 def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
-    """Print facts, a line each."""
+    """Print facts, one per line."""
     for fact in facts:
         terminal.say(join_lines(fact.text), indent=2)
     if not facts:
-        terminal.note("Nothing is remembered.", style="dim")
+        terminal.note("No facts are remembered.", style="dim")
 
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
@@ -213,12 +214,12 @@ def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
 )
 @keep_common
 def memory_command() -> None:
-    """Show, add and delete facts stated in conversations (knotwork chat)."""
+    """List, add and delete the facts that conversations remember (knotwork chat)."""
 
 
 @memory_command.command(
     name="list",
-    short_help="List what is remembered.",
+    short_help="List the remembered facts.",
     epilog=show_examples(
         "knotwork memory list",
         'knotwork memory list "Ann Lee"',
@@ -226,22 +227,22 @@ def memory_command() -> None:
     ),
 )
 @click.argument("name", required=False)
-@click.option("--at", metavar="DATE", help="Only what holds at a moment, as 2024-02-01.")
+@click.option("--at", metavar="DATE", help="List only facts valid on a date, such as 2024-02-01.")
 @with_session()
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
-    """List what is remembered, of a name or of all, also what no longer holds."""
+    """List all remembered facts, or those about NAME, including those no longer valid."""
     from knotwork.agents.fact_rules import read_moment
 
     moment = read_moment(at) if at else None
     if at and not moment:
-        raise ConfigError(f"`{at}` is no date.", fix="Write it as 2024-02-01 or 2024.")
+        raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
     _emit_facts(session, facts)
 
 
 @memory_command.command(
-    short_help="Remember what a statement says.",
+    short_help="Remember the facts of a statement.",
     epilog=show_examples(
         'knotwork memory tell "Ann Lee lives in Oslo."',
         'knotwork memory tell "Ann Lee no longer lives in Oslo."',
@@ -251,21 +252,21 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
 @click.argument("text")
 @with_session()
 def tell(session: Session, *, text: str) -> None:
-    """Remember the facts of a statement; a new value of one ends the old."""
+    """Remember the facts of a statement. A new value ends the validity of the old one."""
     from knotwork.agents.chat import Chat
     from knotwork.cli.json_output import describe_stated_facts
 
     with Chat(session.open()) as chat:
-        told = chat.tell(text)
+        update = chat.tell(text)
         tokens = chat.tokens_for_memory
     if session.common.json:
-        session.terminal.emit(describe_stated_facts(told, tokens=tokens))
+        session.terminal.emit(describe_stated_facts(update, tokens=tokens))
         return
-    print_stated_facts(session.terminal, told, tokens=tokens)
+    print_stated_facts(session.terminal, update, tokens=tokens)
 
 
 @memory_command.command(
-    short_help="Delete what is remembered of a name.",
+    short_help="Delete the facts about a name.",
     epilog=show_examples(
         'knotwork memory forget "Ann Lee"',
         'knotwork memory forget "the user"',
@@ -275,7 +276,7 @@ def tell(session: Session, *, text: str) -> None:
 @click.argument("name")
 @with_session()
 def forget(session: Session, *, name: str) -> None:
-    """Delete all facts with a name at either end."""
+    """Delete all facts with NAME as subject or object."""
     with closing(_open_memory(session)) as memory:
         count = memory.forget(name)
     if session.common.json:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=show_examples(
         "knotwork demo",
-        "knotwork demo --store demo.knot        keep the index where you like",
+        "knotwork demo --store demo.knot        keep the index in this file",
         "knotwork demo --json",
     )
 )
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def demo_command(session: Session) -> None:
     """Index about twenty bundled documents and answer three questions, with citations.
 
-    Nothing leaves this machine, and no model is asked for text.
+    Nothing leaves this machine, and no language model is used.
     """
     from knotwork.demo import QUESTIONS
 
@@ -46,7 +46,7 @@ def demo_command(session: Session) -> None:
 
 
 def find_demo_store() -> Path:
-    """Return where the index of the demo is kept: a folder for what may be thrown away."""
+    """Return the path of the demo's index, in the user's cache folder."""
     from platformdirs import user_cache_path
 
     return user_cache_path("knotwork", appauthor=False, ensure_exists=True) / "demo.knot"
@@ -87,15 +87,15 @@ def print_demo(
     report: IndexReport,
     answers: list[tuple[DemoQuestion, Answer]],
 ) -> None:
-    """Print what was done, the answers with their sources, and what to try next."""
+    """Print the counts of the index, the answers with their sources, and commands to try next."""
     from knotwork.cli.answers import print_answer
     from knotwork.cli.index_summary import NO_EMBEDDER_LABEL
     from knotwork.cli.progress import format_seconds
 
     terminal = session.terminal
     terminal.say(
-        f"Indexed {report.total_documents} documents of a made-up company, in English and Chinese: "
-        f"{report.total_chunks} chunks, {report.total_entities} entities, "
+        f"Indexed {report.total_documents} documents of a fictional company, in English and "
+        f"Chinese: {report.total_chunks} chunks, {report.total_entities} entities, "
         f"in {format_seconds(report.seconds.get('total', 0.0))}."
     )
     embedder = f"{report.embedder}, on this machine" if report.embedder else NO_EMBEDDER_LABEL

@@ -18,10 +18,10 @@ from knotwork.cli.terminal import count_of
         "knotwork documents --json | jq -r '.skipped[].uri'",
     )
 )
-@click.option("--fields", is_flag=True, help="List what --where can compare instead.")
+@click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
 @with_session()
 def documents_command(session: Session, *, fields: bool) -> None:
-    """List the documents of the index, and the files that were skipped with the reason."""
+    """List the documents of the index, and the skipped files with their reasons."""
     from knotwork.cli.progress import describe_failure
 
     if fields:
@@ -55,7 +55,7 @@ def documents_command(session: Session, *, fields: bool) -> None:
 
 
 def _list_fields(session: Session) -> None:
-    """List the fields of documents, how many have each, and its most frequent values."""
+    """List the fields of documents, the number of documents with each, and frequent values."""
     fields = session.open().fields()
     if session.common.json:
         listed = [{**asdict(field), "examples": list(field.examples)} for field in fields]
@@ -77,11 +77,11 @@ def _list_fields(session: Session) -> None:
 @click.argument("uris", metavar="URI...", nargs=-1, required=True, type=click.Path())
 @with_session()
 def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
-    """Remove documents, and exactly what only they supported. Files are not touched.
+    """Remove documents, and everything that only they support. Files are not deleted.
 
-    A document whose file is still in an indexed folder comes back with the next `index` of it.
+    If the file of a document is still in an indexed folder, the next `index` adds it again.
     """
-    session.open()  # raises where there is no index, which opening to write would make
+    session.open()  # raises if there is no index, which opening it for writing would create
     removed = session.open(read_only=False).delete(uris)
     if session.common.json:
         session.terminal.emit({"removed": list(removed)})

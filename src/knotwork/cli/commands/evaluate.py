@@ -1,4 +1,4 @@
-"""`knotwork eval`: measure answers to a file of questions, or retrievers on a data set."""
+"""`knotwork eval`: evaluate answers to a file of questions, or retrievers on a data set."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 DRAWN_METRIC = "recall@5"
 BASELINE = "hybrid"
-"""What every retriever is compared with when all are measured."""
+"""The retriever that `--all` compares the others with."""
 
 SHOWN_CASES = ("wrong", "changed", "all")
-"""Which questions of a file may be printed with their answers."""
+"""The values of `--show`: which questions of a file to print with their answers."""
 
 _FILE_OPTIONS = {
     "compare": "Name retrievers to compare with --retrievers.",
@@ -38,7 +38,7 @@ _FILE_OPTIONS = {
     "show": "",
     "filters": "",
 }
-"""Options of a file, with what to do instead for a folder."""
+"""Options for a file of questions, with the fix if a folder is given."""
 
 _FOLDER_OPTIONS = {
     "retrievers": "Compare answers with: --compare retrieval.retriever=NAME",
@@ -46,7 +46,7 @@ _FOLDER_OPTIONS = {
     "hide_titles": "",
     "plot": "",
 }
-"""Options of a folder, with what to do instead for a file."""
+"""Options for a folder, with the fix if a file is given."""
 
 
 @click.command(
@@ -62,45 +62,45 @@ _FOLDER_OPTIONS = {
     "--compare",
     metavar="KEY=VALUE",
     multiple=True,
-    help="FILE: ask with other settings too; several: separated by semicolons.",
+    help="FILE: also ask with these settings, separated by semicolons. May be repeated.",
 )
 @click.option(
     "--show",
     metavar="WHICH",
     shell_complete=complete_from(SHOWN_CASES),
-    help="FILE: print wrong, changed or all questions with their answers.",
+    help="FILE: print the wrong, changed or all answers.",
 )
 @WHERE_OPTION
 @click.option(
     "--budget",
     metavar="AMOUNT",
     default="",
-    help='FILE: the most to spend on a model, as 90k or "2 EUR"; once for each --compare.',
+    help='FILE: spending limit, such as 90k or "2 EUR", for each --compare separately.',
 )
 @click.option(
     "--retrievers",
     metavar="NAMES",
     default="auto,hybrid,dense,bm25",
     show_default=True,
-    help="DIR: the retrievers, separated by commas.",
+    help="DIR: retrievers, separated by commas.",
 )
-@click.option("--all", "every", is_flag=True, help=f"DIR: all retrievers, against {BASELINE}.")
-@click.option("--hide-titles", is_flag=True, help="DIR: leave the titles of passages out.")
+@click.option("--all", "every", is_flag=True, help=f"DIR: compare all retrievers with {BASELINE}.")
+@click.option("--hide-titles", is_flag=True, help="DIR: index passages without their titles.")
 @click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N questions."
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Use only the first N questions."
 )
-@click.option("--plot", metavar="FILE", type=Path, help="DIR: draw the means into an image.")
+@click.option("--plot", metavar="FILE", type=Path, help="DIR: save a bar chart of the means.")
 @with_session()
 def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
-    """Measure answers on a file of questions, or retrievers on a data set.
+    """Evaluate answers on a file of questions, or retrievers on a data set.
 
-    FILE has questions with the strings that a right answer contains, as JSON lines or CSV. The
-    index is asked each as by `knotwork ask`: how often is the answer right, short, cited and
-    honest? --compare asks again with other settings, and tests the difference.
+    FILE contains questions with the strings that a right answer contains, as JSON lines or CSV.
+    Each is asked as by `knotwork ask`. The figures say how often answers are right, short, cited
+    and rightly refused. --compare asks again with other settings, and tests the difference.
 
-    DIR is a data set with passages of its own. Its index is kept in the user's cache folder, so
-    that the next run only asks. --all takes every retriever that works on it; those that need a
-    language model where one is set.
+    DIR is a data set with its own passages. Its index is kept in the user's cache folder for
+    further runs. --all includes every retriever that works on it, and those that need a language
+    model if one is set.
     """
     if path.is_dir():
         _refuse_options(path, "a folder", _FILE_OPTIONS)
@@ -124,7 +124,7 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
 
 
 def _refuse_options(path: Path, kind: str, others: Mapping[str, str]) -> None:
-    """Raise ConfigError for an option that was given and does not apply to this kind of path."""
+    """Raise ConfigError if an option was given that does not apply to this kind of path."""
     context = click.get_current_context()
     for name, fix in others.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -149,7 +149,7 @@ def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]
 
 
 def _all_names(session: Session) -> list[str]:
-    """Return every retriever but the one that is another's name, the baseline first."""
+    """Return every retriever except `auto`, which stands for another, with the baseline first."""
     from knotwork.retrieval.retriever_registry import AUTO, retriever_names
 
     names = retriever_names(model=bool(session.settings.llm.model))
@@ -159,9 +159,9 @@ def _all_names(session: Session) -> list[str]:
 def run_retriever_evaluation(
     session: Session, dataset: Dataset, names: list[str], *, skipping: bool = False
 ) -> EvaluationRun:
-    """Index the corpus where it is not yet, ask every question, and return the outcome.
+    """Index the corpus unless that is done, ask every question, and return the results.
 
-    With ``skipping`` communities are found too, and retrievers that cannot run are left out.
+    With ``skipping``, communities are built too, and retrievers that cannot run are skipped.
     """
     from platformdirs import user_cache_path
 
@@ -208,7 +208,7 @@ def run_retriever_evaluation(
 
 
 def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
-    """Print the means as a table and as bars, and what the paired tests say."""
+    """Print the means as a table and as bars, and the results of paired tests."""
     from knotwork.evaluation.retriever_runs import (
         COMPARED_METRICS,
         compare_retrievers,
@@ -246,7 +246,7 @@ def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
             header=("retriever", "points", "better", "worse", "p"),
         )  # fmt: skip
     for name, reason in run.skipped.items():
-        terminal.note(f"{name} was left out: {reason}")
+        terminal.note(f"Skipped {name}: {reason}")
 
 
 def draw_bar(share: float, width: int = 50) -> str:
@@ -255,9 +255,9 @@ def draw_bar(share: float, width: int = 50) -> str:
 
 
 def draw_means(run: EvaluationRun, target: Path) -> None:
-    """Draw every metric of every retriever as bars; the suffix of ``target`` is the format.
+    """Save a bar chart of every metric of every retriever, in the format of the file's suffix.
 
-    Raises MissingExtra without the extra `plot`, OSError where the place cannot be written.
+    Raises MissingExtra without the extra `plot`, OSError if the file cannot be written.
     """
     try:
         from matplotlib.figure import Figure

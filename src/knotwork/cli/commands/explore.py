@@ -1,4 +1,4 @@
-"""`knotwork explore`, `knotwork cypher` and `knotwork communities`: read the knowledge graph."""
+"""`knotwork explore`, `cypher` and `communities`: look at the knowledge graph."""
 
 from __future__ import annotations
 
@@ -43,16 +43,18 @@ _COUNT = click.IntRange(min=1)
     shell_complete=complete_from(("both", "in", "out")),
     default="both",
     show_default=True,
-    help="Follow relations: both, in or out.",
+    help="Direction of relations to follow: both, in or out.",
 )
 @click.option(
-    "--depth", metavar="N", type=_COUNT, default=2, show_default=True, help="Steps from the names."
+    "--depth", metavar="N", type=_COUNT, default=2, show_default=True, help="Hops from the names."
 )
 @click.option(
-    "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours of each."
+    "--fan", metavar="N", type=_COUNT, default=8, show_default=True, help="Neighbours per entity."
 )
-@click.option("--limit", metavar="N", type=_COUNT, help="Edges, at most: 50 by default; paths: 5.")
-@click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this name.")
+@click.option(
+    "--limit", metavar="N", type=_COUNT, help="Maximum number of edges [default: 50] or paths [5]."
+)
+@click.option("--to", "target", metavar="NAME", help="Show the shortest paths to this entity.")
 @with_session()
 def explore_command(
     session: Session,
@@ -64,9 +66,10 @@ def explore_command(
     limit: int | None,
     target: str | None,
 ) -> None:
-    """Show what the index holds on one or more names, and the knowledge graph around them:
-    strongest relations first, then co-occurrences. With --to, show the shortest paths from one name
-    to another instead.
+    """Show entities and the knowledge graph around them.
+
+    Relations are listed with the strongest first, then co-occurrences. With --to, the shortest
+    paths between two entities are shown instead.
     """
     from knotwork.cli.json_output import describe_dossier, describe_subgraph
     from knotwork.records import Direction, EdgeType
@@ -117,7 +120,7 @@ def explore_command(
 
 
 def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
-    """Print the name of an entity with what is known beside its relations."""
+    """Print an entity's name, description, passages, aliases and neighbours."""
     entity = dossier.entity
     kind = f"  {entity.type.lower()}" if entity.type and not entity.is_keyword else ""
     terminal.say(f"{join_lines(entity.name)}{kind}", style="bold")
@@ -139,8 +142,9 @@ def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
 
 
 def _sentence_that_mentions(passage: DossierPassage) -> str:
-    """Return the first sentence of a passage that names the entity, or else its first; a title only
-    if there is nothing else.
+    """Return the first sentence of a passage that names the entity, else its first sentence.
+
+    A title is returned only if the passage has no other sentence.
     """
     from knotwork.synthesis.citations import show_sentence
 
@@ -158,7 +162,9 @@ def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit:
     from knotwork.cli.json_output import describe_path
 
     if len(names) != 1:
-        raise ConfigError("--to takes one name to begin with.", fix="Give one NAME and --to NAME.")
+        raise ConfigError(
+            f"--to requires exactly one NAME, not {len(names)}.", fix="Give one NAME and --to NAME."
+        )
     paths = session.open().paths(names[0], target, limit=limit)
     if session.common.json:
         session.terminal.emit({"paths": [describe_path(path) for path in paths]})
@@ -166,7 +172,7 @@ def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit:
     for path in paths:
         session.terminal.say(join_lines(path.text))
     if not paths:
-        session.terminal.say("No path of at most five relations leads from one to the other.")
+        session.terminal.say("No path of at most five relations found.")
     session.terminal.note(count_of(len(paths), "path"), style="dim")
 
 
@@ -179,14 +185,14 @@ def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit:
 )
 @click.argument("statement")
 @PARAMETER_OPTION
-@click.option("--graph", metavar="NAME", default="", help="An imported graph, not the index's own.")
+@click.option("--graph", metavar="NAME", default="", help="Query this imported graph instead.")
 @click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(min=0),
     default=100,
     show_default=True,
-    help="Rows, at most.",
+    help="Maximum number of rows.",
 )
 @click.option(
     "--timeout",
@@ -195,7 +201,7 @@ def _show_paths(session: Session, names: tuple[str, ...], target: str, *, limit:
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
     show_default=True,
-    help="Seconds, at most.",
+    help="Time limit in seconds.",
 )
 @with_session()
 def cypher_command(
@@ -207,9 +213,9 @@ def cypher_command(
     limit: int,
     timeout_s: float,
 ) -> None:
-    """Run a Cypher statement that reads: MATCH, WHERE, WITH, UNWIND, RETURN.
+    """Run a read-only Cypher statement: MATCH, WHERE, WITH, UNWIND, RETURN.
 
-    Nothing can be changed by one, and no file is read.
+    Statements cannot change the graph or read files.
     """
     from knotwork.cli.answers import show_rows
     from knotwork.cli.json_output import describe_result
@@ -222,7 +228,7 @@ def cypher_command(
         session.terminal.emit(describe_result(result))
         return
     if not result.rows:
-        session.terminal.note("No row.")
+        session.terminal.note("No rows.")
         return
     session.terminal.table(show_rows(result.rows), header=result.columns)
     cut = " (--limit allows no more)" if result.truncated else ""
@@ -241,7 +247,7 @@ def cypher_command(
     "--level",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Of this level alone; 0 is the topmost.",
+    help="Show only this level; 0 is the top level.",
 )
 @click.option(
     "-n",
@@ -250,23 +256,23 @@ def cypher_command(
     type=_COUNT,
     default=10,
     show_default=True,
-    help="Communities, at most.",
+    help="Maximum number of communities.",
 )
-@click.option("--rebuild", is_flag=True, help="Rebuild all communities; none is kept.")
+@click.option("--rebuild", is_flag=True, help="Rebuild all communities from scratch.")
 @with_session()
 def communities_command(
     session: Session, *, topic: str, level: int | None, limit: int, rebuild: bool
 ) -> None:
-    """Show groups of entities that belong together, with reports made of the documents' sentences.
+    """Show communities of related entities, with reports that quote the documents.
 
-    With a TOPIC those whose reports match it, else the topmost ones. Communities are brought up to
-    date with the documents first; no language model is asked.
+    With a TOPIC, the communities whose reports match it are shown, otherwise the top level.
+    Communities are updated first if documents have changed. No language model is used.
     """
     from knotwork.cli.json_output import describe_topics
 
     opened = session.open()
     if rebuild or not opened.has_communities:
-        session.terminal.note("Finding communities and writing reports …", style="dim")
+        session.terminal.note("Building communities and reports …", style="dim")
         opened = session.open(read_only=False)
     topics = opened.communities(topic, level=level, limit=limit, rebuild=rebuild)
     chunks = opened.store.documents.chunks(
@@ -280,7 +286,7 @@ def communities_command(
     for item in topics:
         _print_topic(session.terminal, item, names, chunks, documents)
     total = count_of(len(topics), "community", "communities")
-    session.terminal.note(total if topics else "No community fits.", style="dim")
+    session.terminal.note(total if topics else "No communities found.", style="dim")
 
 
 def _print_topic(

@@ -9,14 +9,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from knotwork.cli.commands import graph_aliases
-from knotwork.cli.index_summary import NO_EMBEDDER_LABEL
 from knotwork.cli.session import (
     Session,
     check_choice,
@@ -36,15 +34,15 @@ if TYPE_CHECKING:
 AUTO_FORMAT = "auto"
 GRAPH_FORMATS = (AUTO_FORMAT, "table", "graphml", "turtle", "ntriples", "nquads", "trig")
 LINE_INTERVAL_S = 5.0
-_STAGES = {"read": "Bytes read", "write": "Things"}
+_STAGES = {"read": "Bytes read", "write": "Entities"}
 _SHOWN_BAD_LINES = 5
 _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
-"""Signs by names, for those that are hard to write in a shell."""
+"""Names for delimiters that are hard to type in a shell."""
 
 
 @click.command(
     "import",
-    short_help="Bring in a graph: triples, tables, GraphML, RDF.",
+    short_help="Import a graph: triples, tables, GraphML, RDF.",
     epilog=show_examples(
         "knotwork graph import films.tsv",
         "knotwork graph import people.csv knows.csv --name friends",
@@ -62,20 +60,22 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
     show_default=True,
     help="table, graphml, turtle, ntriples, nquads or trig.",
 )
-@click.option("--name", metavar="NAME", default="", help="Call it this; else by its first path.")
+@click.option(
+    "--name", metavar="NAME", default="", help="Name of the graph. Default: from its first path."
+)
 @click.option(
     "--columns",
     metavar="NAMES",
     default="",
-    help="What columns of tables without a header are: source,relation,target.",
+    help="Columns of tables without a header, such as source,relation,target.",
 )
 @click.option(
-    "--delimiter", metavar="SIGN", default="", help="Column separator; detected by default."
+    "--delimiter", metavar="SIGN", default="", help="Column separator. Default: detected."
 )
 @click.option(
     "--vectors/--no-vectors",
     default=None,
-    help="Embed passages, or names alone; by default passages up to 2,000 things.",
+    help="Embed passages, or names only. Default: passages of graphs up to 2,000 entities.",
 )
 @with_session()
 def import_graph(
@@ -88,12 +88,12 @@ def import_graph(
     delimiter: str,
     vectors: bool | None,
 ) -> None:
-    """Bring in the graph of files or folders, to be searched like what was extracted.
+    """Import the graph in files or folders, to search it together with the documents.
 
-    Each fact becomes a line of text that answers can cite, an edge, and two names. Triples and
-    tables of nodes and edges (TSV, CSV), GraphML and RDF are read. Lines that cannot be read are
-    counted and shown. A second import of the same name replaces the first; `knotwork delete
-    graph:NAME` takes it out.
+    Each fact becomes a line of text that answers can cite, a relation and two entities. Formats
+    are triples and tables of nodes and edges (TSV, CSV), GraphML and RDF. Lines that cannot be read
+    are counted and shown. Importing the same name again replaces the graph; `knotwork delete
+    graph:NAME` removes it.
     """
     from knotwork.cli.progress import choose_counter
     from knotwork.indexing.graph_import.graph_importer import describe_graph_import
@@ -109,14 +109,16 @@ def import_graph(
         vectors=vectors,
     )
     report: GraphImportReport | None = None
-    told = time.monotonic()
+    last_note_s = time.monotonic()
     with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
         for step in steps:
             counter.count(_STAGES[step.stage], step.done, step.total)
             report = step.report or report
-            shown = session.terminal.is_interactive or session.common.no_progress
-            if not shown and not session.common.json and time.monotonic() - told > LINE_INTERVAL_S:
-                told = time.monotonic()
+            is_silent = (
+                session.terminal.is_interactive or session.common.no_progress or session.common.json
+            )
+            if not is_silent and time.monotonic() - last_note_s > LINE_INTERVAL_S:
+                last_note_s = time.monotonic()
                 session.terminal.note(f"{_STAGES[step.stage]}: {step.done:,} of {step.total:,}")
     assert report is not None, "the last step has the report"
     if session.common.json:
@@ -126,50 +128,44 @@ def import_graph(
 
 
 def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:
-    """Print what came in, and what did not."""
+    """Print the counts of an imported graph, and the lines that could not be read."""
     if report.unchanged:
-        terminal.say(f"The graph {report.name} is in the index as it is; nothing was done.")
+        terminal.say(f"The graph {report.name} is unchanged since it was imported.")
         return
     terminal.say(f"Imported the graph {report.name}", style="bold")
     rows = [
         (f"{report.facts:,}", f"facts, of {count_of(report.relations, 'relation')}"),
-        (f"{report.things:,}", "things"),
+        (f"{report.things:,}", "entities"),
         (f"{report.chunks:,}", f"passages, in {count_of(report.documents, 'document')}"),
     ]
     if report.shared_names:
-        rows.append((f"{report.shared_names:,}", "things called by more than the name they share"))
+        rows.append((f"{report.shared_names:,}", "entities with a qualifier, as they share a name"))
     if report.loops:
-        rows.append((f"{report.loops:,}", "facts of a thing about itself, which are text alone"))
+        rows.append((f"{report.loops:,}", "facts that relate an entity to itself, stored as text"))
     terminal.table(rows, indent=2)
-    _print_bad_lines(terminal, report)
+    if report.bad_lines:
+        lines = count_of(sum(report.bad_lines.values()), "line")
+        terminal.say(f"{lines} could not be read completely", style="bold")
+        terminal.table([(f"{n:,}", reason) for reason, n in report.bad_lines.items()], indent=2)
+        examples = [
+            (f"{bad.file}:{bad.line}" if bad.line else bad.file, join_lines(bad.text))
+            for bad in report.examples[:_SHOWN_BAD_LINES]
+        ]
+        terminal.table(examples, indent=2)
     for uri in report.removed:
-        terminal.say(f"Removed {uri}, which the graph does not reach any more")
-    terminal.say(f"Take it out with: knotwork delete {report.uri}")
+        terminal.say(f"Removed {uri}, which the graph no longer uses")
+    terminal.say(f"To remove the graph: knotwork delete {report.uri}")
     for note in report.notes:
         terminal.note(note, style="dim")
 
 
-def _print_bad_lines(terminal: Terminal, report: GraphImportReport) -> None:
-    if not report.bad_lines:
-        return
-    lines = count_of(sum(report.bad_lines.values()), "line")
-    terminal.say(f"{lines} could not be read, or not in full", style="bold")
-    terminal.table([(f"{n:,}", reason) for reason, n in report.bad_lines.items()], indent=2)
-    terminal.table(list(_bad_line_rows(report)), indent=2)
-
-
-def _bad_line_rows(report: GraphImportReport) -> Iterable[tuple[str, str]]:
-    for bad in report.examples[:_SHOWN_BAD_LINES]:
-        yield f"{bad.file}:{bad.line}" if bad.line else bad.file, join_lines(bad.text)
-
-
 SHOWN_RELATIONS = 15
 GRAPHRAG_FORMAT = "graphrag"
-"""The format that holds more than the graph: the tables of Microsoft GraphRAG."""
+"""The tables of Microsoft GraphRAG, which hold more than the graph."""
 
 
 def complete_formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the export formats that begin with what was typed, in a shell."""
+    """Complete the name of an export format in a shell."""
     from knotwork.stores.export import FORMATS
 
     return [name for name in (*FORMATS, GRAPHRAG_FORMAT) if name.startswith(typed)]
@@ -203,16 +199,18 @@ for command in (
 @with_session()
 def stats(session: Session) -> None:
     """Count the nodes by label, the edges by type, and the relations by name."""
-    held = session.open().stats()
-    graph = held.graph
+    from knotwork.cli.index_summary import NO_EMBEDDER_LABEL
+
+    statistics = session.open().stats()
+    graph = statistics.graph
     if session.common.json:
         session.terminal.emit(
             {
                 "nodes": dict(graph.labels),
                 "edges": dict(graph.edge_types),
                 "relations": dict(graph.relations),
-                "embedder": held.embedder,
-                "skipped": held.failed,
+                "embedder": statistics.embedder,
+                "skipped": statistics.failed,
             }
         )
         return
@@ -226,14 +224,13 @@ def stats(session: Session) -> None:
         rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
         session.terminal.table(rows or [("0", "none")], indent=2)
         session.terminal.say()
-    embedder = held.embedder or NO_EMBEDDER_LABEL
-    session.terminal.say(f"Embedder: {embedder}")
-    if held.failed:
-        session.terminal.say(f"Skipped files: {held.failed:,}; see knotwork documents")
+    session.terminal.say(f"Embedder: {statistics.embedder or NO_EMBEDDER_LABEL}")
+    if statistics.failed:
+        session.terminal.say(f"Skipped files: {statistics.failed:,}; see knotwork documents")
 
 
 @graph_command.command(
-    short_help="Write the whole graph to a file.",
+    short_help="Export the whole graph to a file.",
     epilog=show_examples(
         "knotwork graph export --format graphml --output graph.graphml",
         "knotwork graph export --format graphrag --output tables/",
@@ -253,22 +250,22 @@ def stats(session: Session) -> None:
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A folder for csv, parquet and graphrag.",
+    help="Output file; a folder for csv, parquet and graphrag.",
 )
 @with_session()
 def export(session: Session, *, format: str, output: Path | None) -> None:  # noqa: A002
-    """Write documents, sections, chunks, entities and all edges to a file.
+    """Export documents, sections, chunks, entities and all edges to a file.
 
-    Equal indexes give equal files. Without --output, json, graphml and cypher go to standard
-    output. The tables of graphrag hold text units, communities and reports too.
+    Equal indexes give equal files. Without --output, json, graphml and cypher are written to
+    standard output. The graphrag tables also contain text units, communities and reports.
     """
     from knotwork.stores.export import FOLDER_FORMATS, FORMATS, export_graph
 
     check_choice("export format", format, (*FORMATS, GRAPHRAG_FORMAT))
     to_folder = format in {*FOLDER_FORMATS, GRAPHRAG_FORMAT}
     if output is None and (to_folder or session.common.json):
-        wanted = f"An export as {format}" if to_folder else "An export with --json"
-        raise ConfigError(f"{wanted} needs --output.", fix="Add --output with a path.")
+        kind = f"An export as {format}" if to_folder else "An export with --json"
+        raise ConfigError(f"{kind} requires --output.", fix="Add --output with a path.")
     store = session.open().store
     if output is None:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
-"""`knotwork index`, `knotwork embed` and `knotwork import`: fill an index from files or from an
-index of another system, and compute its vectors again.
+"""`knotwork index`, `embed` and `import`: build an index from files or from an index of another
+system, and recompute its vectors.
 """
 
 from __future__ import annotations
@@ -38,27 +38,26 @@ TIERS = ("none", "lean", "full")
 @click.option(
     "--retry",
     is_flag=True,
-    help="Read again what could not be read last time; ask a model again if its reply was "
-    "unusable.",
+    help="Retry files that could not be read, and chunks for which the model's reply was unusable.",
 )
 @click.option(
     "--tier",
     metavar="TIER",
     shell_complete=complete_from(TIERS),
-    help="How much a language model makes of these files: none, lean or full. Without it new files "
-    "have that of the settings (llm.tier), and those that a model read stay read.",
+    help="How much of these files a language model reads: none, lean or full. By default, new "
+    "files use llm.tier, and files keep what a model has read.",
 )
 @click.option(
     "--estimate",
     is_flag=True,
-    help="Say what reading by a model would cost, and index nothing. A few chunks are asked.",
+    help="Estimate the cost of a language model without indexing. It reads a small sample.",
 )
 @click.option(
     "--budget",
     metavar="AMOUNT",
     default="",
-    help='The most to spend: tokens, as 200k, or money, as "5 EUR". The next run goes on from '
-    "there.",
+    help='Spending limit in tokens, such as 200k, or money, such as "5 EUR". The next run '
+    "continues from there.",
 )
 @click.option(
     "--progress",
@@ -79,9 +78,9 @@ def index_command(
     tier: str | None,
     budget: str,
 ) -> None:
-    """Index files and folders; what did not change is left alone, what is gone is removed.
+    """Index files and folders. Unchanged files are skipped, and deleted ones are removed.
 
-    It may be stopped at any time: the same command goes on where it stopped.
+    You can stop the command at any time: run it again to continue.
     """
     from knotwork.cli.index_summary import print_interruption, print_report
     from knotwork.cli.json_output import describe_report
@@ -98,12 +97,12 @@ def index_command(
         show_estimate(session, knowledge_base.estimate(paths, **wanted))
         return
 
-    def tell(report: IndexReport) -> None:
+    def show_report(report: IndexReport) -> None:
         if not session.common.json:
             print_report(terminal, report, store=session.settings.store.path)
 
     try:
-        report = run_indexing(knowledge_base, paths, view, tell_stopped=tell, **wanted)
+        report = run_indexing(knowledge_base, paths, view, on_model_error=show_report, **wanted)
     except IndexingInterrupted as interruption:
         if session.common.json:
             terminal.emit(describe_report(interruption.report))
@@ -111,11 +110,11 @@ def index_command(
         raise click.exceptions.Exit(130) from None
     if session.common.json:
         terminal.emit(describe_report(report))
-    tell(report)
+    show_report(report)
 
 
 def show_estimate(session: Session, estimate: IndexEstimate) -> None:
-    """Print what a run would cost."""
+    """Print the estimated cost of a run."""
     from knotwork.cli.index_summary import print_estimate
     from knotwork.cli.json_output import describe_estimate
 
@@ -130,12 +129,13 @@ def run_indexing(
     paths: Sequence[str],
     view: ProgressView,
     *,
-    tell_stopped: Callable[[IndexReport], None] | None = None,
+    on_model_error: Callable[[IndexReport], None] | None = None,
     **options: Unpack[IndexOptions],
 ) -> IndexReport:
-    """Index the paths, show every step, and return the report.
+    """Index the paths, show every event, and return the report.
 
-    ``tell_stopped`` gets the report of a run that a model's error ends, which is raised then.
+    If a ModelError ends the run, ``on_model_error`` is called with the report so far before the
+    error is raised.
     """
     report: IndexReport | None = None
     try:
@@ -144,8 +144,8 @@ def run_indexing(
                 view.show(event)
                 report = event.report or report
     except ModelError:
-        if report is not None and tell_stopped is not None:
-            tell_stopped(report)
+        if report is not None and on_model_error is not None:
+            on_model_error(report)
         raise
     assert report is not None, "a run ends with its report"
     return report
@@ -162,15 +162,15 @@ def run_indexing(
     "--model",
     metavar="MODEL",
     default="",
-    help="The embedding model, as local:NAME or openai:NAME. Default: embedding.model; for auto, "
-    "the model of a new index.",
+    help="Embedding model, such as local:NAME or openai:NAME. Default: embedding.model; for auto, "
+    "the model that a new index would use.",
 )
 @with_session()
 def embed_command(session: Session, *, model: str) -> None:
-    """Embed the index again with another model. The documents are not read again.
+    """Recompute all vectors with another model. The documents are not read again.
 
-    Searches use the old vectors until all new ones are there. You can stop it at any time: the same
-    command continues where it stopped.
+    Searches use the old vectors until all new ones are ready. You can stop the command at any time:
+    run it again to continue.
     """
     from knotwork.cli.progress import choose_counter
     from knotwork.indexing.reembedding import EmbeddingInterrupted
@@ -195,7 +195,7 @@ def embed_command(session: Session, *, model: str) -> None:
 
 
 def describe_embedding(report: EmbedReport) -> dict[str, object]:
-    """Return the report as `--json` prints it."""
+    """Return the object of `embed --json`."""
     return {
         "embedder": report.embedder,
         "previous": report.previous,
@@ -235,8 +235,8 @@ def _print_embed_interruption(terminal: Terminal, report: EmbedReport) -> None:
     if terminal.json:
         terminal.emit(describe_embedding(report))
     terminal.fail(
-        f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are kept; "
-        "until the rest is done, the index is searched as before.",
+        f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are "
+        "saved; searches use the old vectors until all are done.",
         "Run the same command again to continue.",
     )
 
@@ -251,7 +251,7 @@ _COUNTED_KINDS = (
     "communities",
     "reports",
 )
-"""The kinds that the files count, in the order in which they are shown."""
+"""The kinds of records that both systems have, in the order of display."""
 
 
 @click.command(
@@ -270,14 +270,16 @@ _COUNTED_KINDS = (
     show_default=True,
     help="auto, graphrag or lightrag.",
 )
-@click.option("--name", metavar="NAME", default="", help="Call it this; else by its folder.")
+@click.option(
+    "--name", metavar="NAME", default="", help="Name of the import. Default: the folder's name."
+)
 @with_session()
 def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
-    """Bring in an index of Microsoft GraphRAG or LightRAG, without asking a model again.
+    """Import an index of Microsoft GraphRAG or LightRAG, without calling a model again.
 
-    Documents, text units, entities, relations, communities and reports come in, and what does not
-    is counted with its reason. Vectors are computed again. A second import of the same name
-    replaces the first; `knotwork delete` removes it.
+    Documents, text units, entities, relations, communities and reports are imported; skipped
+    records are counted with the reason. Vectors are recomputed. Importing the same name again
+    replaces the first import, and `knotwork delete` removes it.
     """
     from knotwork.cli.progress import choose_counter
     from knotwork.indexing.embedding import Embedding
@@ -308,7 +310,7 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
 
 
 def describe_import(report: ImportReport) -> dict[str, object]:
-    """Return an import as `--json` shows it."""
+    """Return the object of `import --json`."""
     return {
         "format": report.format,
         "name": report.name,
@@ -326,22 +328,22 @@ def describe_import(report: ImportReport) -> dict[str, object]:
 
 
 def print_import(terminal: Terminal, report: ImportReport) -> None:
-    """Print what came in, and what did not."""
+    """Print the numbers of imported and skipped records."""
     terminal.say(f"Imported {report.format} index {report.name}", style="bold")
     rows = [
         (kind, f"{report.held.get(kind, 0):,}", f"{report.brought.get(kind, 0):,}")
         for kind in _COUNTED_KINDS
         if report.held.get(kind) and kind in report.brought
     ]
-    terminal.table(rows, header=("", "in files", "came in"), indent=2)
+    terminal.table(rows, header=("", "in files", "imported"), indent=2)
     others = [
         (f"{n:,}", kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n
     ]
-    _print_counts(terminal, "Along with these", others)
+    _print_counts(terminal, "Also created", others)
     dropped = [(f"{count:,}", f"{kind}: {reason}") for kind, reason, count in report.dropped]
-    _print_counts(terminal, "Left behind", dropped)
+    _print_counts(terminal, "Skipped", dropped)
     for uri in report.removed:
-        terminal.say(f"Removed {uri}, which the index does not hold any more")
+        terminal.say(f"Removed {uri}, which is no longer in the imported index")
     for note in report.notes:
         terminal.note(note, style="dim")
 

@@ -1,4 +1,4 @@
-"""Propose, infer or show the types and relations that a model extracts (`knotwork schema`)."""
+"""`knotwork schema`: propose, infer or show the types and relations that a model extracts."""
 
 from __future__ import annotations
 
@@ -24,24 +24,29 @@ _ENTRIES = click.IntRange(min=1, max=200)
 
 @dataclass(frozen=True, slots=True)
 class SchemaOutput:
-    """The file that a schema is written to, if any."""
+    """The file to write a schema to, if any."""
 
     path: Path | None
     overwrites: bool
 
     def check(self) -> None:
-        """Raise ConfigError where a file is there already, before anything is paid for."""
+        """Raise ConfigError if the file exists already. To be called before a model is paid for."""
         if self.path is not None and not self.overwrites and self.path.exists():
             raise ConfigError(
-                f"`{self.path}` exists already.", fix="Replace it with --force, or name another."
+                f"`{self.path}` exists already.",
+                fix="Replace it with --force, or give another path.",
             )
 
 
-def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator of click's own kind
+def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator as click types it
     """Add --output and --force to a command."""
-    force = click.option("--force", is_flag=True, help="Replace a file that exists.")
+    force = click.option("--force", is_flag=True, help="Replace an existing file.")
     output = click.option(
-        "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there."
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the schema to a file.",
     )
     return output(force(function))
 
@@ -49,11 +54,11 @@ def output_options(function: Any) -> Any:  # noqa: ANN401  a decorator of click'
 @click.group()
 @keep_common
 def schema_command() -> None:
-    """Propose, infer or show the schema by which a language model extracts."""
+    """Propose, infer or show the schema: the types and relations that a language model extracts."""
 
 
 @schema_command.command(
-    short_help="Propose one for the documents of the index.",
+    short_help="Propose a schema for the indexed documents.",
     epilog=show_examples(
         "knotwork schema propose -o schema.toml",
         'knotwork schema propose --chunks 80 --budget "20k tokens"',
@@ -66,10 +71,15 @@ def schema_command() -> None:
     type=_COUNT,
     default=40,
     show_default=True,
-    help="Passages that a model is shown, spread over the documents.",
+    help="Number of passages for the model to read, spread over the documents.",
 )
 @click.option(
-    "--types", metavar="N", type=_ENTRIES, default=12, show_default=True, help="Types, at most."
+    "--types",
+    metavar="N",
+    type=_ENTRIES,
+    default=12,
+    show_default=True,
+    help="Maximum number of entity types.",
 )
 @click.option(
     "--relations",
@@ -77,12 +87,12 @@ def schema_command() -> None:
     type=_ENTRIES,
     default=20,
     show_default=True,
-    help="Relations, at most.",
+    help="Maximum number of relations.",
 )
 @click.option(
-    "--budget", metavar="AMOUNT", default="", help='The most to spend: as 20k, or "1 EUR".'
+    "--budget", metavar="AMOUNT", default="", help='Spending limit, such as 20k or "1 EUR".'
 )
-@click.option("--no-model", is_flag=True, help="Count what the index has, and ask no model.")
+@click.option("--no-model", is_flag=True, help="Count types in the index; do not use a model.")
 @output_options
 @with_session()
 def propose(
@@ -96,11 +106,11 @@ def propose(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Propose a schema: by the language model for extraction, where one is set.
+    """Propose a schema, with the language model for extraction if one is set.
 
-    It is shown a sample of the passages, a few at a time; what several replies say is kept. Without
-    a model the types and relations of the index are counted. Edit the file, and set
-    extraction.schema to it.
+    The model reads a sample of the passages, a few at a time; what several replies agree on is
+    proposed. Without a model, the types and relations in the index are counted. Edit the file, and
+    set extraction.schema to its path.
     """
     from knotwork.cli.json_output import describe_model_usage, describe_money
     from knotwork.indexing.schema_proposals import propose_for_index
@@ -129,7 +139,7 @@ def propose(
 
 
 @schema_command.command(
-    short_help="Infer one from records that you have.",
+    short_help="Infer a schema from example records.",
     epilog=show_examples(
         "knotwork schema examples triples.csv -o schema.toml",
         "knotwork schema examples triples.tsv -o schema.toml --force",
@@ -140,10 +150,10 @@ def propose(
 @output_options
 @with_session(hides_store=True)
 def examples(session: Session, *, file: Path, output: Path | None, force: bool) -> None:
-    """Infer the schema of example records: all their types, relations, and what these join.
+    """Infer a schema from example records: all types, relations, and the types these connect.
 
-    FILE is .csv, .tsv or .jsonl with source, source type, relation, target and target type; or
-    with source type, relation and target type alone.
+    FILE is a .csv, .tsv or .jsonl file with source, source type, relation, target and target type,
+    or with source type, relation and target type only.
     """
     from knotwork.transform.model.schema_discovery import schema_of_examples
 
@@ -153,7 +163,7 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 
 
 @schema_command.command(
-    short_help="Show the one in force.",
+    short_help="Show the schema in force.",
     epilog=show_examples(
         "knotwork schema show",
         "knotwork schema show --set extraction.schema=schema.toml",
@@ -162,7 +172,7 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 )
 @with_session(hides_store=True)
 def show(session: Session) -> None:
-    """Show the schema in force: the file of extraction.schema."""
+    """Show the schema in force, which is the file named by extraction.schema."""
     from knotwork.transform.model.extraction_schema import ExtractionSchema, SchemaProposal
 
     path = session.settings.extraction.schema
@@ -172,7 +182,7 @@ def show(session: Session) -> None:
     elif path:
         _print_toml(SchemaProposal(schema).toml(f"In force: {path}"))
     else:
-        session.terminal.say("No schema is set: a model may find entities of any type.")
+        session.terminal.say("No schema is set: a model may extract entities of any type.")
         session.terminal.note("Propose one with: knotwork schema propose -o schema.toml")
 
 
@@ -185,7 +195,7 @@ def _write_proposal(
     further: dict[str, Any] | None = None,
 ) -> None:
     """Write a schema to its file or to standard output, or describe it as an object."""
-    written = proposal.toml(heading, "Set extraction.schema to this file, and edit it as you like.")
+    written = proposal.toml(heading, "Edit this file, and set extraction.schema to its path.")
     if target.path is not None:
         target.path.write_text(written, encoding="utf-8")
     if session.common.json:
@@ -203,11 +213,11 @@ def _write_proposal(
     else:
         _print_toml(written)
     tokens = _prompt_tokens(proposal)
-    session.terminal.note(f"It adds about {tokens} tokens to what is asked of each chunk.")
+    session.terminal.note(f"The schema adds about {tokens} tokens to the prompt for each chunk.")
 
 
 def _print_toml(toml: str) -> None:
-    """Print a file on standard output as it is: what a terminal might obey is escaped in it."""
+    """Print TOML unwrapped. Its strings have no control characters: TOML escapes them."""
     sys.stdout.write(toml)
 
 
@@ -235,19 +245,19 @@ def _describe_proposal(proposal: SchemaProposal) -> dict[str, Any]:
 
 
 def _prompt_tokens(proposal: SchemaProposal) -> int:
-    """Return how many tokens a schema adds to a prompt in English, against none."""
+    """Return how many tokens a schema adds to an English prompt without a schema."""
     from knotwork.text.token_counts import count_tokens
     from knotwork.transform.model.prompts import prompts_in
 
     prompts, schema = prompts_in("en"), proposal.schema
-    said = f"{schema.types_text(prompts)}\n{schema.rules_text(prompts)}"
-    return max(0, count_tokens(said) - count_tokens(prompts.types))
+    text = f"{schema.types_text(prompts)}\n{schema.rules_text(prompts)}"
+    return max(0, count_tokens(text) - count_tokens(prompts.types))
 
 
 def _origin(report: ProposalReport) -> str:
     documents = count_of(report.documents, "document")
     if not report.model:
-        return f"Counted in an index of {documents}, not proposed by a model."
+        return f"Counted in an index of {documents}, without a model."
     return f"Proposed by {report.model} from {count_of(report.chunks, 'passage')} of {documents}."
 
 
@@ -258,11 +268,11 @@ def _note_cost(session: Session, report: ProposalReport) -> None:
         session.terminal.note(note, style="yellow")
     if not report.model:
         session.terminal.note(
-            "No model was asked. Rules find few types: look through it, or set llm.model."
+            "No model was used. Rules find few types: review the schema, or set llm.model."
         )
         return
     total = sum(report.usage.values(), TokenUsage())
     tokens = f"{total.input_tokens:,} tokens in, {total.output_tokens:,} out"
-    money = "" if report.money is None or not total.calls else f", {report.money:,.4f} of money"
-    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} reused"
+    money = "" if report.money is None or not total.calls else f", cost {report.money:,.4f}"
+    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} cached"
     session.terminal.note(f"Model: {calls}: {tokens}{money}")

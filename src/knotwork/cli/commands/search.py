@@ -29,12 +29,12 @@ from knotwork.cli.session import (
 )
 @click.argument("question")
 @RETRIEVER_OPTION
-@click.option("-k", metavar="N", type=click.IntRange(min=1), help="How many passages.")
+@click.option("-k", metavar="N", type=click.IntRange(min=1), help="Number of passages.")
 @WHERE_OPTION
 @MIN_SCORE_OPTION
 @RETRIEVAL_QUERY_OPTION
 @PARAMETER_OPTION
-@click.option("--explain", is_flag=True, help="Show why each passage is there.")
+@click.option("--explain", is_flag=True, help="Show why each passage was found.")
 @with_session()
 def search_command(
     session: Session,
@@ -45,7 +45,7 @@ def search_command(
     explain: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Find the passages nearest to a question."""
+    """Find the passages that best match a question."""
     from knotwork.cli.answers import find_documents, note_empty_index, print_evidence
     from knotwork.cli.json_output import describe_evidence
 
@@ -73,9 +73,9 @@ def search_command(
 )
 @with_session(hides_store=True)
 def retrievers_command(session: Session) -> None:
-    """List the retrievers for --retriever, and the steps they may be composed with.
+    """List the retrievers for --retriever, and the steps to combine them with.
 
-    docs/patterns.md describes the purpose of each, the graph it needs, and its options.
+    docs/patterns.md describes the purpose, requirements and options of each.
     """
     from knotwork.retrieval.retriever_registry import (
         AUTO,
@@ -105,14 +105,14 @@ def retrievers_command(session: Session) -> None:
         return
     terminal = session.terminal
     terminal.say("Retrievers", style="bold")
-    rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} where a graph was imported", "")]
+    rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} if a graph was imported", "")]
     for name, pattern in sorted(RETRIEVERS.items()):
         needs = _list_requirements(model=pattern.needs_model, embedder=pattern.needs_embedder)
         rows.append((name, pattern.summary, f"needs {' and '.join(needs)}" if needs else ""))
     terminal.table(rows, indent=2)
-    terminal.say("\nSteps, before or after one", style="bold")
+    terminal.say("\nSteps before or after a retriever", style="bold")
     terminal.table([(name, step.summary) for name, step in sorted(STEPS.items())], indent=2)
-    terminal.say("\nCompose them as in: decompose > bm25 + graph > diversify")
+    terminal.say("\nExample of a combination: decompose > bm25 + graph > diversify")
 
 
 def _list_requirements(*, model: bool, embedder: bool) -> list[str]:

@@ -34,18 +34,23 @@ _PORT_RANGE = click.IntRange(0, 65_535)
     epilog=show_examples(
         "knotwork serve handbook.knot",
         "knotwork serve ~/indexes --port 9000",
-        "knotwork serve ~/indexes --host 0.0.0.0    after: knotwork keys add",
+        "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
     )
 )
 @click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path(path_type=Path))
-@click.option("--host", metavar="ADDRESS", help="Listen there. [env: KNOTWORK_SERVICE_HOST]")
 @click.option(
-    "--port", metavar="N", type=_PORT_RANGE, help="0 is any free one. [env: KNOTWORK_SERVICE_PORT]"
+    "--host", metavar="ADDRESS", help="Address to listen on. [env: KNOTWORK_SERVICE_HOST]"
 )
 @click.option(
-    "--keys", metavar="FILE", type=click.Path(), help="Keys. [env: KNOTWORK_SERVICE_KEYS]"
+    "--port",
+    metavar="N",
+    type=_PORT_RANGE,
+    help="Port; 0: a free one. [env: KNOTWORK_SERVICE_PORT]",
 )
-@click.option("--read-only", is_flag=True, help="Take no uploads, and change no index.")
+@click.option(
+    "--keys", metavar="FILE", type=click.Path(), help="Key file. [env: KNOTWORK_SERVICE_KEYS]"
+)
+@click.option("--read-only", is_flag=True, help="Refuse uploads and changes of indexes.")
 @with_session()
 def serve_command(
     session: Session,
@@ -56,11 +61,11 @@ def serve_command(
     keys: str | None,
     read_only: bool,
 ) -> None:
-    """Serve the indexes of a FOLDER as workspaces, or one index FILE as the workspace `default`.
+    """Serve the indexes in a FOLDER as workspaces, or one index FILE as the workspace `default`.
 
-    Without either, the index of the settings. It answers under /api/v1, and clients of OpenAI under
-    /v1. Without keys only this machine may ask; see `knotwork keys`. Ctrl-C ends it: requests are
-    finished, and jobs go on when it starts again.
+    By default, the index of the settings is served. The API is under /api/v1, and an
+    OpenAI-compatible API under /v1. Without keys, only this machine has access; see `knotwork
+    keys`. Ctrl-C stops the server after open requests; jobs continue at the next start.
     """
     from knotwork.service import require_extra
 
@@ -81,27 +86,27 @@ def serve_command(
     served = ServerConfig(path.expanduser().absolute(), settings, read_only=read_only)
     served.check()
 
-    def tell(address: str) -> None:
+    def announce(address: str) -> None:
         if session.common.json:
             session.terminal.emit({"address": address})
         else:
             session.terminal.say(f"Serving {served.path} at {address}")
             if not has_pages():
                 session.terminal.note(
-                    f"It has no web pages; with Node.js, {BUILD_COMMAND} makes them in a copy of "
-                    "the source.",
+                    "This installation has no web pages. To build them from a copy of the source, "
+                    f"with Node.js, run: {BUILD_COMMAND}",
                     style="dim",
                 )
             if app.state.service.warmer.state == "loading":
                 session.terminal.note(
-                    "The embedding model is loading; /health/ready says when it is there.",
+                    "The embedding model is loading. See /health/ready.",
                     style="dim",
                 )
-            session.terminal.note("Stop it with Ctrl-C.", style="dim")
+            session.terminal.note("Press Ctrl-C to stop.", style="dim")
         sys.stdout.flush()
 
     app = make_app(served)
-    KnotworkServer(app).serve_at(service.host, service.port, tell)
+    KnotworkServer(app).serve_at(service.host, service.port, announce)
 
 
 _ROLES = ("read", "write", "admin")
@@ -109,14 +114,14 @@ _PLACE_OPTION = click.option(
     "--place",
     metavar="FOLDER|FILE",
     type=click.Path(path_type=Path),
-    help="What is served; without it the index of the settings.",
+    help="The folder or index that is served. Default: the index of the settings.",
 )
 _FILE_OPTION = click.option(
     "--keys",
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The file of keys. [env: KNOTWORK_SERVICE_KEYS]",
+    help="Key file. [env: KNOTWORK_SERVICE_KEYS]",
 )
 
 
@@ -129,11 +134,11 @@ _FILE_OPTION = click.option(
 )
 @keep_common
 def keys_command() -> None:
-    """Add, list and remove the keys of a server."""
+    """Add, list and remove the API keys of a server."""
 
 
 @keys_command.command(
-    short_help="Make a key, and show it once.",
+    short_help="Create a key, and print it once.",
     epilog=show_examples(
         "knotwork keys add laptop --role admin",
         "knotwork keys add phone --place ~/indexes",
@@ -155,7 +160,7 @@ def keys_command() -> None:
     "workspaces",
     metavar="NAME",
     multiple=True,
-    help="A workspace it may see; without any, all.",
+    help="Workspace to grant access to. May be repeated. Default: all.",
 )
 @_PLACE_OPTION
 @_FILE_OPTION
@@ -169,7 +174,7 @@ def add(
     place: Path | None,
     file: Path | None,
 ) -> None:
-    """Make a key and print it. It is kept as a hash alone, so that nobody can show it again."""
+    """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
     from knotwork.service.keys import (
         ALL_WORKSPACES,
         WORKSPACE_NAME_RULE,
@@ -180,7 +185,7 @@ def add(
     check_choice("role", role, _ROLES)
     wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
     if wrong:
-        raise ConfigError(f"`{wrong[0]}` is no name for a workspace.", fix=WORKSPACE_NAME_RULE)
+        raise ConfigError(f"`{wrong[0]}` is not a workspace name.", fix=WORKSPACE_NAME_RULE)
     keys = _open_key_file(session, place, file)
     bound = workspaces or (ALL_WORKSPACES,)
     key, text = keys.add(name, role=KeyRole(role), workspaces=bound)
@@ -188,12 +193,12 @@ def add(
         session.terminal.emit({"id": key.id, "name": name, "role": role, "key": text})
         return
     session.terminal.say(text)
-    session.terminal.note("Keep it safe: it is not shown again.", style="dim")
+    session.terminal.note("Store this key safely: it is not shown again.", style="dim")
 
 
 @keys_command.command(
     "list",
-    short_help="List the keys, never their text.",
+    short_help="List the keys, without the keys themselves.",
     epilog=show_examples(
         "knotwork keys list",
         "knotwork keys list --place ~/indexes",
@@ -230,7 +235,7 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
 
 
 @keys_command.command(
-    short_help="Remove a key; takes effect immediately.",
+    short_help="Remove a key, with immediate effect.",
     epilog=show_examples(
         "knotwork keys remove bot",
         "knotwork keys remove 4f0c2a9be781",
@@ -242,7 +247,7 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
 @_FILE_OPTION
 @with_session(hides_store=True)
 def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
-    """Remove the key of this name or id. A server that runs refuses it from now on."""
+    """Remove the key with this name or id. Running servers reject it immediately."""
     key = _open_key_file(session, place, file).remove(name)
     if session.common.json:
         session.terminal.emit({"removed": key.id, "name": key.name})
@@ -251,7 +256,7 @@ def remove(session: Session, *, name: str, place: Path | None, file: Path | None
 
 
 def _open_key_file(session: Session, place: Path | None, file: Path | None) -> KeyFile:
-    """Return the keys of a place, or those of a file."""
+    """Return the keys in ``file``, else in the file of the settings, else beside ``place``."""
     from knotwork.service.keys import KEYS_FILE, KeyFile, keys_beside
 
     named = session.settings.service.keys
@@ -260,7 +265,8 @@ def _open_key_file(session: Session, place: Path | None, file: Path | None) -> K
     path = (place or Path(session.settings.store.path)).expanduser().absolute()
     if not path.is_dir() and not path.parent.is_dir():
         raise ConfigError(
-            f"There is no folder `{path.parent}` for `{KEYS_FILE}`.", fix="Name one: --place FOLDER"
+            f"Cannot store `{KEYS_FILE}`: the folder `{path.parent}` does not exist.",
+            fix="Create it, or name another with --place FOLDER.",
         )
     return KeyFile(keys_beside(path))
 
@@ -272,38 +278,39 @@ MCP_PORT = 8766
     epilog=show_examples(
         "knotwork mcp                              for an assistant that starts it",
         "knotwork mcp --http --port 8766           for programs on this machine",
-        "knotwork mcp --write --allow ~/papers     it may index this folder, too",
+        "knotwork mcp --write --allow ~/papers     allow indexing of this folder",
     )
 )
-@click.option("--http", is_flag=True, help="Serve 127.0.0.1 instead of the standard streams.")
+@click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of standard streams.")
 @click.option(
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535),
     default=MCP_PORT,
     show_default=True,
-    help="Of --http; 0 is any that is free.",
+    help="Port for --http; 0: a free one.",
 )
-@click.option("--write", is_flag=True, help="Let programs change the index. Else they only read.")
+@click.option("--write", is_flag=True, help="Allow changes of the index.")
 @click.option(
     "--allow",
     metavar="FOLDER",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A folder that may be indexed; may be given several times.",
+    help="Folder that may be indexed. May be repeated.",
 )
-@click.option("--no-llm", is_flag=True, help="Ask no language model.")
+@click.option("--no-llm", is_flag=True, help="Do not use the language model.")
 @with_session()
 def mcp_command(
     session: Session, *, http: bool, port: int, write: bool, allow: tuple[Path, ...], no_llm: bool
 ) -> None:
-    """Serve the index to assistants by the Model Context Protocol: tools to search, ask and
-    explore, documents and reports as resources.
+    """Serve the index to assistants over the Model Context Protocol.
+
+    Assistants get tools to search, ask and explore, and documents and reports as resources.
     """
     from knotwork.mcp_server import Permissions, check_sdk
 
     if session.common.json:
-        raise ConfigError("`knotwork mcp` prints no object.", fix="Leave --json out.")
+        raise ConfigError("`knotwork mcp` does not support --json.", fix="Remove --json.")
     check_sdk()
     permissions = Permissions(write=write, folders=allow, use_llm=not no_llm)
     opened = session.open(read_only=not write)
@@ -322,7 +329,7 @@ def mcp_command(
 
 
 def _send_foreign_logs_to_stderr() -> None:
-    """Show warnings of libraries once; those of Knotwork have a handler already."""
+    """Log warnings of libraries. Those of Knotwork have a handler already."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: not record.name.startswith("knotwork"))
     logging.basicConfig(

@@ -1,4 +1,4 @@
-"""Set Knotwork up and check it: `knotwork init`, `config`, `doctor` and `completion`."""
+"""`knotwork init`, `config`, `doctor` and `completion`: set up an installation and check it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from knotwork.cli.session import (
     epilog=show_examples(
         "knotwork init                      write ./knotwork.toml",
         "knotwork init papers/              write papers/knotwork.toml",
-        "knotwork init --force              replace the file by the defaults",
+        "knotwork init --force              replace an existing file by the defaults",
     )
 )
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
-@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @with_session(hides_store=True)
 def init_command(session: Session, *, folder: Path, force: bool) -> None:
-    """Write knotwork.toml: every setting with its explanation, the defaults as comments."""
+    """Create knotwork.toml, which explains every setting and its default in comments."""
     from knotwork.config import CONFIG_FILE, write_default_config
 
     path = write_default_config(folder / CONFIG_FILE, overwrite=force)
@@ -56,10 +56,10 @@ def config_command() -> None:
         "knotwork config show --set index.chunk_tokens=300 --json",
     ),
 )
-@click.option("--origin", is_flag=True, help="Show where each value comes from.")
+@click.option("--origin", is_flag=True, help="Show the origin of each value.")
 @with_session()
 def show(session: Session, *, origin: bool) -> None:
-    """Show every setting. An option comes before the environment, that before knotwork.toml."""
+    """Show every setting. Options override the environment, which overrides knotwork.toml."""
     loaded = session.loaded
     if session.common.json:
         file = str(loaded.file) if loaded.file else None
@@ -76,14 +76,14 @@ def show(session: Session, *, origin: bool) -> None:
     epilog=show_examples(
         "knotwork doctor",
         "knotwork doctor --store handbook.knot",
-        "knotwork doctor --json > report.json        to paste; holds no secrets",
+        "knotwork doctor --json > report.json     for a bug report; holds no secrets",
     )
 )
 @with_session()
 def doctor_command(session: Session) -> None:
-    """Check installation, settings, index and embedder, and say what to do.
+    """Check the installation, settings, index and models, and suggest fixes.
 
-    Exits with 1 when a check fails. Nothing is changed.
+    The exit code is 1 if a check fails. Nothing is changed.
     """
     from knotwork.diagnosis import diagnose
 
@@ -109,21 +109,21 @@ _COMPLETION_FILES = {
     "fish": "{config}/fish/completions/knotwork.fish",
     "zsh": "{home}/.zfunc/_knotwork",
 }
-"""Where each shell looks by itself; zsh needs `fpath+=~/.zfunc` before `compinit`."""
+"""The file that each shell reads; zsh also needs `fpath+=~/.zfunc` before `compinit`."""
 
 
 @click.command(
     epilog=show_examples(
-        "knotwork completion --install            for the shell you use",
+        "knotwork completion --install            for your current shell",
         "knotwork completion zsh --install",
-        "knotwork completion bash > completion.sh   to look at it",
+        "knotwork completion bash > completion.sh",
     )
 )
 @click.argument("shell", default="", shell_complete=complete_from(_COMPLETION_FILES))
-@click.option("--install", is_flag=True, help="Write it where the shell looks for it.")
+@click.option("--install", is_flag=True, help="Write the script to the file that the shell reads.")
 @with_session(hides_store=True)
 def completion_command(session: Session, *, shell: str, install: bool) -> None:
-    """Print the completion script of a shell (bash, zsh or fish), or install it."""
+    """Print or install the completion script of bash, zsh or fish."""
     name = shell or Path(os.environ.get("SHELL", "bash")).name
     check_choice("shell", name, tuple(_COMPLETION_FILES))
     kind = get_completion_class(name)
@@ -141,13 +141,13 @@ def completion_command(session: Session, *, shell: str, install: bool) -> None:
     if session.common.json:
         session.terminal.emit({"shell": name, "path": str(place)})
         return
-    session.terminal.say(f"Wrote {place}; it works in the next shell you open.")
+    session.terminal.say(f"Wrote {place}. Completion works in new shells.")
     if name == "zsh":
-        session.terminal.note("~/.zshrc must hold, before compinit: fpath+=~/.zfunc")
+        session.terminal.note("Add to ~/.zshrc, before compinit: fpath+=~/.zfunc")
 
 
 def find_completion_file(shell: str) -> Path:
-    """Return the file that a shell reads for the completion of this program."""
+    """Return the file from which a shell reads the completion of `knotwork`."""
     home = Path.home()
     return Path(
         _COMPLETION_FILES[shell].format(

@@ -1,15 +1,18 @@
-"""`knotwork tables`: tables beside the index, queried by SQL."""
+"""`knotwork tables`: store tables beside the index, and query them with SQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from knotwork.cli.session import Session, keep_common, show_examples, with_session
 from knotwork.cli.terminal import count_of
 from knotwork.errors import ConfigError
-from knotwork.stores.table_file import TableFile, TableShape, tables_path
+
+if TYPE_CHECKING:
+    from knotwork.stores.table_file import TableFile, TableShape
 
 
 @click.group(
@@ -21,7 +24,7 @@ from knotwork.stores.table_file import TableFile, TableShape, tables_path
 )
 @keep_common
 def tables_command() -> None:
-    """Keep tables of spreadsheets beside the index, and ask them by SQL, read-only."""
+    """Store tables of spreadsheets beside the index, and query them with read-only SQL."""
 
 
 @tables_command.command(
@@ -37,8 +40,8 @@ def add(session: Session, *, files: tuple[Path, ...]) -> None:
     """Add or replace the tables of .csv, .tsv and .xlsx files."""
     from knotwork.indexing.table_storage import add_tables
 
-    tables = _open(session)
-    _show(session, [shape for path in files for shape in add_tables(tables, path)])
+    tables = _open_tables(session)
+    _show_tables(session, [shape for path in files for shape in add_tables(tables, path)])
 
 
 @tables_command.command(
@@ -52,7 +55,7 @@ def add(session: Session, *, files: tuple[Path, ...]) -> None:
 @with_session()
 def show(session: Session) -> None:
     """List the tables with their columns."""
-    _show(session, _open(session).tables())
+    _show_tables(session, _open_tables(session).tables())
 
 
 @tables_command.command(
@@ -66,7 +69,7 @@ def show(session: Session) -> None:
 @with_session()
 def remove(session: Session, *, name: str) -> None:
     """Remove a table."""
-    _open(session).remove(name)
+    _open_tables(session).remove(name)
     session.terminal.note(f"Removed {name}.")
 
 
@@ -84,12 +87,12 @@ def remove(session: Session, *, name: str) -> None:
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Rows, at most.",
+    help="Maximum number of rows.",
 )
 @with_session()
 def query(session: Session, *, statement: str, limit: int) -> None:
-    """Run one SELECT on the tables."""
-    result = _open(session).run(statement, row_limit=limit)
+    """Run one SELECT statement on the tables."""
+    result = _open_tables(session).run(statement, row_limit=limit)
     if session.common.json:
         session.terminal.emit(
             {
@@ -105,14 +108,20 @@ def query(session: Session, *, statement: str, limit: int) -> None:
     session.terminal.note(f"{count_of(len(rows), 'row')}{more}", style="dim")
 
 
-def _open(session: Session) -> TableFile:
-    path = tables_path(str(session.settings.store.path))
+def _open_tables(session: Session) -> TableFile:
+    from knotwork.stores.table_file import TableFile, tables_path
+
+    url = str(session.settings.store.path)
+    path = tables_path(url)
     if path is None:
-        raise ConfigError("This index has no file, and so no tables beside it.")
+        raise ConfigError(
+            f"The index `{url}` is not a file, so there are no tables beside it.",
+            fix="Name an index file with --store FILE.",
+        )
     return TableFile(path)
 
 
-def _show(session: Session, shapes: list[TableShape]) -> None:
+def _show_tables(session: Session, shapes: list[TableShape]) -> None:
     if session.common.json:
         tables = [
             {

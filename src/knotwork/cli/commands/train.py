@@ -1,6 +1,4 @@
-"""`knotwork train`: train the path ranker, or the weights of a fusion, on questions about the
-index.
-"""
+"""`knotwork train`: train the path ranker, or learn the weights of a fusion, from questions."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ if TYPE_CHECKING:
 @click.group()
 @keep_common
 def train_command() -> None:
-    """Train on questions about the index."""
+    """Train the path ranker, or learn the weights of a fusion, from questions."""
 
 
 @train_command.command(
-    short_help="Train the ranker of paths.",
+    short_help="Train the path ranker.",
     epilog=show_examples(
         "knotwork train paths -o paths.model",
         "knotwork train paths --questions asked.jsonl -o paths.model",
@@ -39,13 +37,13 @@ def train_command() -> None:
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="Where the model is written.",
+    help="Write the model to this file.",
 )
 @click.option(
     "--questions",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help='Lines of {"question": "...", "answers": ["name", ...]}.',
+    help='JSON lines: {"question": "...", "answers": ["name", ...]}.',
 )
 @click.option(
     "--made",
@@ -53,10 +51,10 @@ def train_command() -> None:
     type=click.IntRange(min=0),
     default=600,
     show_default=True,
-    help="Questions made of the graph's own relations.",
+    help="Number of questions to generate from relations in the graph.",
 )
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of chance.")
-@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @with_session()
 def paths(
     session: Session,
@@ -67,9 +65,9 @@ def paths(
     seed: int,
     force: bool,
 ) -> None:
-    """Train the coarse ranker of the retriever `paths`, on labelled questions, made ones, or both.
+    """Train the first-stage ranker of the retriever `paths` on labelled or generated questions.
 
-    A fifth of the questions is held back to measure the ranker. Needs the extra `rank`.
+    A fifth of the questions is held back to evaluate the ranker. Requires the extra `rank`.
     """
     from knotwork.evaluation.path_training import (
         make_path_questions,
@@ -79,12 +77,12 @@ def paths(
 
     if output.exists() and not force:
         raise ConfigError(
-            f"`{output}` exists already.", fix="Replace it with --force, or name another."
+            f"`{output}` exists already.", fix="Replace it with --force, or give another path."
         )
     store = session.open().store
     asked = read_path_questions(questions) if questions is not None else []
     asked += make_path_questions(store, count=made, seed=seed)
-    session.terminal.note(f"Comparing the paths of {count_of(len(asked), 'question')} …")
+    session.terminal.note(f"Finding the paths of {count_of(len(asked), 'question')} …")
     report = train_ranker(store, asked, seed=seed)
     output.write_text(report.model, "utf-8")
     if session.common.json:
@@ -94,7 +92,7 @@ def paths(
 
 
 def describe_path_training(report: PathTrainingReport, output: Path) -> dict[str, object]:
-    """Return the object of `train paths --json`: fractions from 0 to 1."""
+    """Return the object of `train paths --json`. Fractions are from 0 to 1."""
     return {
         "model": str(output),
         "questions": report.questions,
@@ -107,19 +105,19 @@ def describe_path_training(report: PathTrainingReport, output: Path) -> dict[str
 
 
 def print_path_training(session: Session, report: PathTrainingReport, output: Path) -> None:
-    """Print how good the ranker is and what it looks at most."""
+    """Print the accuracy of the ranker, and its ten most important features."""
     terminal = session.terminal
     asked = count_of(report.questions, "question")
-    terminal.say(f"{asked}, {report.usable} of them with a path to their answers.")
+    terminal.say(f"{asked}, {report.usable} of them with a path to an answer.")
     terminal.say(
-        f"Of {report.held_back} held back, {report.right_at_1:.1%} have a right path first, "
-        f"{report.right_at_3:.1%} among the first three."
+        f"Of {report.held_back} held back, {report.right_at_1:.1%} have a right path in first "
+        f"place, {report.right_at_3:.1%} among the first three."
     )
     terminal.table(
         [(name, f"{share:.1%}") for name, share in list(report.importances.items())[:10]],
         header=("feature", "gain"),
     )
-    terminal.say(f"Written to {output}. Use it with the option trees={output} of `paths`.")
+    terminal.say(f"Wrote {output}. To use it, set the option trees={output} of `paths`.")
 
 
 @train_command.command(
@@ -136,13 +134,13 @@ def print_path_training(session: Session, report: PathTrainingReport, output: Pa
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     required=True,
-    help='Lines of {"question": "...", "gold_pids": ["document", ...]}.',
+    help='JSON lines: {"question": "...", "gold_pids": ["document", ...]}.',
 )
 @with_session()
 def fusion(session: Session, *, parts: str, questions: Path) -> None:
-    """Learn how much each of several retrievers should count when they are joined by +.
+    """Learn the weights of several retrievers in a fusion (`+`).
 
-    Recall is measured on questions that the weights were not learned from, in five folds.
+    Recall is measured by five-fold cross-validation.
     """
     from knotwork.cli.progress import choose_counter
     from knotwork.evaluation.datasets import read_question_set
@@ -177,7 +175,7 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
 
 
 def describe_fusion_training(report: FusionReport) -> dict[str, object]:
-    """Return the object of `train fusion --json`: fractions from 0 to 1."""
+    """Return the object of `train fusion --json`. Fractions are from 0 to 1."""
     return {
         "retriever": report.specification,
         "weights": dict(report.weights),
@@ -195,10 +193,10 @@ def describe_fusion_training(report: FusionReport) -> dict[str, object]:
 
 
 def print_fusion_training(session: Session, report: FusionReport) -> None:
-    """Print the fusion, how much each part counts, and whether it is worth its searches."""
+    """Print the recall of the fusion and of its best part alone, and the learned weights."""
     terminal = session.terminal
     asked = count_of(report.questions, "question")
-    terminal.say(f"{asked}, {report.usable} of them with a gold document among what was found.")
+    terminal.say(f"{asked}, {report.usable} of them with a gold document among the results.")
     rows = [("learned weights", report.learned), ("equal weights", report.equal)]
     terminal.table(
         [(name, f"{share:.1%}") for name, share in [*rows, (report.best, report.single)]],
@@ -207,8 +205,8 @@ def print_fusion_training(session: Session, report: FusionReport) -> None:
     over = report.over_best
     won = f"{over.wins} won, {over.losses} lost, p {over.p_value:.3f}"
     if over.difference > 0:
-        terminal.say(f"Beside {report.best} alone: {won}.")
+        terminal.say(f"Compared with {report.best} alone: {won}.")
     else:
-        terminal.say(f"{report.best} alone finds as much ({won}): no fusion is needed.")
+        terminal.say(f"{report.best} alone is as good ({won}). You do not need a fusion.")
     terminal.say(f"Learned: {report.specification}")
-    terminal.say("Use it with --retriever, or as retrieval.retriever in the settings.")
+    terminal.say("To use it, pass it to --retriever or set retrieval.retriever.")
