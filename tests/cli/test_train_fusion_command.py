@@ -50,12 +50,12 @@ def test_weights_are_learned_and_can_be_used(asked):
 def test_what_cannot_be_learned_from_is_told(asked, tmp_path):
     alone = knotwork("train", "fusion", "bm25", "--questions", asked)
     assert alone.code != 0
-    assert "joins no retrievers" in alone.err
+    assert "is not a sum of retrievers" in alone.err
     few = tmp_path / "few.jsonl"
     few.write_text('{"question": "Who built the harbour of Elva?", "gold_pids": ["Elva.md"]}')
     outcome = knotwork("train", "fusion", "bm25 + graph", "--questions", few)
     assert outcome.code != 0
-    assert "5 are needed" in outcome.err
+    assert "at least 5 are required" in outcome.err
     unknown = tmp_path / "unknown.jsonl"
     unknown.write_text('{"question": "Who?", "gold_pids": ["Nowhere.md"]}')
     outcome = knotwork("train", "fusion", "bm25 + graph", "--questions", unknown)

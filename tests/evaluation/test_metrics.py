@@ -72,7 +72,7 @@ def test_comparison_agrees_with_scipy():
 def test_equal_runs_do_not_differ():
     comparison = compare_paired([1, 0.5], [1, 0.5])
     assert (comparison.difference, comparison.p_value) == (0.0, 1.0)
-    with pytest.raises(ValueError, match="equal lengths"):
+    with pytest.raises(ValueError, match="differ in length: 1 and 2"):
         compare_paired([1], [1, 0])
 
 

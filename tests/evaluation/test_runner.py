@@ -105,7 +105,7 @@ def test_titles_can_be_hidden(folder):
         ("corpus.jsonl", "{", r"corpus\.jsonl, line 1 is not JSON"),
         ("corpus.jsonl", "[]", r"line 1 is not an object"),
         ("corpus.jsonl", '{"pid": "a"}', "no text under `text`"),
-        ("corpus.jsonl", "", "holds no passage"),
+        ("corpus.jsonl", "", "contains no passages"),
         ("questions.jsonl", '{"qid": "1"}', "no text under `question`"),
         (
             "questions.jsonl",

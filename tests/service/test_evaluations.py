@@ -209,7 +209,7 @@ def test_what_cannot_run_is_left_out_with_the_reason(served, asked):
     ("content", "told"),
     [
         (b"{", "line 1 is not JSON"),
-        (b"\n\n", "holds no question"),
+        (b"\n\n", "contains no questions"),
         (b'{"question": "Who?"}', "neither gold passages nor answers"),
         (b'{"question": "Who?", "gold_pids": ["nowhere.md"]}', "Unknown document `nowhere.md`"),
         (b'{"question": "Who?", "gold_pids": 5}', "no list under `gold_pids`"),

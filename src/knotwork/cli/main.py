@@ -191,7 +191,7 @@ class CommandGroup(click.Group):
 @common_options(hidden=False)
 @click.pass_context
 def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
-    """Answer questions over your documents, with citations. Options may come anywhere."""
+    """Get cited answers from your own documents. Options may come anywhere."""
     ctx.obj = take_common(arguments)
     if version:
         from knotwork import __version__

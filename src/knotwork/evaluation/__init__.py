@@ -1,1 +1,1 @@
-"""Data sets, metrics and comparisons."""
+"""Evaluate answers and retrievers on known questions, and train rankers from such questions."""

@@ -1,4 +1,4 @@
-"""Figures of judged answers: correctness, length, refusals, confidence and cost, also as JSON."""
+"""Compute figures of judged answers: correctness, length, refusals, calibration, time and cost."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from knotwork.evaluation.metrics import (
 )
 
 CALIBRATION_BINS = 10
-"""Of confidences, for their calibration error."""
+"""Number of bins of confidence for the calibration error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean over answers; ``values`` returns what one answer adds to it, nothing if it is not
-    concerned. ``column`` is the short form of its label.
+    """A mean over answers. ``values`` returns the values of one answer, none if it does not apply.
+
+    ``column`` is the short form of ``label``. A share is from 0 to 1.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Figure:
 
 
 def _if_answerable(value: Callable[[JudgedAnswer], bool]) -> Callable[[JudgedAnswer], list[float]]:
-    """Return a figure's values: 0 or 1 for a question that has an answer."""
+    """Return a function for `Figure.values`: 0 or 1 for an answerable question, else nothing."""
     return lambda item: [float(value(item))] if item.question.is_answerable else []
 
 
@@ -88,7 +89,7 @@ FIGURES = (
     Figure("words", "words", "Words in an answer", _words, is_share=False),
     Figure("short", "short", "Gives a short answer", _short),
     Figure("short_right", "short ok", "Right short answers", _short_right),
-    Figure("refused_rightly", "refused", "Refused what is not there", _refused_rightly),
+    Figure("refused_rightly", "refused", "Refused rightly", _refused_rightly),
     Figure(
         "refused_wrongly",
         "wrongly",
@@ -96,12 +97,12 @@ FIGURES = (
         _if_answerable(lambda item: not item.judgement.answered),
     ),
 )
-"""What is measured of every answer; `docs/evaluation.md` defines them."""
+"""All figures of answers. `docs/evaluation.md` defines them."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """The figures of some questions, by name; one that concerns none of them is missing."""
+    """The figures of a group of questions by name, without those that apply to none of them."""
 
     questions: int
     figures: dict[str, float]
@@ -111,11 +112,11 @@ class GroupFigures:
 class AnswerFigures:
     """The figures of a run.
 
-    ``right`` has the share of right answers with its 95 % interval, None if no question has one.
-    ``auroc`` is the probability that a right answer has more confidence than another, None where
-    all or none are right; ``ece`` the expected calibration error. Both leave out answers without a
-    confidence. ``median_ms`` and
-    ``median_cpu_ms`` are of a question, ``tokens`` of a language model the mean of a question.
+    ``right`` is the share of right answers with its 95 % interval, None if no question is
+    answerable. ``auroc`` is the probability that a right answer has a higher confidence than a
+    wrong one, None if all or none are right; ``ece`` is the expected calibration error. Both ignore
+    answers without a confidence. ``median_ms`` and ``median_cpu_ms`` are per question, ``tokens``
+    is the mean number of model tokens per question.
     """
 
     overall: GroupFigures
@@ -129,9 +130,9 @@ class AnswerFigures:
 
 
 def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
-    """Return the figures of all answers, and by type of question where types are given.
+    """Compute the figures of all answers, and by type if the questions have types.
 
-    Raises ValueError for no answers.
+    Raises ValueError if there are no answers.
     """
     if not answers:
         raise ValueError("Expected at least one answer.")
@@ -167,10 +168,11 @@ def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
 def calibration_error(
     confidences: Sequence[float], rights: Sequence[bool], *, bins: int = CALIBRATION_BINS
 ) -> float:
-    """Return the expected calibration error: how far confidence is from the share of right answers.
+    """Return the expected calibration error of confidences, from 0 to 1.
 
-    The mean over ``bins`` of equal width, weighed by their answers (Naeini et al., AAAI 2015).
-    Raises ValueError when the lengths differ or are 0.
+    This is the distance between mean confidence and the share of right answers, averaged over
+    ``bins`` of equal width weighted by size (Naeini et al., AAAI 2015). Raises ValueError if the
+    lengths differ or are 0.
     """
     if not confidences:
         raise ValueError("Expected at least one confidence.")
@@ -184,10 +186,10 @@ def calibration_error(
 def compare_answers(
     first: Sequence[JudgedAnswer], second: Sequence[JudgedAnswer], *, names: tuple[str, str]
 ) -> list[MetricDifference]:
-    """Compare two runs over the same questions, in equal order, figure by figure.
+    """Compare two runs over the same questions, figure by figure.
 
-    A figure is compared on the questions that it concerns in both runs: words and noise on those
-    that both answered. Raises ValueError when the questions differ.
+    Each figure is compared on the questions that it applies to in both runs, so words and noise on
+    those that both answered. Raises ValueError if the questions or their order differ.
     """
     if [item.question for item in first] != [item.question for item in second]:
         raise ValueError("Expected the same questions in the same order.")

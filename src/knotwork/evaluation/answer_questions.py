@@ -1,9 +1,9 @@
-"""Questions with expected answers, and matching of expected strings in printed answers.
+"""Read questions with expected answers, and match expected strings in printed answers.
 
-A person writes them into a file of JSON lines or a table; see docs/evaluation.md. An expected
-string counts as whole words: "9" is not in "90", but "9个月" is in "为期9个月。", as Chinese and
-Japanese do not separate words. Letter case, widths, white space and citation marks do not count.
-Unlike in `metrics.contains_answer`, punctuation counts: "1/32" is not "132".
+Files are JSON lines or tables; docs/evaluation.md describes their format. Expected strings match
+whole words: "9" does not match "90", but "9个月" matches "为期9个月。", as Chinese and Japanese do
+not separate words. Letter case, character width, white space and citation marks are ignored.
+Unlike in `metrics.contains_answer`, punctuation counts: "1/32" does not match "132".
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from knotwork.evaluation.datasets import place_of, read_objects
 from knotwork.text.chinese import HAN_AND_KANA
 
 CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
-"""The mark of a citation."""
+"""A citation mark such as "[1]", with the white space before it."""
 _UNSPACED = re.compile(f"[{HAN_AND_KANA}]")
 _INSIDE_WORD = rf"[^\W_{HAN_AND_KANA}]"
-"""A letter or digit of a script that separates words."""
+"""A letter or digit of a script that puts spaces between words."""
 
 
 def states_all(text: str, parts: Iterable[Sequence[str]]) -> bool:
-    """Return whether a text states every part, by one of its alternatives."""
+    """Return True if a text contains at least one alternative of every part."""
     return all(states(text, alternatives) for alternatives in parts)
 
 
 def states(text: str, alternatives: Sequence[str]) -> bool:
-    """Return whether a text contains one of the alternatives as whole words."""
+    """Return True if a text contains one of the alternatives as whole words."""
     spaced = normalize_as_printed(text)
     unspaced = spaced.replace(" ", "")
     for wanted in filter(None, map(normalize_as_printed, alternatives)):
@@ -42,7 +42,7 @@ def states(text: str, alternatives: Sequence[str]) -> bool:
             if wanted.replace(" ", "") in unspaced:
                 return True
             continue
-        # Only a letter or digit needs a boundary: "3 %" may follow and precede anything.
+        # Only letters and digits need a word boundary, so "3 %" may be followed by anything.
         left = rf"(?<!{_INSIDE_WORD})" if wanted[0].isalnum() else ""
         right = rf"(?!{_INSIDE_WORD})" if wanted[-1].isalnum() else ""
         if re.search(left + re.escape(wanted) + right, spaced):
@@ -51,7 +51,7 @@ def states(text: str, alternatives: Sequence[str]) -> bool:
 
 
 def normalize_as_printed(text: str) -> str:
-    """Return a text in the form that is compared: one case and width, single spaces, no marks."""
+    """Normalize a text for comparison: case, character width, white space, no citation marks."""
     bare = CITATION_MARK.sub(" ", text)
     return " ".join(unicodedata.normalize("NFKC", bare).casefold().split())
 
@@ -59,14 +59,14 @@ def normalize_as_printed(text: str) -> str:
 AnswerParts = tuple[tuple[str, ...], ...]
 
 TABLE_SEPARATORS = {".csv": ",;\t", ".tsv": "\t"}
-"""The separators that a table may have, by the ending of its name."""
+"""The allowed separators of tables, by file suffix."""
 
 _JSON_EXAMPLE = (
-    'Write one object a line, as {"question": "How high is it?", "answers": ["30 m", "98 feet"]}, '
-    'and "answers": [] for a question that the documents do not answer.'
+    'Write one object per line, such as {"question": "How high is it?", "answers": ["30 m", "98 '
+    'feet"]}, and "answers": [] for a question that the documents do not answer.'
 )
-_CSV_EXAMPLE = "Begin with a header, as: question,answer,document,quote,type"
-_QUOTE_CELLS = 'Put a cell that contains the separator between quotation marks: "Who, then?"'
+_CSV_EXAMPLE = "Start with a header, such as: question,answer,document,quote,type"
+_QUOTE_CELLS = 'Quote a cell that contains the separator: "Who, then?"'
 _ALTERNATIVE = "|"
 
 
@@ -74,10 +74,10 @@ _ALTERNATIVE = "|"
 class AnswerQuestion:
     """A question with its expected answer.
 
-    ``answers`` holds, for each part that the answer needs, the strings any one of which states it;
-    it is empty if the documents do not answer the question. ``documents`` are the uris, or the
-    ends of uris, of documents that answer it, ``quotes`` the passages that do. ``line`` is where
-    the question is in its file, counted from 1, or 0.
+    ``answers`` has the alternative strings of each part that the answer must contain; it is empty
+    if the documents do not answer the question. ``documents`` are the URIs, or ends of URIs, of
+    documents that answer it, and ``quotes`` the passages. ``line`` is the line in the file, from 1,
+    or 0 if unknown.
     """
 
     text: str
@@ -95,16 +95,16 @@ class AnswerQuestion:
 
 
 def read_answer_questions(path: str | Path) -> tuple[AnswerQuestion, ...]:
-    """Read a file of questions: a table if its name ends in .csv or .tsv, else JSON lines.
+    """Read a file of questions: a table if its suffix is .csv or .tsv, otherwise JSON lines.
 
-    Raises ConfigError, with the line, for a record that does not fit the format or repeats an id,
-    and for a file that is missing, empty or not UTF-8.
+    Raises ConfigError, with the line, for an invalid record or a repeated id, and for a file that
+    is missing, empty or not UTF-8.
     """
     source = Path(path)
     try:
         text = source.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise ConfigError(f"`{source}` does not exist.") from error
+        raise ConfigError(f"`{source}` does not exist.", fix="Check the path.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"`{source}` is not UTF-8.", fix="Save it as UTF-8.") from error
     separators = TABLE_SEPARATORS.get(source.suffix.lower())
@@ -145,7 +145,7 @@ def _question(record: dict[str, Any], where: str, line: int) -> AnswerQuestion:
 
 
 def _parts(record: dict[str, Any], where: str) -> AnswerParts:
-    """Return the parts of an answer: a string, alternatives, or a list of alternatives a part."""
+    """Return the parts of an answer, given as a string, as alternatives, or as lists of them."""
     if "answers" not in record:
         raise ConfigError(f"{where} has no `answers`.", fix=_JSON_EXAMPLE)
     given = record["answers"]
@@ -197,7 +197,7 @@ def _checked_header(row: Sequence[str], where: str) -> list[str]:
 
 
 def _question_of_row(cells: Sequence[tuple[str, str]], where: str, line: int) -> AnswerQuestion:
-    """Return the question of a row; every column whose name begins with "answer" is a part."""
+    """Return the question of a row. Each column whose name starts with "answer" is a part."""
     values = dict(reversed(cells))
     return AnswerQuestion(
         text=_checked_question(values["question"], where),
@@ -230,13 +230,13 @@ def _checked_part(alternatives: Sequence[str], where: str) -> tuple[str, ...]:
         what = f"an empty answer `{blank[0]}`" if blank else "a part without an answer"
         raise ConfigError(
             f"{where} has {what}, which nothing can match.",
-            fix="Remove it, or write the string that a right answer contains.",
+            fix="Remove it, or give the string that a right answer contains.",
         )
     return tuple(alternatives)
 
 
 def _evidence(item: object, where: str) -> tuple[str, str]:
-    """Return the document and the quote of a piece of evidence; a string is a quote."""
+    """Return the document and the quote of a piece of evidence. A plain string is a quote."""
     if isinstance(item, str):
         return "", item
     if not isinstance(item, dict):
@@ -265,18 +265,18 @@ def _texts(value: object, name: str, where: str) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         raise ConfigError(
-            f"{where} has something else than strings under `{name}`.",
-            fix='Write numbers as strings too, as ["5432"].',
+            f"{where} has values other than strings under `{name}`.",
+            fix='Write numbers as strings, such as ["5432"].',
         )
     return texts
 
 
 def _refuse_without_answer(question: AnswerQuestion, where: str) -> AnswerQuestion:
-    """Return a question, unless documents are to answer it and the answer was left out."""
+    """Return the question. Raises ConfigError if it names documents or quotes but no answer."""
     if (question.documents or question.quotes) and not question.answers:
         raise ConfigError(
             f"{where} names documents or quotes, but no answer.",
-            fix="Add the answer; or remove them, if the documents do not answer the question.",
+            fix="Add the answer, or remove them if the documents do not answer the question.",
         )
     return question
 
@@ -288,6 +288,6 @@ def _refuse_repeated_ids(questions: Iterable[AnswerQuestion], name: str) -> None
             raise ConfigError(
                 f"{name}, line {question.line} repeats the id `{question.id}` of line "
                 f"{known[question.id]}.",
-                fix="Give every question an id of its own, or none.",
+                fix="Give each question a unique id, or omit the ids.",
             )
         known[question.id] = question.line

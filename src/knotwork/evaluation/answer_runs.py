@@ -1,7 +1,7 @@
-"""Ask known questions of a knowledge base as `knotwork ask` does, and judge the answers.
+"""Ask a knowledge base questions with known answers, and judge its answers.
 
-An answer is right if it contains the expected strings. No model is asked, so that equal answers
-are judged equally.
+An answer is right if it contains the expected strings. No model judges, so equal answers always get
+equal judgements.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from knotwork.text.chinese import HAN_AND_KANA
 from knotwork.text.sentences import split_sentences
 
 NOISE_OVERLAP = 0.6
-"""A sentence belongs to a gold quote if they share this part of the words of the shorter one."""
+"""A sentence matches a gold quote if they share this fraction of the words of the shorter one."""
 
 _WIDE = re.compile(f"[{HAN_AND_KANA}]")
 _WORD = re.compile(rf"[{HAN_AND_KANA}]|(?:(?![{HAN_AND_KANA}])[\w.-])+")
@@ -38,14 +38,13 @@ _PRINTED_WORD = re.compile(rf"[^\s{HAN_AND_KANA}]+")
 
 @dataclass(frozen=True, slots=True)
 class AnswerJudgement:
-    """What is true of one answer. All but ``answered`` concern questions that have an answer.
+    """The judgement of one answer. All fields but ``answered`` apply to answerable questions.
 
-    ``right``: all parts of the expected answer are printed. ``right_first``: the first sentence
-    alone has them. ``found``: the passages that were found have them. ``cites_gold``: a gold
-    document is cited; None if none is known. ``noise`` says of each printed sentence whether it
-    has no part of the answer and belongs to no gold quote. ``words`` is the length of the text; a
-    character of Chinese or Japanese counts a half. ``short_right``: the short answer alone has all
-    parts; None if there is none.
+    ``right``: the answer contains all expected parts. ``right_first``: its first sentence does.
+    ``found``: the retrieved passages do. ``cites_gold``: it cites a gold document; None if the
+    question names none. ``noise`` is True for each sentence without a part of the answer that
+    matches no gold quote. ``words`` is the length of the text, with half a word for a Chinese or
+    Japanese character. ``short_right``: the short answer contains all parts; None without one.
     """
 
     answered: bool
@@ -61,7 +60,7 @@ class AnswerJudgement:
 def judge_answer(
     question: AnswerQuestion, answer: Answer, passages: Sequence[str] = ()
 ) -> AnswerJudgement:
-    """Judge an answer; ``passages`` are the texts of what was found for it."""
+    """Judge an answer. ``passages`` are the texts of the retrieved passages."""
     if not question.is_answerable:
         return AnswerJudgement(answer.answered, short_right=False if answer.short else None)
     found = states_all("\n".join(passages), question.answers)
@@ -87,9 +86,9 @@ def judge_answer(
 
 
 def printed_sentences(answer: Answer) -> list[str]:
-    """Return the sentences of an answer in the order in which they are printed, without marks.
+    """Return the sentences of an answer in printed order, without citation marks.
 
-    A quoted sentence ends with its mark; what a model wrote is split as other texts are.
+    Quoted sentences end at their citation mark; a model's answer is split like any other text.
     """
     if answer.model:
         plain = CITATION_MARK.sub("", answer.text)
@@ -103,12 +102,12 @@ def printed_sentences(answer: Answer) -> list[str]:
 
 
 def count_words(text: str) -> float:
-    """Return the words of a text; a character of Chinese or Japanese counts a half."""
+    """Count the words of a text. A Chinese or Japanese character counts as half a word."""
     return len(_PRINTED_WORD.findall(text)) + len(_WIDE.findall(text)) / 2
 
 
 def is_named(uri: str, name: str) -> bool:
-    """Return whether ``name`` is the uri of a document, or the end of it from a slash on."""
+    """Return True if ``name`` is the URI of a document or its end after a slash."""
     return uri == name or uri.endswith(f"/{name}")
 
 
@@ -129,7 +128,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 class SharedBudget:
-    """What is left of a budget, as `parse_ceiling` reads it; empty is no limit.
+    """A budget that several questions share, in the notation of `parse_ceiling`; "" is unlimited.
 
     Raises ConfigError for an invalid budget.
     """
@@ -138,28 +137,28 @@ class SharedBudget:
         self._ceiling: Ceiling | None = parse_ceiling(budget) if budget else None
         self._spent = Decimal(0)
 
-    def take(self, tokens: int, money: Decimal | None) -> None:
-        """Count what was spent."""
+    def spend(self, tokens: int, money: Decimal | None) -> None:
+        """Subtract the tokens or the money of a call from the budget."""
         if self._ceiling is not None:
-            # Nothing without a price is asked under a ceiling of money.
+            # Under a limit of money, models without a price are never called.
             part = Decimal(tokens) if self._ceiling.unit == "tokens" else money or Decimal(0)
             self._spent += part
 
-    def left(self) -> str:
-        """Return what is left, as `parse_ceiling` reads it; empty without a budget."""
+    def remaining(self) -> str:
+        """Return the rest of the budget in the notation of `parse_ceiling`; "" if unlimited."""
         if self._ceiling is None:
             return ""
         return f"{max(self._ceiling.amount - self._spent, Decimal(0)):f} {self._ceiling.unit}"
 
     def check(self) -> None:
-        """Raise BudgetExceeded when something was spent and nothing is left."""
+        """Raise BudgetExceeded if the budget is used up."""
         if self._ceiling is not None and self._spent and self._spent >= self._ceiling.amount:
             raise BudgetExceeded(f"The budget of {self._ceiling} is reached.")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """A question, its answer and what is true of it; ``cpu_s`` is the time of all threads."""
+    """A question, its answer and the judgement. ``cpu_s`` is the CPU time of all threads."""
 
     question: AnswerQuestion
     answer: Answer
@@ -169,14 +168,14 @@ class JudgedAnswer:
 
     @property
     def is_correct(self) -> bool:
-        """Whether it is right, or refused where the documents hold no answer."""
+        """Whether the answer is right, or rightly refused for an unanswerable question."""
         if self.question.is_answerable:
             return self.judgement.right
         return not self.judgement.answered
 
     @property
     def tokens(self) -> int:
-        """Tokens that a language model read and wrote for it."""
+        """Input and output tokens of language models."""
         return self.answer.usage.input_tokens + self.answer.usage.output_tokens
 
 
@@ -185,17 +184,17 @@ def ask_questions(
     questions: Iterable[AnswerQuestion],
     **options: Unpack[AskOptions],
 ) -> Iterator[JudgedAnswer]:
-    """Ask each question with these options, and yield its answer judged.
+    """Ask each question with these options, and yield the judged answer.
 
-    ``budget`` is for all questions together. With one, ``fallback`` is off by default: answers
-    that are quoted once it is reached would pass for those of the model. Raises as
+    ``budget`` is shared by all questions. With a budget, ``fallback`` is off by default: otherwise
+    quotes would count as the model's answers once it is used up. Raises the errors of
     `KnowledgeBase.ask`.
     """
-    purse = SharedBudget(options.pop("budget", ""))
-    options.setdefault("fallback", not purse.left())
+    budget = SharedBudget(options.pop("budget", ""))
+    options.setdefault("fallback", not budget.remaining())
     for question in questions:
-        purse.check()
-        options["budget"] = purse.left()
+        budget.check()
+        options["budget"] = budget.remaining()
         started, cpu_started = time.perf_counter(), time.process_time()
         answer: Answer | None = None
         passages: list[str] = []
@@ -209,7 +208,7 @@ def ask_questions(
         judged = JudgedAnswer(
             question, answer, judge_answer(question, answer, passages), seconds, cpu_s
         )
-        purse.take(judged.tokens, answer.usage.money)
+        budget.spend(judged.tokens, answer.usage.money)
         yield judged
 
 
@@ -218,16 +217,16 @@ def evaluate_answers(
     questions: Iterable[AnswerQuestion],
     **options: Unpack[AskOptions],
 ) -> list[JudgedAnswer]:
-    """Ask all questions and return the judged answers; see `measure_answers` for the figures."""
+    """Ask all questions and return the judged answers. `measure_answers` computes the figures."""
     return list(ask_questions(knowledge_base, questions, **options))
 
 
 def missing_documents(
     knowledge_base: KnowledgeBase, questions: Sequence[AnswerQuestion]
 ) -> dict[str, AnswerQuestion]:
-    """Return the gold documents that the index does not hold, each with a question that names it.
+    """Return the gold documents that are not in the index, each with a question that names it.
 
-    A misspelt name would otherwise count as a wrong citation.
+    Without this check, a misspelt name would count as a wrong citation.
     """
     uris = [entry.uri for entry in knowledge_base.documents()]
     missing: dict[str, AnswerQuestion] = {}

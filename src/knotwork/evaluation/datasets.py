@@ -1,10 +1,10 @@
-"""Data sets for retrieval: passages, questions and the passages that answer them.
+"""Read data sets that evaluate retrieval: passages, questions and the passages that answer them.
 
-A folder holds ``corpus.jsonl`` with one ``{"pid", "title", "text"}`` a line and ``questions.jsonl``
-with ``{"qid", "question", "gold_pids"}``, and optionally ``type``, ``answers`` and ``gold_groups``
-(lists of passages any one of which gives a fact). ``questions_null.jsonl`` may hold questions that
-the corpus does not answer. A passage is one document of one chunk. A `QuestionSet` is about an
-existing index: its gold passages are documents of that index.
+A data set is a folder with ``corpus.jsonl``, which has one ``{"pid", "title", "text"}`` per line,
+and ``questions.jsonl``, with ``{"qid", "question", "gold_pids"}`` and optionally ``type``,
+``answers`` and ``gold_groups`` (one list of alternative passages per fact). Questions that the
+corpus does not answer may be in ``questions_null.jsonl``. A passage is a document of one chunk. A
+`QuestionSet` belongs to an existing index, whose documents are its gold passages.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,12 +23,12 @@ from knotwork.records import Document, content_id
 CORPUS_FILE = "corpus.jsonl"
 QUESTIONS_FILE = "questions.jsonl"
 UNANSWERABLE_FILE = "questions_null.jsonl"
-_ONE_A_LINE = 'Write one object a line, as {"question": "Who …?", "gold_pids": ["DOCUMENT"]}'
+_JSON_EXAMPLE = 'Write one object per line: {"question": "Who …?", "gold_pids": ["DOCUMENT"]}'
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCase:
-    """A question. ``gold`` holds, for each fact needed, the passages (uris) that give it."""
+    """A question. ``gold`` has, for each required fact, the URIs of the passages that state it."""
 
     id: str
     question: str
@@ -38,13 +39,13 @@ class EvaluationCase:
 
     @property
     def gold_uris(self) -> frozenset[str]:
-        """All passages that give some fact."""
+        """The URIs of all gold passages."""
         return frozenset().union(*self.gold)
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus with questions; ``unanswerable`` are questions that it does not answer."""
+    """A corpus with questions. It does not answer those in ``unanswerable``."""
 
     name: str
     documents: tuple[Document, ...]
@@ -53,20 +54,19 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """Change with anything in the corpus."""
+        """A hash of the corpus."""
         return content_id(*(f"{d.uri} {d.revision}" for d in self.documents))
 
 
 def load_dataset(folder: Path, *, hide_titles: bool = False, limit: int | None = None) -> Dataset:
-    """Read a data set; ``hide_titles`` leaves the passages' titles out, ``limit`` takes the first
-    questions only.
+    """Read a data set: without titles if ``hide_titles``, and only the first ``limit`` questions.
 
-    Raises ConfigError that names the file and line when a record does not fit the format.
+    Raises ConfigError, with file and line, for an invalid record.
     """
     corpus = _records(folder / CORPUS_FILE)
     documents = tuple(_document(record, where, hide_titles) for where, record in corpus)
     if not documents:
-        raise ConfigError(f"`{folder / CORPUS_FILE}` holds no passage.")
+        raise ConfigError(f"`{folder / CORPUS_FILE}` contains no passages.")
     cases = tuple(_case(record, where) for where, record in _records(folder / QUESTIONS_FILE))
     nulls: tuple[EvaluationCase, ...] = ()
     if (folder / UNANSWERABLE_FILE).exists():
@@ -78,16 +78,14 @@ def load_dataset(folder: Path, *, hide_titles: bool = False, limit: int | None =
 
 
 def read_cases(lines: Iterable[str], *, name: str) -> list[EvaluationCase]:
-    """Read questions from lines as those of ``questions.jsonl``; one without ``qid`` has an id of
-    its text.
+    """Read questions in the format of ``questions.jsonl``. Without ``qid``, the id is a hash.
 
-    Raises ConfigError that names the line, in what is called ``name``, of a record that does not
-    fit the format.
+    Raises ConfigError, with ``name`` and the line, for an invalid record.
     """
     cases = []
-    for number, record in read_objects(lines, name=name, fix=_ONE_A_LINE):
-        made = _case(record, place_of(name, number))
-        cases.append(made if "qid" in record else replace(made, id=content_id(made.question)))
+    for number, record in read_objects(lines, name=name, fix=_JSON_EXAMPLE):
+        case = _case(record, place_of(name, number))
+        cases.append(case if "qid" in record else replace(case, id=content_id(case.question)))
     return cases
 
 
@@ -98,21 +96,21 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             fix=f"A data set is a folder with `{CORPUS_FILE}` and `{QUESTIONS_FILE}`.",
         )
     with path.open(encoding="utf-8") as lines:
-        for number, record in read_objects(lines, name=str(path), fix=_ONE_A_LINE):
+        for number, record in read_objects(lines, name=str(path), fix=_JSON_EXAMPLE):
             yield place_of(path, number), record
 
 
 def place_of(name: str | Path, number: int) -> str:
-    """Return how messages name a line of a file."""
+    """Return the name of a line of a file for error messages."""
     return f"{name}, line {number}"
 
 
 def read_objects(
     lines: Iterable[str], *, name: str, fix: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the JSON object of each line with the number of the line, from 1; skip blank lines.
+    """Yield the number of each line, from 1, and its JSON object. Blank lines are skipped.
 
-    Raises ConfigError with ``fix`` for a line that does not contain an object.
+    Raises ConfigError with ``fix`` for a line without an object.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -120,7 +118,7 @@ def read_objects(
         where = place_of(name, number)
         try:
             record = json.loads(line)
-        except (ValueError, RecursionError) as error:  # of wrong, huge or deep values
+        except (ValueError, RecursionError) as error:  # invalid, huge or deeply nested values
             reason = error.msg if isinstance(error, json.JSONDecodeError) else error
             raise ConfigError(f"{where} is not JSON: {reason}.", fix=fix) from error
         if not isinstance(record, dict):
@@ -155,21 +153,21 @@ def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
 
 
 def _alternatives(record: dict[str, Any], where: str) -> tuple[str, ...]:
-    """Return the answers, any one of which will do; also from a list of one required part."""
+    """Return the alternative answers. A list with a single required part is accepted too."""
     given = _listed(record, "answers", where)
     if len(given) == 1 and isinstance(given[0], list):
         given = given[0]
     if any(isinstance(item, list) for item in given):
         raise ConfigError(
-            f"{where} has several required parts under `answers`, where each counts alone.",
-            fix='Write alternatives, as ["a", "b"]; `knotwork eval FILE` reads required parts.',
+            f"{where} has several required parts under `answers`; only alternatives are allowed.",
+            fix='Write alternatives such as ["a", "b"]; `knotwork eval FILE` allows parts.',
         )
     return tuple(map(str, given))
 
 
 def _names(group: object, where: str) -> list[str]:
     if not isinstance(group, list) or not group:
-        raise ConfigError(f"{where} has a group of gold passages that is no list, or empty.")
+        raise ConfigError(f"{where} has a group of gold passages that is empty or not a list.")
     return list(map(str, group))
 
 
@@ -182,14 +180,14 @@ def _field(record: dict[str, Any], name: str, where: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions with known documents or answers, and others that the index does not answer."""
+    """Questions about an index: with known documents or answers, or unanswerable."""
 
     cases: tuple[EvaluationCase, ...]
     unanswerable: tuple[EvaluationCase, ...] = ()
 
     @property
     def all(self) -> tuple[EvaluationCase, ...]:
-        """All questions, those without an answer last."""
+        """All questions, the unanswerable ones last."""
         return self.cases + self.unanswerable
 
 
@@ -200,34 +198,34 @@ def read_question_set(
     documents: Collection[str],
     names: tuple[str, str] = (QUESTIONS_FILE, UNANSWERABLE_FILE),
 ) -> QuestionSet:
-    """Read the lines of two files of questions about an index of these documents (uris).
+    """Read the lines of two files of questions about an index with these documents (URIs).
 
-    A gold passage is named by the uri of its document, or by the end of it from a slash on where
-    only one document has that. ``names`` are those of the files in messages. Raises ConfigError
-    that names the line for what does not fit the format, UnknownName for a document that is not in
-    the index, and ConfigError for a question with neither, or two of one id.
+    A gold passage is given by the URI of its document, or by its end after a slash if that is
+    unique. ``names`` are the names of the files in messages. Raises ConfigError for an invalid
+    record, a question without gold passages and answers, or a repeated id, and UnknownName for a
+    document that is not in the index.
     """
     ends = _by_ending(documents)
     cases = [_find_gold(case, documents, ends) for case in read_cases(questions, name=names[0])]
     nulls = [replace(case, gold=()) for case in read_cases(unanswerable, name=names[1])]
     if not cases and not nulls:
         raise ConfigError(
-            f"`{names[0]}` holds no question.",
-            fix='Write one a line: {"question": "Who …?", "gold_pids": ["DOCUMENT"]}',
+            f"`{names[0]}` contains no questions.",
+            fix=_JSON_EXAMPLE,
         )
     for case in cases:
         if not case.gold and not case.answers:
             raise ConfigError(
                 f"The question `{case.question[:200]}` has neither gold passages nor answers.",
-                fix="Name the documents that answer it under `gold_pids`, or answers under "
-                "`answers`; one that has no answer belongs into the file of those.",
+                fix="Add the documents that answer it as `gold_pids`, or its `answers`. Move an "
+                f"unanswerable question to `{names[1]}`.",
             )
     _refuse_repeated_ids([*cases, *nulls])
     return QuestionSet(tuple(cases), tuple(nulls))
 
 
 def case_as_record(case: EvaluationCase) -> dict[str, object]:
-    """Return a question as a line of a file of questions holds it."""
+    """Return a question as a record of ``questions.jsonl``."""
     return {
         "qid": case.id,
         "question": case.question,
@@ -238,7 +236,7 @@ def case_as_record(case: EvaluationCase) -> dict[str, object]:
 
 
 def _by_ending(documents: Collection[str]) -> Mapping[str, Sequence[str]]:
-    """Return documents by the ends of their uris."""
+    """Return the URIs of documents by each of their ends after a slash."""
     ends: defaultdict[str, list[str]] = defaultdict(list)
     for uri in documents:
         parts = PurePosixPath(uri).parts
@@ -250,7 +248,7 @@ def _by_ending(documents: Collection[str]) -> Mapping[str, Sequence[str]]:
 def _find_gold(
     case: EvaluationCase, documents: Collection[str], ends: Mapping[str, Sequence[str]]
 ) -> EvaluationCase:
-    """Return a question whose gold passages are named by their uris."""
+    """Return a question with its gold passages replaced by full URIs."""
 
     def find(name: str) -> str:
         if name in documents:
@@ -259,16 +257,11 @@ def _find_gold(
         if len(found) == 1:
             return found[0]
         place = f" of the question `{case.question[:200]}`"
-        raise UnknownName("document", name, nearest=found or _nearest(name, documents), place=place)
+        nearest = found or get_close_matches(name, documents, n=3, cutoff=0.4)
+        raise UnknownName("document", name, nearest=nearest, place=place)
 
     gold = tuple(frozenset(map(find, sorted(group))) for group in case.gold)
     return replace(case, gold=gold)
-
-
-def _nearest(name: str, documents: Collection[str]) -> list[str]:
-    from difflib import get_close_matches
-
-    return get_close_matches(name, documents, n=3, cutoff=0.4)
 
 
 def _refuse_repeated_ids(cases: Iterable[EvaluationCase]) -> None:
@@ -276,6 +269,6 @@ def _refuse_repeated_ids(cases: Iterable[EvaluationCase]) -> None:
     for case in cases:
         if case.id in known:
             raise ConfigError(
-                f"Two questions have the id `{case.id}`.", fix="Give each a `qid` of its own."
+                f"Two questions have the id `{case.id}`.", fix="Give each a unique `qid`."
             )
         known.add(case.id)

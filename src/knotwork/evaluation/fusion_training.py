@@ -1,4 +1,4 @@
-"""Train the weights of a fusion of retrievers on questions with known documents."""
+"""Learn the weights of a fusion of retrievers from questions with known documents."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from knotwork.retrieval.specification_grammar import (
 )
 
 RECALL_DEPTH = 5
-"""Places in which recall is measured."""
+"""Number of top documents for which recall is measured."""
 FOLDS = 5
 MIN_PART_WEIGHT = 0.01
-"""A share below which a retriever is left out."""
+"""Retrievers with a smaller weight are left out."""
 _RIDGE = 1e-3
 _STEEPEST = 50.0
 _START = 5.0
@@ -33,10 +33,10 @@ PartWeights = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FusionExample:
-    """What the retrievers found for one question.
+    """The results of the retrievers for one question.
 
-    ``scores`` has a row for each chunk and a column for each retriever, 1 for its best; ``facts``
-    the rows that give each fact of the gold; ``documents`` the document of each row.
+    ``scores`` has shape (chunks, retrievers), with 1 for the best chunk of each retriever.
+    ``facts`` has the rows that state each gold fact, ``documents`` the document id of each row.
     """
 
     scores: NDArray[np.float64]
@@ -45,7 +45,7 @@ class FusionExample:
     gold: tuple[frozenset[str], ...]
 
     def recall(self, weights: PartWeights) -> float:
-        """Return recall among the first `K` documents of the fusion with these weights."""
+        """Return the recall among the first `RECALL_DEPTH` documents with these weights."""
         order = np.argsort(-(self.scores @ weights), kind="stable")
         ranked = list(dict.fromkeys(self.documents[row] for row in order))
         return recall(ranked, self.gold, k=RECALL_DEPTH)
@@ -53,10 +53,10 @@ class FusionExample:
 
 @dataclass(frozen=True, slots=True)
 class FusionReport:
-    """The learned fusion as a specification, and how well it does on questions not learned from.
+    """The learned fusion as a specification, and its recall in cross-validation.
 
-    ``learned``, ``equal`` and ``single`` are recalls in the first `K` places: with weights learned
-    from the other questions, with equal weights, and of the best retriever alone, ``best``.
+    ``learned``, ``equal`` and ``single`` are recalls among the first `RECALL_DEPTH` documents: with
+    weights learned from other questions, with equal weights, and of ``best``, the best retriever.
     """
 
     specification: str
@@ -72,14 +72,14 @@ class FusionReport:
 
 
 def read_parts(specification: str) -> list[str]:
-    """Return the retrievers that a sum joins, each as a specification, without their weights.
+    """Return the retrievers in a sum, each as a specification without its weight.
 
-    Raises ConfigError for what is no sum of at least two.
+    Raises ConfigError if the specification is not a sum of at least two retrievers.
     """
     whole, *later = parse_specification(specification).stages
     if later or not isinstance(whole, RetrieverSum):
         raise ConfigError(
-            f"`{specification}` joins no retrievers.", fix="Write for example `graph + bm25`."
+            f"`{specification}` is not a sum of retrievers.", fix="Write it as `graph + bm25`."
         )
     return [show_specification(part) for _, part in whole.parts]
 
@@ -87,10 +87,10 @@ def read_parts(specification: str) -> list[str]:
 def collect_fusion_examples(
     parts: Sequence[str], cases: Sequence[EvaluationCase], search: Callable[[str, str], Evidence]
 ) -> Iterator[FusionExample | None]:
-    """Yield what was found for each question; None where no retriever found a gold document.
+    """Yield the example of each question, or None if no retriever found a gold document.
 
-    ``search`` returns the evidence of a question, given with the retriever to ask, and should give
-    `retrieval.fusion.DEPTH` hits.
+    ``search(question, retriever)`` returns evidence with up to `retrieval.fusion.FUSION_DEPTH`
+    hits.
     """
     for case in cases:
         rows: dict[str, list[float]] = {}
@@ -119,10 +119,10 @@ def _example(
 
 
 def fit_weights(examples: Sequence[FusionExample]) -> PartWeights:
-    """Return the weights, none negative, their sum 1, under which gold is most likely on top.
+    """Return non-negative weights with sum 1 that maximize the likelihood of gold chunks.
 
-    Likelihood is the softmax of fused scores over the chunks of a question, one factor a fact
-    (ListNet's top-one probability: Cao et al., ICML 2007), found by L-BFGS-B.
+    The likelihood is a softmax of fused scores over the chunks of a question, with one factor per
+    fact (the top-one probability of ListNet: Cao et al., ICML 2007). It is maximized by L-BFGS-B.
     """
     from scipy.optimize import minimize
 
@@ -154,17 +154,17 @@ def _loss(weights: PartWeights, examples: Sequence[FusionExample]) -> tuple[floa
 
 
 def train_fusion(parts: Sequence[str], found: Sequence[FusionExample | None]) -> FusionReport:
-    """Learn the weights of a fusion, and measure them on questions that they were not learned from.
+    """Learn the weights of a fusion, and measure them by five-fold cross-validation.
 
-    ``found`` is what `collect_fusion_examples` gave. Raises RetrievalError when too few questions
-    have a gold document among what was found.
+    ``found`` is the result of `collect_fusion_examples`. Raises RetrievalError if the retrievers
+    found a gold document for fewer than five questions.
     """
     examples = [example for example in found if example is not None]
     if len(examples) < FOLDS:
         raise RetrievalError(
-            f"Of {len(found)} questions {len(examples)} have a gold document among what the "
-            f"retrievers found, and {FOLDS} are needed.",
-            fix="Give more questions, or check that `gold_pids` are documents of this index.",
+            f"The retrievers found a gold document for {len(examples)} of {len(found)} questions; "
+            f"at least {FOLDS} are required.",
+            fix="Add questions, or check that `gold_pids` are documents of this index.",
         )
     count = len(parts)
     learned = _held_back(examples)
@@ -188,7 +188,7 @@ def train_fusion(parts: Sequence[str], found: Sequence[FusionExample | None]) ->
 
 
 def _held_back(examples: Sequence[FusionExample]) -> list[float]:
-    """Return the recall of each question with the weights learned from the other folds."""
+    """Return the recall of each question with weights learned from the other folds."""
     recalls = [0.0] * len(examples)
     for fold in range(FOLDS):
         others = [example for place, example in enumerate(examples) if place % FOLDS != fold]
@@ -199,13 +199,12 @@ def _held_back(examples: Sequence[FusionExample]) -> list[float]:
 
 
 def write_specification(weights: Mapping[str, float]) -> str:
-    """Return the sum of the parts that count, with their weights rounded to hundredths."""
+    """Return the specification of a fusion with weights rounded to hundredths."""
     kept = {part: weight for part, weight in weights.items() if weight >= MIN_PART_WEIGHT}
     if len(kept) == 1:
         return next(iter(kept))
-    tree = parse_specification(" + ".join(f"{w:.2f}*{_joined(part)}" for part, w in kept.items()))
-    return show_specification(tree)
-
-
-def _joined(part: str) -> str:
-    return part if len(parse_specification(part).stages) == 1 else f"({part})"
+    terms = []
+    for part, weight in kept.items():
+        has_steps = len(parse_specification(part).stages) > 1
+        terms.append(f"{weight:.2f}*({part})" if has_steps else f"{weight:.2f}*{part}")
+    return show_specification(parse_specification(" + ".join(terms)))

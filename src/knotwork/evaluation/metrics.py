@@ -1,4 +1,4 @@
-"""Metrics of ranked passages, found answers and confidence, and the significance of differences."""
+"""Metrics of rankings, answers and confidence, and tests of the significance of differences."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from knotwork.text.terms import content_terms
 from knotwork.text.token_counts import token_starts
 
 Gold = Sequence[Collection[str]]
-"""For each fact needed, the passages any one of which gives it."""
+"""For each required fact, the passages that state it."""
 
 
 def recall(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
-    """Return the share of facts that some passage among the first ``k`` gives."""
+    """Return the share of facts stated by a passage among the first ``k``."""
     if not gold:
         return 0.0
     top = set(ranked[:k])
@@ -31,20 +31,20 @@ def recall(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
 
 
 def all_gold(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
-    """Return 1 when the first ``k`` passages give every fact, else 0."""
+    """Return 1 if the first ``k`` passages state every fact, else 0."""
     return float(bool(gold) and recall(ranked, gold, k=k) == 1.0)
 
 
 def hits(ranked: Sequence[str], gold: Gold, *, k: int) -> float:
-    """Return 1 when the first ``k`` passages give any fact, else 0.
+    """Return 1 if the first ``k`` passages state any fact, else 0.
 
-    This is Hits@k as the script of MultiHop-RAG counts it (Tang and Yang, COLM 2024).
+    This is Hits@k of the evaluation script of MultiHop-RAG (Tang and Yang, COLM 2024).
     """
     return float(recall(ranked, gold, k=k) > 0.0)
 
 
 def reciprocal_rank(ranked: Sequence[str], gold: Gold) -> float:
-    """Return 1 / the rank of the first passage that gives a fact; 0 when none does."""
+    """Return the reciprocal rank of the first passage that states a fact, or 0."""
     wanted = {uri for group in gold for uri in group}
     return next((1.0 / rank for rank, uri in enumerate(ranked, start=1) if uri in wanted), 0.0)
 
@@ -67,11 +67,11 @@ _VERDICTS = frozenset({"yes", "no"})
 
 
 def normalize_as_squad(text: str) -> tuple[str, ...]:
-    """Return the words of an answer in the form that is compared.
+    """Return the normalized words of an answer.
 
-    As the evaluation script of SQuAD does it (Rajpurkar et al., EMNLP 2016): lower case, without
-    punctuation and articles. Each Chinese character is a word of its own, as in the script of CMRC
-    2018, and widths are made equal. Punctuation beyond ASCII parts words: Chinese needs no spaces.
+    Like the evaluation script of SQuAD (Rajpurkar et al., EMNLP 2016): in lower case, without
+    punctuation and articles. As in the script of CMRC 2018, each Chinese character is a word;
+    character widths are unified. Punctuation beyond ASCII separates words.
     """
     folded = unicodedata.normalize("NFKC", text).lower().translate(_ASCII_PUNCTUATION)
     kept = "".join(" " if unicodedata.category(c).startswith("P") else c for c in folded)
@@ -79,14 +79,14 @@ def normalize_as_squad(text: str) -> tuple[str, ...]:
 
 
 def contains_answer(text: str, answers: Sequence[str]) -> bool:
-    """Tell whether the words of some answer stand in ``text``, together and in order."""
+    """Return True if ``text`` contains the normalized words of an answer as a sequence."""
     words = f" {' '.join(normalize_as_squad(text))} "
     wanted = [normalize_as_squad(answer) for answer in answers]
     return any(f" {' '.join(answer)} " in words for answer in wanted if answer)
 
 
 def is_verdict(answers: Sequence[str]) -> bool:
-    """Tell whether the answer is yes or no, which no sentence of a source says."""
+    """Return True if the answer is "yes" or "no", which sources do not contain."""
     return any(" ".join(normalize_as_squad(answer)) in _VERDICTS for answer in answers)
 
 
@@ -94,7 +94,7 @@ _IGNORED_MARKS = re.compile(r"[\s*#]+")
 
 
 def strip_marks(text: str) -> str:
-    """Leave out white space, ``*`` and ``#``, which loaders and splitters may change."""
+    """Remove white space, ``*`` and ``#``, which loaders and splitters may change."""
     return _IGNORED_MARKS.sub("", text)
 
 
@@ -104,21 +104,21 @@ def first_characters(texts: Sequence[str], budget: int) -> str:
 
 
 def first_tokens(texts: Sequence[str], budget: int) -> str:
-    """Join the texts, best first, and return what holds the first ``budget`` tokens."""
+    """Join the texts, best first, and return the first ``budget`` tokens."""
     joined = "\n".join(texts)
     starts = token_starts(joined)
     return joined if len(starts) <= budget else joined[: starts[budget]]
 
 
 def share_found(passages: Sequence[str], text: str) -> float:
-    """Return the share of passages that stand whole in ``text``, which is stripped of marks."""
+    """Return the share of passages that ``text``, stripped of marks, contains completely."""
     if not passages:
         return 0.0
     return sum(strip_marks(passage) in text for passage in passages) / len(passages)
 
 
 def share_of_sentences_found(passages: Sequence[str], text: str) -> float:
-    """Return the same of the sentences of the passages, each weighed by its length."""
+    """Return the share of the passages' sentences that ``text`` contains, weighted by length."""
     found = total = 0
     for passage in passages:
         for span in split_sentences(passage):
@@ -129,7 +129,7 @@ def share_of_sentences_found(passages: Sequence[str], text: str) -> float:
 
 
 def share_of_words_found(reference: Sequence[str], text: str) -> float:
-    """Return the share of the distinct content words of ``reference`` that ``text`` holds."""
+    """Return the share of the distinct content words of ``reference`` that ``text`` contains."""
     wanted = set(content_terms("\n".join(reference)))
     return len(wanted & set(content_terms(text))) / len(wanted) if wanted else 0.0
 
@@ -139,7 +139,7 @@ THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(21))
 
 @dataclass(frozen=True, slots=True)
 class AbstentionPoint:
-    """Shares abstained on: of questions without an answer (right), of others (wrong)."""
+    """The shares of unanswerable and of answerable questions below a threshold of confidence."""
 
     threshold: float
     unanswerable: float
@@ -147,7 +147,7 @@ class AbstentionPoint:
 
 
 def share_below(confidences: Sequence[float], threshold: float) -> float:
-    """Return the share of confidences below a threshold; 0 of none."""
+    """Return the share of confidences below a threshold, or 0 if there are none."""
     return sum(value < threshold for value in confidences) / max(len(confidences), 1)
 
 
@@ -157,7 +157,7 @@ def abstention_curve(
     *,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> list[AbstentionPoint]:
-    """Return one point for each threshold, given the confidences of both kinds of questions."""
+    """Return the point of each threshold for the confidences of both kinds of questions."""
     return [
         AbstentionPoint(
             threshold, share_below(unanswerable, threshold), share_below(answerable, threshold)
@@ -167,10 +167,10 @@ def abstention_curve(
 
 
 def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
-    """Return how often an answerable question gets more confidence than another, ties half.
+    """Return the probability that an answerable question has a higher confidence than another.
 
-    This is the area under the curve (Mann-Whitney U over the number of pairs); 0.5 is chance. NaN
-    when either side is empty.
+    This is the area under the ROC curve (Mann-Whitney U divided by the number of pairs, ties count
+    half); 0.5 is chance. Returns NaN if either side is empty.
     """
     if not answerable or not unanswerable:
         return float("nan")
@@ -181,14 +181,14 @@ def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> fl
 DRAWS = 10_000
 _MOST_SIGNS = 16_000_000
 _BLOCK_SIGNS = 4_000_000
-"""Signs that are drawn at a time, at most: all, or those of a block."""
+"""Maximum number of random signs drawn at a time: for all draws, or for one block of them."""
 _Z_95 = 1.959964
-"""The standard normal deviate that leaves 2.5 % on either side."""
+"""The 97.5th percentile of the standard normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """A paired comparison: mean difference (first minus second), wins, losses, two-sided p."""
+    """A paired comparison: mean of first minus second, wins and losses of first, two-sided p."""
 
     difference: float
     wins: int
@@ -198,7 +198,7 @@ class PairedComparison:
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """A mean with the bounds between which it lies with 95 % confidence."""
+    """A mean with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -206,11 +206,11 @@ class MeanEstimate:
 
 
 def estimate_mean(values: Sequence[float]) -> MeanEstimate | None:
-    """Return the mean of values from 0 to 1 with its 95 % interval; None of no values.
+    """Return the mean of values from 0 to 1 with its 95 % interval, or None without values.
 
-    The score interval of a share (Wilson, JASA 1927). For values between 0 and 1 that are not only
-    those two it is wider than need be, as none have a greater variance with the same mean; unlike
-    the bootstrap it does not shrink to nothing where all of a few questions came out alike.
+    This is the score interval of a proportion (Wilson, JASA 1927). For values other than 0 and 1
+    it is wider than necessary, since these two have the greatest variance for a given mean. Unlike
+    a bootstrap interval, it has a positive width even if a few questions all have the same result.
     """
     if not values:
         return None
@@ -226,14 +226,14 @@ def estimate_mean(values: Sequence[float]) -> MeanEstimate | None:
 def compare_paired(
     first: Sequence[float], second: Sequence[float], *, seed: int = 0
 ) -> PairedComparison:
-    """Compare two retrievers question by question with a sign-flip permutation test.
+    """Compare two lists of values, question by question, with a sign-flip permutation test.
 
-    Under the null hypothesis the sign of each difference is a coin toss (Fisher's randomization
-    test; Smucker et al., CIKM 2007). The p-value counts the observed split among the draws.
-    Raises ValueError when the lengths differ.
+    Under the null hypothesis, the sign of each difference is random (Fisher's randomization test;
+    Smucker et al., CIKM 2007). The p-value counts the observed assignment as one of the draws.
+    Raises ValueError if the lengths differ.
     """
     if len(first) != len(second):
-        raise ValueError("Paired values must have equal lengths.")
+        raise ValueError(f"Paired values differ in length: {len(first)} and {len(second)}.")
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
     moved = differences[differences != 0]
@@ -246,13 +246,13 @@ def compare_paired(
 
 
 def _draw_sums(moved: NDArray[np.float64], chance: np.random.Generator) -> NDArray[np.float64]:
-    """Return the sums of differences under coin tosses, one for each draw."""
+    """Return the sum of the differences with random signs, for each draw."""
     number = len(moved)
     if DRAWS * number <= _MOST_SIGNS:
         signs = chance.choice((-1.0, 1.0), size=(DRAWS, number))
         return np.asarray(signs @ moved, dtype=np.float64)
-    # A sum with signs is twice that of the heads less that of all; coins are bits, a block of draws
-    # at a time, so that thousands of questions take neither long nor much memory.
+    # A signed sum is twice the sum of the positive terms minus the sum of all. Signs are bits drawn
+    # in blocks, so that thousands of questions need little time and memory.
     sums = np.empty(DRAWS)
     rows, width = max(1, _BLOCK_SIGNS // number), -(-number // 8)
     for begin in range(0, DRAWS, rows):
@@ -265,8 +265,9 @@ def _draw_sums(moved: NDArray[np.float64], chance: np.random.Generator) -> NDArr
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """One retriever against another on one metric over the same questions: ``difference`` is the
-    mean of the first less that of the second.
+    """Two runs compared on one metric over the same questions.
+
+    ``difference`` is the mean of ``first`` minus that of ``second``.
     """
 
     first: str

@@ -1,6 +1,6 @@
-"""Train the coarse path ranker on questions with known answers.
+"""Train the first-stage path ranker on questions with known answers.
 
-The questions are labelled ones from a file, or made of the relation names of a graph.
+The questions are read from a file, or generated from the relations in a graph.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from knotwork.text.names import normal_form
 MAX_QUESTION_HOPS = 3
 _LINKS = 400
 _OTHER_WORD = 0.5
-"""How often a relation is called by another word, where the lexicon knows one."""
+"""Probability that a relation is named by a synonym, if the lexicon has one."""
 _EVERY_BETWEEN = 5
-"""Of so many questions, one asks for what lies between two entities."""
+"""One in this many questions asks for entities between two others."""
 _PART_OF_NAME = 0.3
-"""How often only one word is left of a relation's name of several."""
+"""Probability that a relation with a name of several words is named by one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathQuestion:
-    """A question with the entities that answer it, by id."""
+    """A question with the ids of the entities that answer it."""
 
     text: str
     answers: frozenset[str]
@@ -44,7 +44,7 @@ class PathQuestion:
 
 @dataclass(frozen=True, slots=True)
 class _Wordings:
-    """How one language states hops; ``{r}`` is a relation, ``{x}`` what it is a relation of."""
+    """Templates for hops in one language. ``{r}`` is a relation and ``{x}`` its subject."""
 
     forward: tuple[str, ...]
     backward: tuple[str, ...]
@@ -106,9 +106,9 @@ _CHINESE = _Wordings(
 
 
 def read_path_questions(path: Path) -> list[PathQuestion]:
-    """Read labelled questions: ``{"question", "answers": [names]}`` a line.
+    """Read labelled questions: one ``{"question", "answers": [names]}`` per line.
 
-    Raises ConfigError that names the line that does not fit.
+    Raises ConfigError, with the line, for an invalid record.
     """
     questions = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
@@ -121,14 +121,14 @@ def read_path_questions(path: Path) -> list[PathQuestion]:
             questions.append(PathQuestion(str(record["question"]), found))
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise ConfigError(
-                f"{path}, line {number} is no question: {error}.",
+                f"{path}, line {number} is not a question: {error}.",
                 fix='Each line is {"question": "...", "answers": ["...", ...]}.',
             ) from error
     return questions
 
 
 def make_path_questions(store: Store, *, count: int, seed: int = 0) -> list[PathQuestion]:
-    """Make questions about a graph, of one to three hops in equal parts; the same every time."""
+    """Generate questions of one to three hops about a graph. A seed always gives the same ones."""
     chance = random.Random(seed)  # noqa: S311  nothing secret
     nodes = store.graph.find(label=Label.ENTITY, limit=20 * count)
     chance.shuffle(nodes)
@@ -159,7 +159,7 @@ def _ask_from(
 def _ask_between(
     node: Node, reader: LinkReader, store: Store, chance: random.Random
 ) -> PathQuestion | None:
-    """Ask for what one relation from an entity and one to another entity have in common."""
+    """Ask for the entities that one relation links to an entity and another to a second one."""
     walked = _walk(node.id, 1, reader, chance)
     if walked is None:
         return None
@@ -189,7 +189,7 @@ def _ask_between(
 def _walk(
     start: str, hops: int, reader: LinkReader, chance: random.Random
 ) -> tuple[tuple[PathStep, ...], frozenset[str]] | None:
-    """Return a random path's relations and all that they lead to; None where it ends early."""
+    """Return the relations of a random path and all entities they reach; None at a dead end."""
     steps: list[PathStep] = []
     reached: dict[str, frozenset[str]] = {start: frozenset({start})}
     for _ in range(hops):
@@ -198,7 +198,7 @@ def _walk(
         if not offers:
             return None
         turned = (steps[-1][0], not steps[-1][1]) if steps else None
-        # Questions ask for what shares something far more often than chance would.
+        # Real questions ask for entities with something in common far more often than by chance.
         step = turned if turned in offers and chance.random() < 0.5 else chance.choice(offers)
         if step is None:
             return None
@@ -215,7 +215,7 @@ def _walk(
 
 
 def _state(name: str, steps: Sequence[PathStep], chance: random.Random) -> str:
-    """State a path from a name as a question."""
+    """Word a path from a name as a question."""
     is_chinese = any(not relation.isascii() for relation, _ in steps)
     words = _CHINESE if is_chinese else _ENGLISH
     phrase = name
@@ -235,7 +235,7 @@ def _state(name: str, steps: Sequence[PathStep], chance: random.Random) -> str:
 
 
 def _parts(steps: Sequence[PathStep]) -> Iterator[tuple[str, str]]:
-    """Yield each relation and how it is walked; there and back is one part."""
+    """Yield each relation with its direction; a relation and its inverse are one "returning"."""
     place = 0
     while place < len(steps):
         relation, forward = steps[place]
@@ -248,7 +248,7 @@ def _parts(steps: Sequence[PathStep]) -> Iterator[tuple[str, str]]:
 
 
 def _call(relation: str, chance: random.Random) -> str:
-    """Return a name of a relation: its own, a part of it, or another word for it."""
+    """Return a name for a relation: its own, a part of it, or a synonym."""
     words = list(relation_words(relation))
     if len(words) > 1 and chance.random() < _PART_OF_NAME:
         words = [chance.choice(words)]
@@ -271,22 +271,22 @@ def _call(relation: str, chance: random.Random) -> str:
 
 
 EQUAL_OVERLAP = 0.9
-"""Overlap (F1) of a pattern's answers with the known ones from which it counts as right."""
+"""A pattern is right if the F1 of its answers and the known ones is at least this."""
 _HELD_BACK = 5
 MIN_OVERLAP = 0.5
-"""Overlap from which the best pattern counts as right where none is `EQUAL`."""
+"""Minimum F1 for the best pattern to be right if none reaches `EQUAL_OVERLAP`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathExamples:
-    """The patterns of one question: their features, and the overlap of each with its answers."""
+    """The features of a question's patterns, and the F1 of each with the known answers."""
 
     rows: FeatureRows
     overlaps: NDArray[np.float64]
 
     @property
     def labels(self) -> NDArray[np.bool_]:
-        """Which patterns are right."""
+        """True for each right pattern."""
         best = self.overlaps.max(initial=0.0)
         bar = EQUAL_OVERLAP if best >= EQUAL_OVERLAP else max(best, MIN_OVERLAP)
         return self.overlaps >= bar
@@ -294,7 +294,7 @@ class PathExamples:
 
 @dataclass(frozen=True, slots=True)
 class PathTrainingSettings:
-    """How the trees are grown: few, small and slow, since questions come from few sources."""
+    """Parameters of LightGBM: few and small trees, since questions come from few sources."""
 
     trees: int = 150
     leaves: int = 7
@@ -306,7 +306,7 @@ class PathTrainingSettings:
 
 
 def collect_examples(store: Store, questions: Iterable[PathQuestion]) -> Iterator[PathExamples]:
-    """Yield the patterns of each question for which there are any."""
+    """Yield the patterns of each question that has any."""
     for question in questions:
         found = find_candidates(question.text, store)
         if not found.patterns:
@@ -326,20 +326,20 @@ def overlap(found: frozenset[str], wanted: frozenset[str]) -> float:
 def fit_ranker(
     examples: Sequence[PathExamples], settings: PathTrainingSettings | None = None
 ) -> str:
-    """Fit trees that tell right patterns from wrong ones; return them in LightGBM's text form.
+    """Fit trees that separate right patterns from wrong ones, and return LightGBM's model text.
 
-    Every question weighs the same. Raises MissingExtra without LightGBM, RetrievalError when no
+    Every question has the same weight. Raises MissingExtra without LightGBM, RetrievalError if no
     question has a right pattern.
     """
     try:
         import lightgbm
     except ImportError as error:
-        raise MissingExtra("Training a ranker of paths", "rank") from error
+        raise MissingExtra("Training a path ranker", "rank") from error
     chosen = settings or PathTrainingSettings()
     usable = [one for one in examples if one.labels.any()]
     if not usable:
         raise RetrievalError(
-            "No path of the graph leads to the answers of any of the questions.",
+            f"No path in the graph leads to an answer of any of the {len(examples)} questions.",
             fix="Check that the answers are names of entities, and that the graph has relations.",
         )
     weights = [np.full(len(one.rows), 100 / len(one.rows)) for one in usable]
@@ -371,11 +371,11 @@ def fit_ranker(
 
 @dataclass(frozen=True, slots=True)
 class PathTrainingReport:
-    """A trained model, and how it ranks the questions that were held back.
+    """A trained model, and its accuracy on questions that were held back.
 
-    ``right_at_1`` and ``right_at_3`` are shares of the questions held back whose right pattern is
-    first, or among the first three, as ranked by a model that did not see them; the ``model``
-    itself saw all. ``importances`` are shares of the gain by feature, the largest first.
+    ``right_at_1`` and ``right_at_3`` are the shares of the held-back questions with a right pattern
+    in first place or among the first three, ranked by a model trained on the others. ``model`` is
+    trained on all. ``importances`` are shares of the gain by feature, the largest first.
     """
 
     model: str
@@ -394,7 +394,7 @@ def train_ranker(
     settings: PathTrainingSettings | None = None,
     seed: int = 0,
 ) -> PathTrainingReport:
-    """Train a ranker on questions about a store, with every fifth held back for the report."""
+    """Train a ranker on questions about a store. A fifth of them is held back for the report."""
     examples = list(collect_examples(store, questions))
     order = np.random.default_rng(seed).permutation(len(examples)).tolist()
     held = [examples[i] for i in order[::_HELD_BACK]]
@@ -417,7 +417,7 @@ def train_ranker(
 
 
 def measure_ranker(trees: Trees, examples: Sequence[PathExamples], *, k: int) -> float:
-    """Return the share of questions with a pattern of the right answers among the first ``k``."""
+    """Return the share of questions with a right pattern among the first ``k``."""
     if not examples:
         return 0.0
     right = 0

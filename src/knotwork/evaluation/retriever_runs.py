@@ -1,4 +1,4 @@
-"""Run retrievers over a data set: index it once, ask every question, measure and compare."""
+"""Run retrievers on a data set: index it once, ask every question, measure and compare."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ from knotwork.stores.base import Store
 from knotwork.transform.extractor import Extractor
 
 RANKED_DEPTH = 50
-"""How many passages are ranked for each question."""
+"""Number of passages ranked for each question."""
 
 WHOLE_SPLITTER = "whole"
-"""The splitter of passages: each is one chunk."""
+"""The splitter that makes each passage one chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedCase:
-    """One question asked of one retriever, and what came back: the uris ranked, each metric, the
-    ``seconds`` it took, and the ``tokens`` and ``money`` of a language model, None where its price
-    is not known.
+    """The result of one question with one retriever.
+
+    ``ranked`` has the URIs of documents, ``values`` the metrics by name. ``tokens`` and ``money``
+    are the usage of a language model; ``money`` is None if its price is unknown.
     """
 
     retriever: str
@@ -62,8 +63,8 @@ class AskedCase:
 
 @dataclass(slots=True)
 class RetrieverRun:
-    """What one retriever did: per question the ranked uris, the metrics and the seconds; and the
-    ``tokens`` that a language model took for all of them.
+    """The results of one retriever: ranked URIs, metrics and seconds of each question, and the
+    model ``tokens`` of all questions.
     """
 
     retriever: str
@@ -73,7 +74,7 @@ class RetrieverRun:
     tokens: int = 0
 
     def add(self, asked: AskedCase) -> None:
-        """Add what came back for one more question."""
+        """Add the result of a question."""
         self.seconds.append(asked.seconds)
         self.ranked.append(asked.ranked)
         self.tokens += asked.tokens
@@ -87,7 +88,7 @@ class RetrieverRun:
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """The runs of all retrievers on one data set; ``skipped`` says why some could not run."""
+    """The runs of all retrievers on a data set. ``skipped`` has the reason of those not run."""
 
     dataset: str
     questions: int
@@ -107,9 +108,9 @@ def index_dataset(
     extractor: Extractor,
     splitter: str = WHOLE_SPLITTER,
 ) -> Iterator[IndexEvent]:
-    """Bring the store up to date with the corpus; what is there stays.
+    """Index the passages of a corpus that the store lacks, and yield the events.
 
-    A passage is a chunk, unless ``splitter`` names another way to cut documents.
+    Each passage is one chunk unless another ``splitter`` is given.
     """
     embedding = Embedding(embedder)
     settings = fingerprint(IndexSettings(splitter=splitter), embedding.identity, extractor.name)
@@ -121,13 +122,11 @@ def index_dataset(
 def index_path(
     dataset: Dataset, *, embedder: Embedder | None, folder: Path, splitter: str = WHOLE_SPLITTER
 ) -> Path:
-    """Return where the index of a corpus is kept between runs."""
-    name = content_id(dataset.fingerprint, embedder.name if embedder else "", *_named(splitter))
-    return folder / f"{name}.knot"
-
-
-def _named(splitter: str) -> tuple[str, ...]:
-    return () if splitter == WHOLE_SPLITTER else (splitter,)
+    """Return the path of the index of a corpus, which later runs use again."""
+    parts = [dataset.fingerprint, embedder.name if embedder else ""]
+    if splitter != WHOLE_SPLITTER:
+        parts.append(splitter)
+    return folder / f"{content_id(*parts)}.knot"
 
 
 def evaluate_retrievers(  # noqa: PLR0913  one for each option
@@ -144,10 +143,10 @@ def evaluate_retrievers(  # noqa: PLR0913  one for each option
     depth: int = RANKED_DEPTH,
     skipping: bool = False,
 ) -> Iterator[AskedCase]:
-    """Ask every question of every retriever; fill ``run``, yielding after each question.
+    """Ask every retriever every question, add the results to ``run``, and yield each.
 
-    ``depth`` passages are ranked for each. Raises RetrievalError for a retriever that cannot work
-    on this index; with ``skipping`` it is left out, with the reason. Raises BudgetExceeded.
+    ``depth`` passages are ranked for each question. Raises BudgetExceeded, and RetrievalError for a
+    retriever that cannot run on this index; with ``skipping``, its reason is recorded instead.
     """
     total = len(dataset.cases) * len(names)
     done = 0
@@ -183,7 +182,7 @@ def evaluate_retrievers(  # noqa: PLR0913  one for each option
 
 
 class _Spending:
-    """What a language model took for each question, one after the other."""
+    """The tokens and money that a language model uses between two calls."""
 
     def __init__(self, meter: UsageMeter, prices: PriceTable) -> None:
         self._meter = meter
@@ -191,7 +190,7 @@ class _Spending:
         self._before: tuple[int, Decimal | None] = (0, Decimal(0))
 
     def since_last(self) -> tuple[int, Decimal | None]:
-        """Return tokens and money since this was asked before."""
+        """Return the tokens and the money used since the last call."""
         spent, money = self._meter.total(), self._meter.money(self._prices)
         tokens = spent.input_tokens + spent.output_tokens
         tokens_before, money_before = self._before
@@ -223,7 +222,7 @@ COMPARED_METRICS = ("recall@5", "all_gold@5")
 def compare_retrievers(
     run: EvaluationRun, *, metrics: Sequence[str] = ()
 ) -> list[MetricDifference]:
-    """Compare the first retriever with each of the others, on all metrics unless some are named."""
+    """Compare the first retriever with each of the others on the given metrics, or on all."""
     if not run.runs:
         return []
     first, *others = run.runs
@@ -236,7 +235,7 @@ def compare_retrievers(
 
 
 def describe_retriever_runs(run: EvaluationRun) -> dict[str, Any]:
-    """Return the run as one JSON object; metrics are fractions from 0 to 1, tokens a question."""
+    """Return the object of `eval DIR --json`. Metrics are from 0 to 1, tokens are per question."""
     return {
         "dataset": run.dataset,
         "questions": run.questions,
@@ -258,9 +257,9 @@ _OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
 
 
 def read_retrievers(listed: str) -> list[str]:
-    """Return the names and specifications that commas part, each once.
+    """Return the distinct names and specifications in a comma-separated list.
 
-    Raises UnknownName for one that is neither, and for none at all.
+    Raises UnknownName for an unknown retriever, and for an empty list.
     """
     names = [name.strip() for name in _OUTSIDE_PARENTHESES.split(listed)]
     names = list(dict.fromkeys(name for name in names if name)) or [""]

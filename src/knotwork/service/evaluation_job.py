@@ -87,7 +87,7 @@ class _Run:
         for result in evaluation.results():
             self.asked.add((result.retriever, result.position))
             money = None if result.money is None else Decimal(result.money)
-            self._purse.take(result.tokens, money)
+            self._purse.spend(result.tokens, money)
 
     def ask(self, retriever: str) -> Iterator[MeasuredQuestion]:
         """Ask one retriever what it was not asked yet."""
@@ -107,7 +107,7 @@ class _Run:
                 run=run,
                 models=models if self._plan.use_llm else None,
                 reranker=self._base.reranker if may_rerank(retriever) else None,
-                budget=open_budget(self._purse.left(), settings, count_tokens=count_tokens),
+                budget=open_budget(self._purse.remaining(), settings, count_tokens=count_tokens),
                 prices=PriceTable.read(settings.prices),
                 depth=self._plan.k,
                 skipping=True,
@@ -134,12 +134,12 @@ class _Run:
             )
             values[f"answer@{_JUDGED_PASSAGES}"] = float(contains_answer(passages, case.answers))
         tokens, money, answer = asked.tokens, asked.money, None
-        self._purse.take(tokens, money)
+        self._purse.spend(tokens, money)
         if self._plan.answers:
             answer = self._answer(asked)
             values |= _judge_answer(answer, case, is_answerable=position < self._answerable)
             written, price = _spending(answer)
-            self._purse.take(written, price)
+            self._purse.spend(written, price)
             tokens += written
             money = None if money is None or price is None else money + price
         return MeasuredQuestion(
@@ -162,7 +162,7 @@ class _Run:
             filters=self._plan.filters,
             use_llm=self._plan.use_llm,
             fallback=False,
-            budget=self._purse.left(),
+            budget=self._purse.remaining(),
         )
 
     def _describe(self, asked: AskedCase) -> list[RankedShape]:
