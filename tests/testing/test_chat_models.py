@@ -60,7 +60,7 @@ def test_the_first_pattern_that_is_found_counts():
     assert (
         model.complete(ChatRequest((Message("system", "市长"), Message("user", "?")))).text == "石"
     )
-    with pytest.raises(ScriptMismatch, match=r"(?s)user: soup.*The patterns: .*`bridge`"):
+    with pytest.raises(ScriptMismatch, match=r"(?s)user: soup.*Patterns: .*`bridge`"):
         model.complete(ask("soup"))
 
 

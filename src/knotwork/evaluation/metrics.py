@@ -147,7 +147,7 @@ class AbstentionPoint:
 
 
 def share_below(confidences: Sequence[float], threshold: float) -> float:
-    """Return the share of confidences below a threshold, or 0 if there are none."""
+    """Return the share of confidences below a threshold, or 0 without any."""
     return sum(value < threshold for value in confidences) / max(len(confidences), 1)
 
 

@@ -1,1 +1,1 @@
-"""Fakes and contract suites that any backend can use."""
+"""Fakes for tests of applications, and contract suites for stores, models and embedders."""

@@ -1,22 +1,22 @@
-"""Contract suite of chat models: subclass `ChatModelContract` and give it its four fixtures.
+"""Contract suite for chat models: subclass `ChatModelContract` and define its four fixtures.
 
-Clients, wrappers (cache, budget, limits) and models of other packages share the suite::
+The suite applies to clients, wrappers (cache, budget, limits) and models of other packages::
 
     class TestMyModel(ChatModelContract):
         @pytest.fixture
-        def model(self): ...        # answers any request, at length, the same each time
+        def model(self): ...        # answers any request with a long and deterministic reply
 
         @pytest.fixture
-        def sent(self): ...         # a function: all text that reached the model, as one string
+        def sent(self): ...         # a function that returns all text sent to the model
 
         @pytest.fixture
-        def unavailable(self): ...  # its server is unavailable: ModelUnavailable
+        def unavailable(self): ...  # a model whose server is down: raises ModelUnavailable
 
         @pytest.fixture
-        def refusing(self): ...     # its server refuses the request: ModelError
+        def refusing(self): ...     # a model whose server rejects requests: raises ModelError
 
-Test a model behind HTTP against a `knotwork.testing.model_server.ModelTestServer`, whose
-``sent_text`` is a ``sent``; test a wrapper around a `ScriptedChatModel` with `explain` as script.
+Test an HTTP client against `knotwork.testing.model_server.ModelTestServer`, with its ``sent_text``
+as ``sent``. Test a wrapper around a `ScriptedChatModel` with `explain` as its script.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _ODD_TEXTS = ["", " ", "\x00", "…", "\ud800", "\u202eword\u0301", "word " * 2_
 _THREADS = 8
 
 Sent = Callable[[], str]
-"""Returns all text that has reached the model so far."""
+"""A function that returns all text sent to the model so far."""
 
 
 def explain(request: ChatRequest) -> str:
-    """Answer at some length, each conversation in its own way: a script for wrapped models."""
+    """Return a long reply that differs for each conversation: a script for wrapped models."""
     asked = " / ".join(f"{m.role}: {m.content[-200:]}" for m in request.messages)
     return f"You asked me the following, and I have read every word of it with care: {asked}"
 
 
 def ask(text: str, **options: object) -> ChatRequest:
-    """Return a request of one user's message; ``options`` are fields of the request."""
+    """Return a request with one user message. ``options`` are fields of `ChatRequest`."""
     return replace(ChatRequest((Message("user", text),)), **options)  # type: ignore[arg-type]
 
 
 def read_stream(model: ChatModel, request: ChatRequest) -> tuple[list[str], ChatReply]:
-    """Return the pieces and the whole reply; check that nothing comes after the reply."""
+    """Return the pieces of a stream and its reply. Asserts that the reply is the last item."""
     items = list(model.stream(request))
     *pieces, reply = items
     assert isinstance(reply, ChatReply), items
@@ -59,7 +59,7 @@ def read_stream(model: ChatModel, request: ChatRequest) -> tuple[list[str], Chat
 
 
 class ChatModelContract:
-    """The behaviour that indexing, retrieval and answers rely on."""
+    """The behaviour of chat models that indexing, retrieval and answers rely on."""
 
     def test_a_request_has_a_reply(self, model: ChatModel) -> None:
         reply = model.complete(ask(_QUESTION))
@@ -158,7 +158,7 @@ class ChatModelContract:
             assert mark not in model.name
 
     def test_a_server_that_cannot_be_had_is_unavailable(self, unavailable: ChatModel) -> None:
-        assert unavailable.name  # told without asking the server
+        assert unavailable.name  # needs no request
         with pytest.raises(ModelUnavailable):
             unavailable.complete(ask(_QUESTION))
         with pytest.raises(ModelUnavailable):
@@ -175,7 +175,7 @@ class ChatModelContract:
 
 
 def check_usage(usage: TokenUsage) -> None:
-    """Assert that this is the usage of one call with words in it and out of it, or of a reuse."""
+    """Assert that this is the usage of one call, with input and output tokens, or of one reuse."""
     assert usage.calls + usage.reused == 1
     assert (usage.input_tokens > 0) == (usage.calls > 0)
     assert (usage.output_tokens > 0) == (usage.calls > 0)

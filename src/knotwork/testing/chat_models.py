@@ -1,4 +1,4 @@
-"""A chat model that follows a script and records its requests; it needs no server."""
+"""A chat model for tests that replies from a script and records its requests."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ _SHOWN_CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class BrokenStream:
-    """A reply that breaks off: streaming yields ``text``, then raises; completing only raises."""
+    """A reply that fails: streaming yields ``text`` and then raises; completing raises at once."""
 
     text: str
     error: Exception
 
 
 ScriptStep = str | ChatReply | Exception | BrokenStream
-"""A text to say as a model would, a whole reply to give as it is, or an error to raise."""
+"""The text of a reply, a complete reply to return unchanged, or an error to raise."""
 
 Script = str | Sequence[ScriptStep] | Mapping[str, ScriptStep] | Callable[[ChatRequest], ScriptStep]
 
 
 class ScriptMismatch(AssertionError):
-    """The script has no reply to a request. No KnotworkError, so that nothing takes it for one."""
+    """The script has no reply to a request. It is not a KnotworkError, which code may catch."""
 
 
 class ScriptedChatModel:
-    """Replies by a script; implements `ChatModel`.
+    """A `ChatModel` that replies from a script.
 
-    ``script`` is a sequence of replies, one a call; one text for every call; a mapping from regular
-    expressions to replies, of which the first that is found in the messages counts; or a function
-    of the request. A reply given as text ends where a model's would, at a stop string or at
-    ``max_output_tokens``; its usage is counted with `count_tokens`. ``errors`` are raised at the
-    calls of these numbers, the first being 1, and take no reply from the script. ``requests`` are
-    those it got, in order. Streams come in pieces of ``piece_characters``. Raises ScriptMismatch
-    where the script has no reply.
+    ``script`` is a text for every call, a sequence with one reply per call, a mapping from regular
+    expressions to replies (the first match in the messages is used), or a function of the request.
+    A text is cut at stop strings and at ``max_output_tokens``, and its usage is counted with
+    `count_tokens`. ``errors`` maps numbers of calls, from 1, to errors; these calls use no reply of
+    the script. Streams have pieces of ``piece_characters``. Raises ScriptMismatch if the script has
+    no reply.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class ScriptedChatModel:
 
     @property
     def requests(self) -> list[ChatRequest]:
-        """The requests so far, in the order in which they came."""
+        """The requests so far, in order of arrival."""
         with self._lock:
             return list(self._requests)
 
@@ -73,7 +72,7 @@ class ScriptedChatModel:
         return _as_reply(request, step)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the script's reply in pieces, then whole; errors come with the first piece."""
+        """Yield the pieces of the script's reply, then the reply. Errors are raised first."""
         step = self._next_step(request)
         if isinstance(step, BrokenStream):
             yield from self._pieces(step.text)
@@ -96,7 +95,7 @@ class ScriptedChatModel:
                 step = self._script
             elif step is None and isinstance(self._script, Sequence):
                 step = self._step_in_order(self._script, request, number)
-        # A function may take long or ask another model, so it runs outside the lock.
+        # A function may be slow or call another model, so it runs outside the lock.
         if step is None:
             step = self._step_for(request, number)
         if isinstance(step, Exception):
@@ -108,7 +107,7 @@ class ScriptedChatModel:
     ) -> ScriptStep:
         if self._steps_taken == len(steps):
             raise ScriptMismatch(
-                f"The script of {len(steps)} replies has run out at call {number}: "
+                f"The script has {len(steps)} replies, but this is call {number}: "
                 f"{show_request(request)}"
             )
         step = steps[self._steps_taken]
@@ -125,13 +124,13 @@ class ScriptedChatModel:
                 return step
         patterns = ", ".join(f"`{pattern}`" for pattern in self._script) or "none"
         raise ScriptMismatch(
-            f"No pattern of the script is found in call {number}: {show_request(request)}\n"
-            f"The patterns: {patterns}"
+            f"No pattern of the script matches call {number}: {show_request(request)}\n"
+            f"Patterns: {patterns}"
         )
 
 
 def show_request(request: ChatRequest) -> str:
-    """Return a request as a reader of a failed test wants it: its stage, and who said what."""
+    """Format a request for the message of a failed test: its stage, source and messages."""
     stage = f" stage={request.stage!r}" if request.stage else ""
     source = f" source={request.source!r}" if request.source else ""
     lines = [f"{m.role}: {_shorten(m.content)}" for m in request.messages]
@@ -139,7 +138,10 @@ def show_request(request: ChatRequest) -> str:
 
 
 def end_reply(text: str, *, stop: Sequence[str], max_output_tokens: int) -> tuple[str, bool]:
-    """Return what a model would say of ``text``, and whether the limit of tokens cut it."""
+    """Cut ``text`` at the first stop string and at the limit of tokens.
+
+    Returns the text, and True if the limit of tokens cut it.
+    """
     ends = [place for place in (text.find(mark) for mark in stop if mark) if place >= 0]
     text = text[: min(ends, default=len(text))]
     starts = token_starts(text)

@@ -1,4 +1,4 @@
-"""Contract suite of embedders: subclass `EmbedderContract` and give it an `embedder` fixture."""
+"""Contract suite for embedders: subclass `EmbedderContract` and define the fixture `embedder`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASSAGE = PassageText("It is old. It is of stone.", "Bridge", (Span(0, 10), Spa
 
 
 class EmbedderContract:
-    """The behaviour that indexing and retrieval rely on."""
+    """The behaviour of embedders that indexing and retrieval rely on."""
 
     def test_texts_become_unit_rows_in_order(self, embedder: Embedder) -> None:
         rows = embedder.embed(_TEXTS)
@@ -65,7 +65,7 @@ class EmbedderContract:
 
 
 def check_rows(rows: FloatMatrix, *, count: int, dimension: int) -> None:
-    """Assert that these are unit rows of the right shape."""
+    """Assert that these are float32 unit vectors of shape (count, dimension)."""
     assert rows.shape == (count, dimension)
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-4)

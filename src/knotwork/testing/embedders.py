@@ -1,4 +1,4 @@
-"""The embedder for tests: no model, no chance, no download."""
+"""The embedder for tests, which is deterministic and needs no model."""
 
 from knotwork.inference.embedder import HashingEmbedder
 

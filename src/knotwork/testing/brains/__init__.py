@@ -1,4 +1,4 @@
-"""Answers without a model: functions of a conversation that the model test server speaks with."""
+"""Rule-based replies for the model test server: functions from a conversation to a reply."""
 
 from knotwork.testing.brains.prompts import Assignment, read_assignment
 from knotwork.testing.brains.rule_brain import Brain, RuleBrain, UnknownTask

@@ -1,30 +1,29 @@
-"""Format of prompts and replies of a brain: tasks, marked sections, numbered passages and lines.
+"""Read prompts and write reply lines: tasks, tagged sections and numbered passages.
 
-A prompt names its task in its first line::
+The first line of a prompt names its task::
 
     task: extract-graph
 
-and puts its material between marks, anywhere in the conversation; each may be absent::
+Its material is in tagged sections anywhere in the conversation. All are optional::
 
     <text> a chunk, or any other text to work on </text>
     <question> a question </question>
     <context> numbered passages, each starting a line with [1], [2] ... </context>
-    <facts> lines about entities and relations, each starting with numbers as above </facts>
-    <reports> findings in the same form, each report below # TITLE; to rate them, a line each,
+    <facts> lines about entities and relations, numbered in the same way </facts>
+    <reports> findings in the same form, each report below # TITLE; to rate them, one per line as
         NUMBER | TITLE: TEXT </reports>
-    <name> the entity that the descriptions are of </name>
-    <descriptions> one a line; of several entities each below # NUMBER NAME </descriptions>
-    <community> the names, relations and numbered lines of a community, one a line; of several
-        communities each below # NUMBER </community>
-    <pairs> 1. NAME: description || NAME: description, one numbered pair a line </pairs>
-    <points> lines that the map steps gave </points>
+    <name> the entity of the descriptions </name>
+    <descriptions> one per line; with several entities, each below # NUMBER NAME </descriptions>
+    <community> the names, relations and numbered lines of a community, one per line; with several
+        communities, each below # NUMBER </community>
+    <pairs> 1. NAME: description || NAME: description, one numbered pair per line </pairs>
+    <points> the lines of the map steps </points>
     <memory> names and facts of similar earlier chunks </memory>
 
-The task is in the first line of a message; if several messages have one, the last counts. Of a
-section given twice the last counts. A conversation without the section that its task needs gives
-its last user's message instead.
+If several messages name a task, or a section occurs twice, the last one is used. If the section
+that a task needs is missing, the last message of the user is used instead.
 
-A reply is made of the lines of a `LineForm`; a brain takes another one as an argument.
+A reply consists of the lines of a `LineForm`, which is an argument of a brain.
 """
 
 from __future__ import annotations
@@ -48,17 +47,17 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a conversation asks: ``task`` is "" where no message names one."""
+    """The task and the sections of a conversation. ``task`` is "" if no message names one."""
 
     task: str
     sections: Mapping[str, str]
     message: str
     """The last message of the user."""
     instructions: str = ""
-    """The first message, if it is the system's."""
+    """The first message if it is a system message, else ""."""
 
     def section(self, *names: str) -> str:
-        """Return the first of these sections that is there, else the user's message."""
+        """Return the first of these sections that exists, else the user's message."""
         for name in names:
             if name in self.sections:
                 return self.sections[name]
@@ -66,12 +65,12 @@ class Assignment:
 
     @property
     def question(self) -> str:
-        """The question, or "" where there is none."""
+        """The question, or "" without one."""
         return self.sections.get("question", "")
 
 
 def read_assignment(messages: Sequence[Message]) -> Assignment:
-    """Return what the marks of a conversation say."""
+    """Return the task and the sections of a conversation."""
     task, message = "", ""
     sections: dict[str, str] = {}
     for turn in messages:
@@ -92,45 +91,45 @@ _UNSAFE = re.compile(r"\s*[\n\t|]+\s*")
 
 
 class LineForm:
-    """One method for each line; fields are joined by `` | ``, which they never hold themselves."""
+    """Formats the lines of a reply, one method per kind. Fields are separated by `` | ``."""
 
     nothing = "none"
-    """Said when there is nothing to say, so that silence is never taken for it."""
+    """The reply without results, to distinguish it from an empty reply."""
 
     def triplet(self, source: str, relation: str, target: str) -> str:
-        """Return a fact."""
+        """Return the line of a fact."""
         return self.join(source, relation, target)
 
     def entity(self, name: str, kind: str, summary: str) -> str:
-        """Return an entity with its type, such as PERSON or OTHER."""
+        """Return the line of an entity with its type, such as PERSON or OTHER."""
         return self.join("entity", name, kind, summary)
 
     def relation(self, source: str, relation: str, target: str) -> str:
-        """Return a relation."""
+        """Return the line of a relation."""
         return self.join("relation", source, relation, target)
 
     def keyword(self, word: str) -> str:
-        """Return a keyword."""
+        """Return the line of a keyword."""
         return self.join(word)
 
     def verdict(self, number: int, *, same: bool) -> str:
-        """Return whether the two of a numbered pair are one."""
+        """Return the line that says whether a numbered pair is one entity."""
         return self.join(str(number), "same" if same else "different")
 
     def judgement(self, number: int, word: str, *corrected: str) -> str:
-        """Return whether to keep, drop or fix a numbered relation, and what a fix makes of it."""
+        """Return the line that keeps, drops or fixes a numbered relation, with the fixed fields."""
         return self.join(str(number), word, *corrected)
 
     def proposed_type(self, kind: str, meaning: str) -> str:
-        """Return a type of entities that a schema should have."""
+        """Return the line of an entity type proposed for a schema."""
         return self.join("type", kind, meaning)
 
     def proposed_relation(self, source: str, relation: str, target: str) -> str:
-        """Return a relation that a schema should have, between two types."""
+        """Return the line of a relation between two types proposed for a schema."""
         return self.join("relation", source, relation, target)
 
     def point(self, score: int, text: str) -> str:
-        """Return a point of a map step, with how much it helps, 0 to 100."""
+        """Return the line of a point of a map step, with its score from 0 to 100."""
         return self.join(str(score), text)
 
     def report(self, title: str, summary: str, findings: Iterable[str]) -> list[str]:
@@ -139,7 +138,7 @@ class LineForm:
         return lines + [self.join("finding", finding) for finding in findings]
 
     def join(self, *fields: str) -> str:
-        """Return fields as a line."""
+        """Join fields into a line. Separators and line breaks in a field become spaces."""
         return " | ".join(_UNSAFE.sub(" ", field).strip() for field in fields)
 
 
@@ -147,18 +146,18 @@ _PASSAGE_NUMBER = re.compile(r"^[ \t]*\[(\d{1,4})\][ \t]*", re.MULTILINE)
 _CITATION_MARKS = re.compile(r"\s*\[\d{1,4}\]")
 _FULL_STOPS = "。！？"
 _MIN_SHARE = 0.3
-"""A sentence that holds fewer of a question's terms says nothing about it."""
+"""Minimum share of the question's terms for a sentence to be relevant."""
 
 
 class NumberedPassage(NamedTuple):
-    """A part of a context; ``number`` is 0 where it has none."""
+    """A part of a context. ``number`` is 0 if it has none."""
 
     number: int
     text: str
 
 
 class RankedSentence(NamedTuple):
-    """A sentence, and which share of the question's terms it holds."""
+    """A sentence with the share of the question's terms that it contains."""
 
     score: float
     text: str
@@ -166,7 +165,7 @@ class RankedSentence(NamedTuple):
 
 
 def read_passages(text: str) -> list[NumberedPassage]:
-    """Cut a context at its numbers; without any, every line is a passage."""
+    """Split a context at its numbers. Without numbers, every line is a passage."""
     found = list(_PASSAGE_NUMBER.finditer(text))
     if not found:
         return [NumberedPassage(0, _last_field(line)) for line in text.splitlines() if line.strip()]
@@ -180,9 +179,9 @@ def read_passages(text: str) -> list[NumberedPassage]:
 def rank_sentences_of_passages(
     question: str, passages: list[NumberedPassage]
 ) -> list[RankedSentence]:
-    """Return the sentences that speak of a question, those with most of its terms first.
+    """Return the sentences relevant to a question, those with most of its terms first.
 
-    A term that the passage holds outside the sentence counts half.
+    A term elsewhere in the passage counts half.
     """
     asked = set(content_terms(question))
     if not asked:
@@ -201,7 +200,7 @@ def rank_sentences_of_passages(
 
 
 def cite(sentence: str, number: int) -> str:
-    """Return a sentence with its mark behind it; a space stands before the mark only in English."""
+    """Append a citation mark to a sentence, without a space after Chinese punctuation."""
     if not number:
         return sentence
     bare = _CITATION_MARKS.sub("", sentence).strip()
@@ -209,7 +208,7 @@ def cite(sentence: str, number: int) -> str:
 
 
 def _last_field(line: str) -> str:
-    """Return what a line of fields says last: the summary of ``entity | name | type | summary``."""
+    """Return the last field of a line: the summary of ``entity | name | type | summary``."""
     if "\n" in line:
         return line
     return line.rsplit("|", 1)[-1].strip()

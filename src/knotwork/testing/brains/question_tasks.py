@@ -1,4 +1,4 @@
-"""Tasks of a brain that begin with a question: answer, rewrite, rate, plan and translate it."""
+"""Tasks of a brain that start from a question: answer, rewrite, rate, plan and translate it."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ _WHAT_IS = {"en": "What is said of {name}?", "zh": "关于{name}说了什么？"
 
 
 def answer_question(assignment: Assignment, form: LineForm) -> str:
-    """Answer from numbered lines by their sentences nearest to the question, with [n] marks."""
+    """Answer with the most relevant sentences of numbered lines, with citation marks."""
     del form
     question = _question(assignment)
     ranked = _ranked(assignment)[:_ANSWER_SENTENCES]
     if not ranked:
         return no_answer(language_of(question))
-    # What speaks of the question by far less than the best does would only blur the answer.
+    # Far less relevant sentences would only blur the answer.
     least = 2 / 3 * ranked[0].score
     return " ".join(cite(s.text, s.number) for s in ranked if s.score >= least)
 
 
 def map_reports(assignment: Assignment, form: LineForm) -> str:
-    """Return the points of reports that help with a question, each with how much."""
+    """Return the points of reports that help to answer a question, with their scores."""
     found = _ranked(assignment)[:_FINDINGS]
     lines = [form.point(round(100 * min(s.score, 1)), cite(s.text, s.number)) for s in found]
     return "\n".join(lines) or form.nothing
 
 
 def reduce_points(assignment: Assignment, form: LineForm) -> str:
-    """Join the best points of the map steps into one answer, with their marks."""
+    """Join the best points of the map steps into an answer, with their citation marks."""
     del form
     points = [(int(score), text) for score, text in _POINT.findall(assignment.section("points"))]
     best = sorted(points, key=lambda point: -point[0])
@@ -70,7 +70,7 @@ def reduce_points(assignment: Assignment, form: LineForm) -> str:
 
 
 def rate_reports(assignment: Assignment, form: LineForm) -> str:
-    """Rate each numbered report by the share of the question's terms that it has."""
+    """Rate each numbered report by the number of terms it shares with the question."""
     asked = set(content_terms(find_topic(_question(assignment))))
     lines = []
     for number, text in _RATED.findall(assignment.section("reports")):
@@ -81,7 +81,7 @@ def rate_reports(assignment: Assignment, form: LineForm) -> str:
 
 
 def ask_further(assignment: Assignment, form: LineForm) -> str:
-    """Ask about what the material names and the question does not, one question a line."""
+    """Ask about each name in the material that is not in the question, one question per line."""
     question = _question(assignment)
     text = _TITLE.sub("", assignment.section("reports", "points", "context"))
     language = language_of(question)
@@ -93,7 +93,7 @@ def ask_further(assignment: Assignment, form: LineForm) -> str:
 
 
 def route_question(assignment: Assignment, form: LineForm) -> str:
-    """Return the mode that the rules of the framework choose."""
+    """Return the mode that the rules of `choose_mode` select."""
     return form.join(choose_mode(_question(assignment)).value)
 
 
@@ -102,7 +102,10 @@ def _question(assignment: Assignment) -> str:
 
 
 def _ranked(assignment: Assignment) -> list[RankedSentence]:
-    """Return the sentences nearest to the question; of all in reports, for one about the whole."""
+    """Return the sentences relevant to the question, best first.
+
+    For a question about all reports, which has no topic, these are their first sentences.
+    """
     question, passages = _question(assignment), _passages(assignment)
     ranked = rank_sentences_of_passages(question, passages)
     if not ranked and "reports" in assignment.sections and not find_topic(question):
@@ -129,7 +132,7 @@ _NAMELESS = {"en": "What is said here: {}?", "zh": "这里说了什么：{}？"}
 
 
 def split_task(assignment: Assignment, form: LineForm) -> str:
-    """Return the simple questions in a question, as the rules of the framework see them."""
+    """Split a question into simple ones by the rules of `split_question`, one per line."""
     question = assignment.section("question", "text")
     names = [
         Span(place, place + len(thing.name))
@@ -154,7 +157,7 @@ def rewrite_question(assignment: Assignment, form: LineForm) -> str:
 
 
 def expand_question(assignment: Assignment, form: LineForm) -> str:
-    """Return other forms of the question's words, one a line."""
+    """Return inflected forms of the question's words, one per line."""
     question = assignment.section("question", "text")
     forms = _FORMS[language_of(question)]
     words = key_words(question)[:_EXPANDED_WORDS]
@@ -162,7 +165,7 @@ def expand_question(assignment: Assignment, form: LineForm) -> str:
 
 
 def rate_passages(assignment: Assignment, form: LineForm) -> str:
-    """Rate each numbered passage by its sentence nearest to the question."""
+    """Rate each numbered passage by its most relevant sentence."""
     passages = read_passages(assignment.section("context", "text"))
     ranked = rank_sentences_of_passages(assignment.question, passages)
     best: dict[int, float] = {}
@@ -178,7 +181,7 @@ def rate_passages(assignment: Assignment, form: LineForm) -> str:
 
 
 def write_questions(assignment: Assignment, form: LineForm) -> str:
-    """Ask about the first sentences of each numbered passage, one question a line."""
+    """Ask about the first sentences of each numbered passage, one question per line."""
     lines = []
     for passage in read_passages(assignment.section("context", "text")):
         for sentence in sentences_of(passage.text)[:_QUESTIONS_PER_PASSAGE]:
@@ -196,7 +199,7 @@ _TABLE = re.compile(r"^table (\w+) ", re.MULTILINE)
 
 
 def plan_step(assignment: Assignment, form: LineForm) -> str:
-    """Search once for a name that was found and not asked for, then finish."""
+    """Search once for a name found that is not in the question, then finish."""
     found = assignment.section("context")
     tools = _TOOL.findall(assignment.section("memory"))
     if len(_STEP_HEAD.findall(found)) > 1 or not tools:
@@ -207,7 +210,7 @@ def plan_step(assignment: Assignment, form: LineForm) -> str:
 
 
 def plan_relations(assignment: Assignment, form: LineForm) -> str:
-    """Follow the relation that shares most words with the question, from the first name."""
+    """Follow the relation with most words of the question from the first name."""
     names = assignment.section("memory").splitlines()
     relations = assignment.section("context").splitlines()
     asked = set(content_terms(assignment.question))
@@ -218,7 +221,7 @@ def plan_relations(assignment: Assignment, form: LineForm) -> str:
 
 
 def choose_template(assignment: Assignment, form: LineForm) -> str:
-    """Choose the query that shares most words with the question; its slots are left empty."""
+    """Choose the template that shares most words with the question, with empty slots."""
     asked = set(content_terms(assignment.question))
     offered = _NUMBERED.findall(assignment.section("context"))
     shared = [(len(asked & set(content_terms(text))), -int(n)) for n, text in offered]
@@ -227,13 +230,13 @@ def choose_template(assignment: Assignment, form: LineForm) -> str:
 
 
 def choose_fragments(assignment: Assignment, form: LineForm) -> str:
-    """Find all there is of the first label."""
+    """Count the nodes with the first label, as fragments of a plan."""
     label = _LABEL.search(assignment.section("context"))
     return f"{form.join('find', 'x', label[1])}\n{form.join('count', 'x')}" if label else "none"
 
 
 def translate_question(assignment: Assignment, form: LineForm) -> str:
-    """Count what there is of the first label or table."""
+    """Return a query that counts the rows of the first table or the nodes of the first label."""
     schema = assignment.section("context")
     table = _TABLE.search(schema)
     if table:
@@ -243,11 +246,11 @@ def translate_question(assignment: Assignment, form: LineForm) -> str:
 
 
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|him|her|them)\b|[他她它]们?", re.IGNORECASE)
-_UNNAMED = {"en": "is related to", "zh": "相关"}
+UNNAMED_RELATION = {"en": "is related to", "zh": "相关"}
 
 
 def understand_question(assignment: Assignment, form: LineForm) -> str:
-    """Put the first name of the conversation in the place of the question's first pronoun."""
+    """Replace the question's first pronoun by the first name of the conversation."""
     question = assignment.question
     names = read_text(assignment.section("memory"))[0]
     asked = _PRONOUN.sub(names[0].name, question, count=1) if names else question
@@ -255,9 +258,9 @@ def understand_question(assignment: Assignment, form: LineForm) -> str:
 
 
 def read_stated_facts(assignment: Assignment, form: LineForm) -> str:
-    """Return a line for each two names of a sentence, with the words between them."""
+    """Return one fact for each pair of adjacent names in a sentence, with the words between."""
     text = assignment.section("text")
-    unnamed = _UNNAMED[language_of(text)]
+    unnamed = UNNAMED_RELATION[language_of(text)]
     facts = read_text(text)[1]
     lines = [form.join("fact", f.source, f.relation or unnamed, f.target, "-", "-") for f in facts]
     return "\n".join(lines) or form.nothing

@@ -1,4 +1,4 @@
-"""Names and facts of a text, read with the rules of the extractor that needs no model."""
+"""Read the names and facts of a text with the rules of the rule-based extractor."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TRIMMED_WORDS = word_set(
     only just very more most still later now however been being be i he she it they we you
     himself herself itself themselves"""
 )
-"""Words cut off at both ends of what stands between two names."""
+"""Words that are stripped from both ends of the text between two names."""
 _HAN_WORDS = frozenset({"n", "nz", "nr", "ns", "nt", "nrt", "v", "vn", "j", "l", "eng"})
 
 
 @dataclass(slots=True)
 class NamedEntity:
-    """One thing that a text names: as first written, with the sentences that name it."""
+    """A named entity as first written, with the sentences that name it."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ class NamedEntity:
 
 
 class StatedFact(NamedTuple):
-    """Two names of one sentence and the words between them, which may be none."""
+    """Two names in a sentence, and the words between them, possibly ""."""
 
     source: str
     relation: str
@@ -50,7 +50,7 @@ class StatedFact(NamedTuple):
 
 
 def language_of(text: str) -> str:
-    """Return "zh" for Chinese text, "en" for any other: a brain speaks these two."""
+    """Return "zh" for Chinese text and "en" for any other."""
     return "zh" if is_chinese(text) else "en"
 
 
@@ -60,7 +60,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def read_text(text: str) -> tuple[list[NamedEntity], list[StatedFact]]:
-    """Return what a text names, in order of appearance, and the facts of its sentences."""
+    """Return the named entities of a text, in order of appearance, and its facts."""
     sentences = [s for s in sentences_of(text) if s]
     read = [HanSentence(s) if is_chinese(s) else EnglishSentence(s) for s in sentences]
     evidence = gather_evidence([s for s in read if isinstance(s, EnglishSentence)])
@@ -75,16 +75,16 @@ def read_text(text: str) -> tuple[list[NamedEntity], list[StatedFact]]:
         for name in names:
             surface = sentence.text[name.start : name.end]
             kind = name.type or name_type(surface, name.form)
-            thing = named.setdefault(name.form, NamedEntity(surface, kind))
-            thing.kind = thing.kind or kind
-            if sentence.text not in thing.sentences:
-                thing.sentences.append(sentence.text)
+            entity = named.setdefault(name.form, NamedEntity(surface, kind))
+            entity.kind = entity.kind or kind
+            if sentence.text not in entity.sentences:
+                entity.sentences.append(sentence.text)
         facts.extend(_facts(sentence, names, named))
     return list(named.values()), list(dict.fromkeys(facts))
 
 
 def key_words(text: str) -> list[str]:
-    """Return the words of a question that carry its meaning, as written, in order."""
+    """Return the content words of a question in order."""
     if is_chinese(text):
         words = [w.text for w in segment(text) if w.tag in _HAN_WORDS and len(w.text) > 1]
     else:
@@ -95,7 +95,7 @@ def key_words(text: str) -> list[str]:
 
 
 def _main_names(found: Sequence[Occurrence]) -> list[Occurrence]:
-    """Return the entities among names, in order, without those inside another."""
+    """Return the names of entities in order, without names inside longer ones."""
     kept: list[Occurrence] = []
     for name in sorted(found, key=lambda n: (n.start, -n.end)):
         if name.part or name.type in _NO_ENTITIES or len(name.form) < 2:
@@ -128,7 +128,7 @@ def _facts(
 
 
 def _words_between(between: str) -> str:
-    """Return the words between two names as a relation, or ``""`` when they are none."""
+    """Return the words between two names as a relation, or "" if they do not form one."""
     if len(between) > 12 * _LONGEST_RELATION_WORDS or _BREAK.search(between):
         return ""
     words = _WORDS.findall(between.lower())
@@ -148,7 +148,7 @@ def _words_between(between: str) -> str:
 
 
 def _han_words_between(sentence: HanSentence, start: int, end: int) -> str:
-    """Return the verb, or else the noun, between two names as their relation, or ``""``."""
+    """Return the verb, or else the noun, between two names as their relation, or ""."""
     between = [w for w in sentence.words if w.start >= start and w.end <= end]
     if any(word.text in {"。", "；", "！", "？", ";", "\n"} for word in between):
         return ""

@@ -1,4 +1,7 @@
-"""A brain that performs every task of the framework by rules, in the language of its material."""
+"""Perform every task of the prompts by rules, in the language of the material.
+
+`RuleBrain` reads the task from the prompt and calls its function in `TASKS`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from knotwork.testing.brains.prompts import (
     read_passages,
 )
 from knotwork.testing.brains.question_tasks import (
+    UNNAMED_RELATION,
     answer_question,
     ask_further,
     choose_fragments,
@@ -36,7 +40,6 @@ from knotwork.testing.brains.question_tasks import (
     write_questions,
 )
 from knotwork.testing.brains.reading import (
-    StatedFact,
     key_words,
     language_of,
     read_text,
@@ -51,12 +54,176 @@ _LISTED = re.compile(r"^(\d{1,4})\. (.+?) \| (.+?) \| (.+?)(?: \| .*)?$", re.MUL
 _SHOWN_NAMES = 2
 _SUCH_AS = {"en": ("such as ", " and "), "zh": ("例如", "和")}
 
+Brain = Callable[[Sequence[Message]], str]
+"""A function from a conversation to a reply. It is called from many threads."""
+
+Task = Callable[[Assignment, LineForm], str]
+
+_PAIR = re.compile(r"^\s*(\d+)[.):、]?\s*(.+?)\s*\|\|\s*(.+?)\s*$", re.MULTILINE)
+_LEGAL_FORM = re.compile("(?:股份|责任)?有限(?:责任)?")
+_AND = {"en": " and ", "zh": "与"}
+_HEAD = re.compile(r"^# (\d{1,4})(?: .*)?$", re.MULTILINE)
+_SUMMARY_TOKENS = 120
+_GRAPH_LINES = 10
+_BRIEF_WORDS = 12
+_BRIEF_CHARACTERS = 25
+_REPORT_SUMMARY_TOKENS = 60
+_REPORT_FINDINGS = 4
+_KEYWORDS = 10
+
+
+class UnknownTask(ValueError):
+    """A prompt names a task that the brain does not have."""
+
+
+class RuleBrain:
+    """Performs the task that a prompt names (see `knotwork.testing.brains.prompts`).
+
+    The tasks are those in `TASKS` and in ``tasks``, which may override them. Without a task it
+    answers from the context, if there is one, or repeats the first sentences of the message. Equal
+    conversations get equal replies. Raises UnknownTask.
+    """
+
+    def __init__(
+        self, *, form: LineForm | None = None, tasks: Mapping[str, Task] | None = None
+    ) -> None:
+        self._form = form or LineForm()
+        self._tasks = {**TASKS, **(tasks or {})}
+
+    def __call__(self, messages: Sequence[Message]) -> str:
+        """Return the reply to a conversation."""
+        assignment = read_assignment(messages)
+        if not assignment.task:
+            task: Task = answer_question if "context" in assignment.sections else repeat
+        elif assignment.task in self._tasks:
+            task = self._tasks[assignment.task]
+        else:
+            known = ", ".join(sorted(self._tasks))
+            raise UnknownTask(f"Unknown task `{assignment.task}`. Known: {known}.")
+        return task(assignment, self._form)
+
+
+def repeat(assignment: Assignment, form: LineForm) -> str:
+    """Return the first sentences of the text."""
+    return _shorten(sentences_of(assignment.section("text"))) or form.nothing
+
+
+def extract_triplets(assignment: Assignment, form: LineForm) -> str:
+    """Return the facts of a text, one per line. Names without words between them are skipped."""
+    facts = read_text(assignment.section("text"))[1]
+    lines = [form.triplet(f.source, f.relation, f.target) for f in facts if f.relation]
+    return "\n".join(dict.fromkeys(lines)) or form.nothing
+
+
+def extract_graph(assignment: Assignment, form: LineForm) -> str:
+    """Return up to ten entities of a text, with short summaries, and the relations among them."""
+    text = assignment.section("text")
+    named, facts = read_text(text)
+    unnamed = UNNAMED_RELATION[language_of(text)]
+    lines = [
+        form.entity(n.name, n.kind or "OTHER", _brief(n.sentences[0])) for n in named[:_GRAPH_LINES]
+    ]
+    listed = {n.name for n in named[:_GRAPH_LINES]}
+    stated = [fact for fact in facts if {fact.source, fact.target} <= listed]
+    lines += [
+        form.relation(fact.source, fact.relation or unnamed, fact.target)
+        for fact in stated[:_GRAPH_LINES]
+    ]
+    return "\n".join(dict.fromkeys(lines)) or form.nothing
+
+
+def _brief(sentence: str) -> str:
+    """Return the start of a sentence, within the length of a summary."""
+    if language_of(sentence) == "zh":
+        return sentence[:_BRIEF_CHARACTERS]
+    return " ".join(sentence.split()[:_BRIEF_WORDS])
+
+
+def glean(assignment: Assignment, form: LineForm) -> str:
+    """Return nothing: the rules find everything in the first pass."""
+    del assignment
+    return form.nothing
+
+
+def summarise_descriptions(assignment: Assignment, form: LineForm) -> str:
+    """Return the first distinct sentences of the descriptions, up to 120 tokens.
+
+    With several entries, headed ``# NUMBER NAME``, each gets a line.
+    """
+    material = assignment.section("descriptions", "text")
+    entries = _groups(material)
+    if not entries:
+        return _shorten(sentences_of(material)) or form.nothing
+    lines = [form.join(number, _shorten(sentences_of(text))) for number, text in entries if text]
+    return "\n".join(lines) or form.nothing
+
+
+def report_community(assignment: Assignment, form: LineForm) -> str:
+    """Return a report: the most frequent names as title, a summary, and cited findings.
+
+    With several groups, headed ``# NUMBER``, each gets a report.
+    """
+    material = assignment.section("community", "context", "text")
+    groups = _groups(material)
+    if not groups:
+        return "\n".join(_report_lines(material, form)) or form.nothing
+    lines: list[str] = []
+    for number, text in groups:
+        report = _report_lines(text, form)
+        lines += [form.join("report", number), *report] if report else []
+    return "\n".join(lines) or form.nothing
+
+
+def _report_lines(material: str, form: LineForm) -> list[str]:
+    passages = read_passages(material)
+    text = "\n".join(passage.text for passage in passages)
+    named = sorted(read_text(text)[0], key=lambda n: -len(n.sentences))
+    title = _AND[language_of(text)].join(n.name for n in named[:2])
+    firsts = [(passage, sentences_of(passage.text)[:1]) for passage in passages]
+    findings = [cite(first[0], passage.number) for passage, first in firsts if first]
+    findings = list(dict.fromkeys(findings))
+    if not findings:
+        return []
+    first_sentences = [sentence for _, first in firsts for sentence in first]
+    summary = _shorten(first_sentences, most_tokens=_REPORT_SUMMARY_TOKENS)
+    return form.report(title or findings[0], summary, findings[:_REPORT_FINDINGS])
+
+
+def _groups(material: str) -> list[tuple[str, str]]:
+    """Split material at its ``# NUMBER`` headings, and return the numbers and texts in order."""
+    heads = list(_HEAD.finditer(material))
+    ends = [head.start() for head in heads[1:]] + [len(material)]
+    return [
+        (head[1], material[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=bool(heads))
+    ]
+
+
+def find_keywords(assignment: Assignment, form: LineForm) -> str:
+    """Return up to ten keywords, one per line: the names in a question, then its other words."""
+    question = assignment.section("question", "text")
+    names = [entity.name for entity in read_text(question)[0]]
+    inside = {part for name in names for part in name.lower().split()}
+    words = [w for w in key_words(question) if w not in inside and not _is_in(w, names)]
+    lines = [form.keyword(word) for word in [*names, *words][:_KEYWORDS]]
+    return "\n".join(lines) or form.nothing
+
+
+def judge_pairs(assignment: Assignment, form: LineForm) -> str:
+    """Return a verdict on every numbered pair: same if one is a form or short form of the other."""
+    pairs = _PAIR.findall(assignment.section("pairs"))
+    lines = [
+        form.verdict(int(number), same=_is_same(_name_of(first), _name_of(second)))
+        for number, first, second in pairs
+    ]
+    return "\n".join(lines) or form.nothing
+
 
 def check_relations(assignment: Assignment, form: LineForm) -> str:
-    """Return a verdict on every numbered relation, as the rules read the text.
+    """Return a verdict on every numbered relation.
 
-    One that the rules read the other way round is put right, one whose ends no sentence names
-    together is dropped.
+    A relation is fixed if the rules find it in the other direction, and dropped if no sentence
+    names both ends.
     """
     listed = _LISTED.findall(assignment.message.partition("<text>")[0])
     text = assignment.section("text")
@@ -75,188 +242,24 @@ def check_relations(assignment: Assignment, form: LineForm) -> str:
 
 
 def propose_schema(assignment: Assignment, form: LineForm) -> str:
-    """Return the types that a text's names have, with examples, and the relations between them."""
+    """Return the types of the names in a text, with examples, and the relations between them."""
     text = assignment.section("text")
     named, facts = read_text(text)
     examples: dict[str, list[str]] = defaultdict(list)
-    for thing in named:
-        examples[thing.kind or "OTHER"].append(thing.name)
+    for entity in named:
+        examples[entity.kind or "OTHER"].append(entity.name)
     such_as, joint = _SUCH_AS[language_of(text)]
     lines = [
         form.proposed_type(kind, such_as + joint.join(names[:_SHOWN_NAMES]))
         for kind, names in examples.items()
     ]
-    kinds = {thing.name: thing.kind or "OTHER" for thing in named}
+    kinds = {entity.name: entity.kind or "OTHER" for entity in named}
     lines += [
         form.proposed_relation(kinds[fact.source], fact.relation, kinds[fact.target])
         for fact in facts
         if fact.relation
     ]
     return "\n".join(dict.fromkeys(lines)) or form.nothing
-
-
-Brain = Callable[[Sequence[Message]], str]
-"""What a server says: a function of the conversation, called from many threads."""
-
-Task = Callable[[Assignment, LineForm], str]
-
-_PAIR = re.compile(r"^\s*(\d+)[.):、]?\s*(.+?)\s*\|\|\s*(.+?)\s*$", re.MULTILINE)
-_LEGAL_FORM = re.compile("(?:股份|责任)?有限(?:责任)?")
-_UNNAMED = {"en": "is related to", "zh": "相关"}
-_AND = {"en": " and ", "zh": "与"}
-_HEAD = re.compile(r"^# (\d{1,4})(?: .*)?$", re.MULTILINE)
-_SUMMARY_TOKENS = 120
-_GRAPH_LINES = 10
-_BRIEF_WORDS = 12
-_BRIEF_CHARACTERS = 25
-_REPORT_SUMMARY_TOKENS = 60
-_REPORT_FINDINGS = 4
-_KEYWORDS = 10
-
-
-class UnknownTask(ValueError):
-    """A prompt is marked with a task that the brain does not know."""
-
-
-class RuleBrain:
-    """Does the task that a prompt's marks name (see `knotwork.testing.brains.prompts`).
-
-    The tasks are those of `TASKS`, and of ``tasks``, which may replace them. Without a mark it
-    answers from a context, if there is one, or repeats the first sentences of the message. Equal
-    conversations get equal answers. Raises UnknownTask.
-    """
-
-    def __init__(
-        self, *, form: LineForm | None = None, tasks: Mapping[str, Task] | None = None
-    ) -> None:
-        self._form = form or LineForm()
-        self._tasks = {**TASKS, **(tasks or {})}
-
-    def __call__(self, messages: Sequence[Message]) -> str:
-        """Return the answer to a conversation."""
-        assignment = read_assignment(messages)
-        if not assignment.task:
-            task: Task = answer_question if "context" in assignment.sections else repeat
-        elif assignment.task in self._tasks:
-            task = self._tasks[assignment.task]
-        else:
-            known = ", ".join(sorted(self._tasks))
-            raise UnknownTask(f"Unknown task `{assignment.task}`. Known: {known}.")
-        return task(assignment, self._form)
-
-
-def repeat(assignment: Assignment, form: LineForm) -> str:
-    """Return the first sentences of the text."""
-    return _shorten(sentences_of(assignment.section("text"))) or form.nothing
-
-
-def extract_triplets(assignment: Assignment, form: LineForm) -> str:
-    """Return the facts of a text, one a line; pairs without a word between them are left out."""
-    facts = read_text(assignment.section("text"))[1]
-    lines = [form.triplet(f.source, f.relation, f.target) for f in facts if f.relation]
-    return "\n".join(dict.fromkeys(lines)) or form.nothing
-
-
-def extract_graph(assignment: Assignment, form: LineForm) -> str:
-    """Return the entities of a text and their relations, as briefly as the prompts ask for."""
-    text = assignment.section("text")
-    named, facts = read_text(text)
-    unnamed = _UNNAMED[language_of(text)]
-    lines = [
-        form.entity(n.name, n.kind or "OTHER", _brief(n.sentences[0])) for n in named[:_GRAPH_LINES]
-    ]
-    listed = {n.name for n in named[:_GRAPH_LINES]}
-    stated = [fact for fact in facts if {fact.source, fact.target} <= listed]
-    lines += [_relation_line(fact, form, unnamed) for fact in stated[:_GRAPH_LINES]]
-    return "\n".join(dict.fromkeys(lines)) or form.nothing
-
-
-def _relation_line(fact: StatedFact, form: LineForm, unnamed: str) -> str:
-    return form.relation(fact.source, fact.relation or unnamed, fact.target)
-
-
-def _brief(sentence: str) -> str:
-    """Return the beginning of a sentence, as long as a summary may be."""
-    if language_of(sentence) == "zh":
-        return sentence[:_BRIEF_CHARACTERS]
-    return " ".join(sentence.split()[:_BRIEF_WORDS])
-
-
-def glean(assignment: Assignment, form: LineForm) -> str:
-    """Find nothing more: the rules find all that they can the first time."""
-    del assignment
-    return form.nothing
-
-
-def summarise_descriptions(assignment: Assignment, form: LineForm) -> str:
-    """Return the distinct sentences of descriptions, as many as a summary holds.
-
-    Of several entries, headed ``# NUMBER NAME``, each has a line of its own.
-    """
-    told = assignment.section("descriptions", "text")
-    entries = _groups(told)
-    if not entries:
-        return _shorten(sentences_of(told)) or form.nothing
-    lines = [form.join(number, _shorten(sentences_of(text))) for number, text in entries if text]
-    return "\n".join(lines) or form.nothing
-
-
-def report_community(assignment: Assignment, form: LineForm) -> str:
-    """Return a report: what is named most as title, first sentences, and the lines as findings.
-
-    Of several groups, headed ``# NUMBER``, each has one.
-    """
-    told = assignment.section("community", "context", "text")
-    groups = _groups(told)
-    if not groups:
-        return "\n".join(_report_lines(told, form)) or form.nothing
-    lines: list[str] = []
-    for number, text in groups:
-        report = _report_lines(text, form)
-        lines += [form.join("report", number), *report] if report else []
-    return "\n".join(lines) or form.nothing
-
-
-def _report_lines(told: str, form: LineForm) -> list[str]:
-    passages = read_passages(told)
-    text = "\n".join(passage.text for passage in passages)
-    named = sorted(read_text(text)[0], key=lambda n: -len(n.sentences))
-    title = _AND[language_of(text)].join(n.name for n in named[:2])
-    firsts = [(passage, sentences_of(passage.text)[:1]) for passage in passages]
-    findings = [cite(first[0], passage.number) for passage, first in firsts if first]
-    findings = list(dict.fromkeys(findings))
-    if not findings:
-        return []
-    first_sentences = [sentence for _, first in firsts for sentence in first]
-    summary = _shorten(first_sentences, most_tokens=_REPORT_SUMMARY_TOKENS)
-    return form.report(title or findings[0], summary, findings[:_REPORT_FINDINGS])
-
-
-def _groups(told: str) -> list[tuple[str, str]]:
-    """Return the numbers and the texts of the parts of a section that has headings, in order."""
-    heads = list(_HEAD.finditer(told))
-    ends = [head.start() for head in heads[1:]] + [len(told)]
-    return [(h[1], told[h.end() : end].strip()) for h, end in zip(heads, ends, strict=bool(heads))]
-
-
-def find_keywords(assignment: Assignment, form: LineForm) -> str:
-    """Return the names of a question, then its other words, one a line."""
-    question = assignment.section("question", "text")
-    names = [thing.name for thing in read_text(question)[0]]
-    inside = {part for name in names for part in name.lower().split()}
-    words = [w for w in key_words(question) if w not in inside and not _is_in(w, names)]
-    lines = [form.keyword(word) for word in [*names, *words][:_KEYWORDS]]
-    return "\n".join(lines) or form.nothing
-
-
-def judge_pairs(assignment: Assignment, form: LineForm) -> str:
-    """Return a verdict on every numbered pair: same form, or one short for the other."""
-    pairs = _PAIR.findall(assignment.section("pairs"))
-    lines = [
-        form.verdict(int(number), same=_is_same(_name_of(first), _name_of(second)))
-        for number, first, second in pairs
-    ]
-    return "\n".join(lines) or form.nothing
 
 
 TASKS: dict[str, Task] = {

@@ -1,6 +1,6 @@
-"""A model server for tests and demos: OpenAI-compatible, local, without a model, with faults.
+"""An OpenAI-compatible server for tests and demos, with rule-based replies and faults on demand.
 
-Run it by itself with ``python -m knotwork.testing.model_server --port 8123``.
+Run it standalone with ``python -m knotwork.testing.model_server --port 8123``.
 """
 
 from knotwork.testing.model_server.server import ModelTestServer

@@ -1,4 +1,4 @@
-"""Run the model test server by itself, for demos and benchmarks, until it is interrupted."""
+"""Run the model test server standalone until it is interrupted."""
 
 from __future__ import annotations
 
@@ -26,25 +26,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build_server(arguments: Sequence[str] | None = None) -> ModelTestServer:
-    """Return the server that the command line asks for."""
+    """Return the server that the command line describes."""
     parser = argparse.ArgumentParser(
         prog="python -m knotwork.testing.model_server",
-        description="An OpenAI-compatible model server without a model, on this machine alone.",
+        description="A local OpenAI-compatible server that replies by rules, without a model.",
     )
-    parser.add_argument("--port", type=int, default=8123, help="0 takes any free one")
-    parser.add_argument("--latency", type=float, default=0.0, metavar="S", help="seconds a call")
-    parser.add_argument("--model", default="knotwork-test", help="the name that is listed")
-    parser.add_argument("--dimension", type=int, default=256, help="numbers in a vector")
-    parser.add_argument("--seed", type=int, default=0, help="of the faults")
+    parser.add_argument("--port", type=int, default=8123, help="port; 0: a free one")
+    parser.add_argument("--latency", type=float, default=0.0, metavar="S", help="seconds per call")
+    parser.add_argument("--model", default="knotwork-test", help="name of the model in /models")
+    parser.add_argument("--dimension", type=int, default=256, help="dimension of vectors")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the faults")
     parser.add_argument(
         "--fault",
         type=read_rate,
         action="append",
         default=[],
         metavar="FAULT=SHARE",
-        help=f"such as 429=0.1; faults: {', '.join(Fault)}",
+        help=f"share of calls that fail, such as 429=0.1; faults: {', '.join(Fault)}",
     )
-    parser.add_argument("--refuse", action="append", default=[], metavar="FIELD")
+    parser.add_argument(
+        "--refuse",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="reject requests with this field",
+    )
     options = parser.parse_args(arguments)
     try:
         faults = FaultPlan(
@@ -63,7 +69,7 @@ def build_server(arguments: Sequence[str] | None = None) -> ModelTestServer:
 
 
 def read_rate(text: str) -> tuple[Fault, float]:
-    """Return what "429=0.1" says."""
+    """Parse a fault and its share, such as "429=0.1"."""
     name, _, share = text.partition("=")
     return Fault(name), float(share)
 

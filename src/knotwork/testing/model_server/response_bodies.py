@@ -1,4 +1,4 @@
-"""Response bodies of an OpenAI-compatible API: chats, streams, vectors, rankings and errors."""
+"""Build response bodies of an OpenAI-compatible API: chats, streams, vectors, rankings, errors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from knotwork.text.token_counts import count_tokens
 
 _PIECE_CHARACTERS = 12
 _CREATED = 1_700_000_000
-"""A fixed moment: equal requests get equal answers."""
+"""A fixed time, so that equal requests get equal responses."""
 
 
 class BadRequest(Exception):
-    """The body of a request is not what the API takes; ``field`` is where."""
+    """The body of a request is invalid. ``field`` is the path of the invalid field."""
 
     def __init__(self, message: str, field: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class BadRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """What a chat call answers; ``reasoning`` stands in a field of its own."""
+    """The reply to a chat call. ``reasoning`` is returned in a separate field."""
 
     model: str
     text: str
@@ -41,7 +41,7 @@ class ChatAnswer:
 
     @property
     def usage(self) -> dict[str, int]:
-        """The usage as the API tells it."""
+        """The usage object of the API."""
         return usage(self.input_tokens, self.output_tokens)
 
 
@@ -55,7 +55,7 @@ def usage(input_tokens: int, output_tokens: int = 0) -> dict[str, int]:
 
 
 def read_messages(body: Mapping[str, Any]) -> list[Message]:
-    """Return the messages of a chat request; contents in parts are joined. Raises BadRequest."""
+    """Return the messages of a chat request, with parts of a content joined. Raises BadRequest."""
     listed = body.get("messages")
     if not isinstance(listed, list) or not listed:
         raise BadRequest("`messages` must be a list of at least one message.", "messages")
@@ -121,7 +121,7 @@ def _frame(answer: ChatAnswer, number: int, kind: str) -> dict[str, Any]:
 
 
 def fill_schema(schema: object, text: str, *, depth: int = 8) -> object:
-    """Return the smallest value of a JSON schema, with ``text`` wherever a string may stand."""
+    """Return a minimal value that fits a JSON schema, with ``text`` as every string."""
     if not isinstance(schema, dict) or depth == 0:
         return text
     fixed = [schema["const"]] if "const" in schema else schema.get("enum")
@@ -141,7 +141,7 @@ def fill_schema(schema: object, text: str, *, depth: int = 8) -> object:
 
 
 def structure_text(body: Mapping[str, Any], text: str) -> str:
-    """Return the answer in the form that ``response_format`` asks for."""
+    """Return the reply in the requested ``response_format``. Raises BadRequest."""
     asked = body.get("response_format")
     kind = asked.get("type") if isinstance(asked, dict) else None
     if kind in {None, "text"}:

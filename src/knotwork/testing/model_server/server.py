@@ -1,4 +1,4 @@
-"""Model test server: connections and threads around a brain, a fault plan and a record of calls."""
+"""Serve chats, vectors and rankings over HTTP from a brain, with planned faults."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ HOST = "127.0.0.1"
 class ModelTestServer:
     """Serves `/chat/completions`, `/embeddings`, `/rerank` and `/models` under ``url``.
 
-    A context manager; also `start` and `close`. Any model's name is taken, ``model`` is the one it
-    lists. The ``brain`` answers chats, the hashing embedder vectors and rankings, so equal requests
-    have equal answers. Tokens are counted with `count_tokens`. Each call takes at least
-    ``latency_s``, before its answer begins; ``sleep`` waits for it (by default, until the server is
-    closed at the latest). ``faults`` may be exchanged while it runs. ``traffic`` counts; its
-    ``totals`` also stand under ``/traffic``, for tests in another process.
+    Use it as a context manager, or call `start` and `close`. Requests may name any model; ``model``
+    is the one that `/models` lists. The ``brain`` answers chats, and the hashing embedder computes
+    vectors and rankings, so equal requests get equal responses. Tokens are counted with
+    `count_tokens`. Each response starts after ``latency_s`` seconds; ``sleep`` replaces the wait,
+    which by default ends when the server closes. ``faults`` may be replaced at any time.
+    ``traffic`` records the calls; its ``totals`` are also served at ``/traffic``.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class ModelTestServer:
 
     @property
     def url(self) -> str:
-        """The base address, such as "http://127.0.0.1:8123/v1"."""
+        """The base URL, such as "http://127.0.0.1:8123/v1"."""
         if self._server is None:
             raise RuntimeError("The model test server is not running: call `start`, or use `with`.")
         return f"http://{HOST}:{self._server.server_address[1]}/v1"
 
     def start(self) -> Self:
-        """Begin to serve, in a thread; return the server."""
+        """Start serving in a thread, and return this server."""
         self._closing.clear()
         self._released.clear()
         self._server = ConnectionServer((HOST, self._port), ConnectionHandler, self)
@@ -91,7 +91,7 @@ class ModelTestServer:
         return self
 
     def close(self) -> None:
-        """Let go of hanging calls, break all connections, and wait until their threads end."""
+        """Release hanging calls, close all connections, and wait for their threads."""
         self._closing.set()
         self._released.set()
         if self._server is not None and self._thread is not None:
@@ -113,25 +113,25 @@ class ModelTestServer:
         self.close()
 
     def release(self) -> None:
-        """Let all hanging calls, and those that would hang later, get their answers."""
+        """Answer all hanging calls, and make later ones not hang."""
         self._released.set()
 
     def wait_for_release(self) -> None:
-        """Hang until `release` or `close`."""
+        """Block until `release` or `close` is called."""
         self._released.wait()
 
     def wait_for_latency(self) -> None:
-        """Wait as long as every call takes."""
+        """Wait for the latency of a call."""
         if self.latency_s > 0:
             self._sleep(self.latency_s)
 
     def sent_text(self) -> str:
-        """Return all that the kept calls brought: JSON strings in the order of the bodies."""
+        """Return all strings in the bodies of the recorded calls, in order."""
         return "\n".join("\n".join(strings_in(call.body)) for call in self.traffic.calls)
 
 
 def strings_in(value: object) -> list[str]:
-    """Return the texts in a JSON value, depth first."""
+    """Return the strings in a JSON value, depth first."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
@@ -145,7 +145,7 @@ _CHAT, _EMBEDDINGS, _RERANK = "/chat/completions", "/embeddings", "/rerank"
 
 
 class ConnectionServer(ThreadingHTTPServer):
-    """Runs a thread for each connection, and can break them all."""
+    """Runs a thread per connection, and can close all connections."""
 
     daemon_threads = False  # so that closing waits for them
     request_queue_size = 256  # many clients may connect at once
@@ -162,26 +162,26 @@ class ConnectionServer(ThreadingHTTPServer):
         self._lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Remember the connection, then serve it in a thread."""
+        """Register the connection, and serve it in a thread."""
         with self._lock:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
-        """Forget the connection and close it."""
+        """Unregister the connection, and close it."""
         with self._lock:
             self._open.discard(request)
         super().shutdown_request(request)
 
     def break_connections(self) -> None:
-        """Shut every open connection, so that the threads that wait for a request end."""
+        """Close every open connection, so that threads waiting for a request end."""
         with self._lock:
             for connection in self._open:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Take a client that has gone for normal; anything else goes to the thread's hook."""
+        """Ignore disconnected clients, and raise any other error for the thread's hook."""
         del request, client_address
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, OSError):
@@ -189,7 +189,7 @@ class ConnectionServer(ThreadingHTTPServer):
 
 
 class ConnectionHandler(BaseHTTPRequestHandler):
-    """Answers the requests of one connection, one after another."""
+    """Handles the requests of one connection in turn."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -198,7 +198,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
     _call: Call | None = None
 
     def do_GET(self) -> None:
-        """Answer `/models`, and the counts so far."""
+        """Answer `/models` and `/traffic`."""
         model_server = self.server.model_server
         if self.path == "/v1/models":
             self._write(200, models_body([model_server.model]))
@@ -208,7 +208,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             self._write(404, error_body(f"Nothing at {self.path}.", kind="not_found_error"))
 
     def do_POST(self) -> None:
-        """Answer one call, and count it."""
+        """Answer and record a call."""
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         endpoint = self.path.removeprefix("/v1")
         if endpoint not in {_CHAT, _EMBEDDINGS, _RERANK}:
@@ -242,7 +242,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         return call
 
     def _end_call(self) -> None:
-        """Count the call out, before the last bytes leave: who has them all finds it counted."""
+        """Record the end of a call before its last bytes are sent, so that the client sees it."""
         if self._call is not None:
             self.server.model_server.traffic.end(self._call)
             self._call = None
@@ -324,7 +324,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _write_half(self, content: bytes) -> None:
-        """Promise all of the content, send half, and close."""
+        """Announce the full length of the content, send half of it, and close."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -354,7 +354,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the library's name
-        """Say nothing: calls are counted instead."""
+        """Log nothing: calls are recorded instead."""
 
 
 def _check_fields(body: Mapping[str, Any], refused: frozenset[str]) -> None:
@@ -373,7 +373,7 @@ _NO_LIMIT = 1 << 30
 
 
 def answer_chat(server: ModelTestServer, call: Call, content: bytes) -> ChatAnswer:
-    """Return the answer to a chat call with its fault in it. Raises BadRequest, UnknownTask."""
+    """Return the reply to a chat call with its fault. Raises BadRequest and UnknownTask."""
     body, fault = call.body, call.fault
     messages = read_messages(body)
     clean = [Message(m.role, without_surrogates(m.content)) for m in messages]
@@ -407,7 +407,7 @@ def _stop_texts(body: dict[str, object]) -> list[str]:
 
 
 def _token_limit(body: dict[str, object]) -> int:
-    """Return the most tokens of the answer; the newer name of the field counts first."""
+    """Return the limit of output tokens. The newer name of the field takes precedence."""
     for name in ("max_completion_tokens", "max_tokens"):
         limit = body.get(name)
         if limit is not None:

@@ -1,4 +1,4 @@
-"""Faults and traffic of the model test server: which calls fail, and a record of all calls."""
+"""Decide which calls to the model test server fail, and record all calls."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from knotwork.testing.model_server.response_bodies import GARBAGE
 
 
 class Fault(StrEnum):
-    """One way in which a call goes wrong. The first five befall any call, the rest chats alone."""
+    """A way in which a call fails. The first five apply to all endpoints, the rest to chats."""
 
     RATE_LIMITED = "429"
-    """Refused, with Retry-After."""
+    """Status 429 with Retry-After."""
     SERVER_ERROR = "500"
     UNAVAILABLE = "503"
     BROKEN_JSON = "broken-json"
-    """Status 200, and a body that ends in the middle."""
+    """Status 200 with a truncated body."""
     HANG = "hang"
-    """No answer until the test releases it; then the usual one."""
+    """No response until the test calls `release`, then the normal one."""
     GARBAGE = "garbage"
-    """Text that answers nothing."""
+    """A reply that is not an answer."""
     TRUNCATED = "truncated"
-    """The first half of the answer, finish_reason "length"."""
+    """The first half of the reply, with finish_reason "length"."""
     CUT = "cut"
-    """The connection breaks in the middle of the answer."""
+    """The connection is closed in the middle of the response."""
     THINKING = "thinking"
-    """The answer comes behind its thinking, in <think> marks."""
+    """The reply follows reasoning in <think> tags."""
     REASONING = "reasoning"
-    """The thinking comes in a field of its own, ``reasoning_content``."""
+    """The reply comes with reasoning in the field ``reasoning_content``."""
     NO_USAGE = "no-usage"
-    """The answer does not say what it cost."""
+    """The response has no usage."""
 
 
 HTTP_STATUS = {Fault.RATE_LIMITED: 429, Fault.SERVER_ERROR: 500, Fault.UNAVAILABLE: 503}
@@ -45,14 +45,13 @@ EVERYWHERE = frozenset({*HTTP_STATUS, Fault.BROKEN_JSON, Fault.HANG})
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
-    """Which calls go wrong.
+    """Which calls fail, and how.
 
-    ``rates`` are shares of the calls in [0, 1], together at most 1. Whether a call is hit depends
-    on ``seed``, on what it asks and on how often that was asked before: not on the order in which
-    threads come, and a repeated call has a new chance. ``at`` names calls by number, the first
-    being 1, and counts before the rates. Calls to ``endpoints`` alone are hit. A body that has one
-    of the fields in ``refuses`` (such as "response_format", "max_tokens" or "stream_options") gets
-    a 400 that names it.
+    ``rates`` are shares of calls in [0, 1] with a sum of at most 1. Whether a call fails depends on
+    ``seed``, its content, and the number of earlier calls with that content: it does not depend on
+    the order of threads, and a retry may succeed. ``at`` gives calls by number, from 1, and takes
+    precedence. Only calls to ``endpoints`` fail. A request with a field in ``refuses`` (such as
+    "response_format", "max_tokens" or "stream_options") gets status 400 with its name.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -65,10 +64,12 @@ class FaultPlan:
     def __post_init__(self) -> None:
         shares = self.rates.values()
         if any(share < 0 for share in shares) or sum(shares) > 1 + 1e-9:
-            raise ValueError(f"`rates` must be shares that sum to at most 1, not {self.rates}")
+            raise ValueError(
+                f"Expected `rates` of at least 0 with a sum of at most 1, not {self.rates}."
+            )
 
     def draw(self, endpoint: str, *, content: bytes, attempt: int, number: int) -> Fault | None:
-        """Return what befalls a call; ``attempt`` counts the calls of equal content before it."""
+        """Return the fault of a call, or None. ``attempt`` counts earlier calls like it."""
         if endpoint not in self.endpoints:
             return None
         fault = self.at.get(number)
@@ -78,7 +79,7 @@ class FaultPlan:
         return fault if fits else None
 
     def garbage(self, content: bytes) -> str:
-        """Return the garbage that answers this content."""
+        """Return the garbage reply to this content."""
         return GARBAGE[_hash_call(self.seed, content, -1) % len(GARBAGE)]
 
     def _draw_by_rate(self, content: bytes, attempt: int) -> Fault | None:
@@ -93,16 +94,16 @@ class FaultPlan:
 
 
 def _hash_call(seed: int, content: bytes, attempt: int) -> int:
-    """Return 64 bits that look random."""
+    """Return a pseudo-random 64-bit number."""
     hashed = blake2b(content, digest_size=8, key=f"{seed}/{attempt}".encode())
     return int.from_bytes(hashed.digest(), "little")
 
 
 @dataclass(slots=True)
 class Call:
-    """One request and what became of it; times are those of the server's clock, in seconds.
+    """A request and its outcome. Times are in seconds of the server's clock.
 
-    ``body`` is the request's JSON; ``status`` is 0 until the answer begins.
+    ``body`` is the JSON of the request. ``status`` is 0 until the response begins.
     """
 
     number: int
@@ -119,33 +120,30 @@ class Call:
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over all calls that have ended."""
+    """Totals of all finished calls."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     peak: int = 0
-    """The most calls that ran at once."""
+    """The maximum number of concurrent calls."""
     busy_s: float = 0.0
-    """The time in calls, summed over all of them: two at once count twice."""
+    """The sum of the durations of all calls."""
     active_s: float = 0.0
-    """The time with at least one call running."""
+    """The time with at least one running call."""
     span_s: float = 0.0
-    """From the start of the first call to the end of the last."""
+    """The time from the start of the first call to the end of the last."""
     statuses: dict[int, int] = field(default_factory=dict)
     faults: dict[str, int] = field(default_factory=dict)
     endpoints: dict[str, int] = field(default_factory=dict)
 
     def utilisation(self, concurrency: int) -> float:
-        """Return the share of ``concurrency`` places that were taken, over the whole span."""
+        """Return the average share of ``concurrency`` slots in use over the whole span."""
         return self.busy_s / (concurrency * self.span_s) if self.span_s else 0.0
 
 
 class Traffic:
-    """Counts calls as they begin and end; safe to use from many threads.
-
-    The last ``kept_calls`` calls are kept whole.
-    """
+    """A thread-safe record of calls: totals of all, and details of the last ``kept_calls``."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, kept_calls: int = 10_000
@@ -157,7 +155,7 @@ class Traffic:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all calls, so that the next one is number 1; those that run are still running."""
+        """Forget all calls, so that the next is number 1. Running calls are still counted."""
         with self._changed:
             self._calls.clear()
             self._attempts.clear()
@@ -172,19 +170,19 @@ class Traffic:
 
     @property
     def calls(self) -> list[Call]:
-        """The calls that are kept, in the order in which they began."""
+        """The most recent calls, in order of their start."""
         with self._changed:
             return list(self._calls)
 
     @property
     def running(self) -> int:
-        """How many calls run now."""
+        """The number of calls in progress."""
         with self._changed:
             return self._running
 
     @property
     def totals(self) -> Totals:
-        """The sums as they are now."""
+        """The current totals."""
         with self._changed:
             found = Totals(**{name: getattr(self._totals, name) for name in Totals.__slots__})
             found.statuses = dict(sorted(self._statuses.items()))
@@ -193,7 +191,7 @@ class Traffic:
             return found
 
     def wait_for_running(self, count: int, *, timeout_s: float = 30.0) -> bool:
-        """Wait until ``count`` calls run at once; return whether they did within the time."""
+        """Wait until ``count`` calls run at once. Return False on a timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self._running >= count, timeout_s)
 
@@ -206,7 +204,7 @@ class Traffic:
         draw: Callable[[int, int], Fault | None],
         content: bytes,
     ) -> Call:
-        """Count a call in; ``draw`` gets its number and how often its content came before."""
+        """Record the start of a call. ``draw(number, attempt)`` chooses its fault."""
         with self._changed:
             now = self._clock()
             if self._first_s is None:
@@ -225,7 +223,7 @@ class Traffic:
             return call
 
     def end(self, call: Call) -> None:
-        """Count a call out."""
+        """Record the end of a call."""
         with self._changed:
             call.ended_s = self._clock()
             totals = self._totals
