@@ -1,4 +1,6 @@
-"""The errors of Knotwork, in one tree: ``except KnotworkError`` catches all of them::
+"""The errors of Knotwork, in one tree.
+
+``except KnotworkError`` catches all of them::
 
     KnotworkError
     ├── ConfigError            a setting is missing, unknown or out of range

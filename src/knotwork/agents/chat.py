@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from knotwork.agents.fact_memory import IN_MEMORY, FactMemory, RememberedFact, memory_path
+from knotwork.agents.fact_memory import FactMemory, RememberedFact, memory_path
 from knotwork.agents.fact_model import ask_for_facts
 from knotwork.agents.fact_rules import (
     SPEAKER,
@@ -175,7 +175,7 @@ class Chat:
             return FactMemory(path)
         except StoreError as error:
             self.notes = (f"Facts are kept for this conversation alone: {error.message}",)
-            return FactMemory(IN_MEMORY)
+            return FactMemory()
 
 
 WINDOW_TOKENS = 1_200

@@ -22,7 +22,10 @@ from knotwork.text.token_counts import count_tokens
 
 FOLLOWED = 4
 FOLLOW_WEIGHT = 0.7
-"""How much a further question's finding counts: chosen on MuSiQue (benchmarks/results/agents-and-follow-ups.md)."""
+"""Weight of what a follow-up question finds, chosen on MuSiQue.
+
+See benchmarks/results/agents-and-follow-ups.md.
+"""
 
 PART_WEIGHT = 0.7
 WIDENED = 3

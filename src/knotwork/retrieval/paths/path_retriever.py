@@ -6,9 +6,9 @@ question come before them.
 
 Paths are trusted as far as the relations of the graph are a vocabulary. In a graph that was made as
 one, a few relations hold between many entities. Rules and models that read texts name relations in
-the words of each text: most of these names occur once, and shared words say little
-(benchmarks/results/paths.md). Such paths are shown, but do not change which passages come first. The bridges
-by which `GraphRetriever` reached its hits are shown as paths too.
+the words of each text: most of these names occur once, and shared words say little (see
+benchmarks/results/paths.md). Such paths are shown, but do not change which passages come first. The
+bridges by which `GraphRetriever` reached its hits are shown as paths too.
 """
 
 from __future__ import annotations
