@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from knotwork.notebook import VIEWED_TYPES, render_html
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 REPR_CHARACTERS = 300
 SECONDS = re.compile(r"seconds=[\d.e-]+")
@@ -90,8 +92,8 @@ def _show(value: Any) -> dict[str, list[str]]:  # noqa: ANN401
         # A time of more digits must not move the place where the text is cut.
         plain = SECONDS.sub("seconds=…", plain)[:REPR_CHARACTERS] + " …"
     data = {"text/plain": plain.splitlines(keepends=True)}
-    if hasattr(value, "_repr_html_"):
-        data["text/html"] = value._repr_html_().splitlines(keepends=True)
+    if isinstance(value, VIEWED_TYPES):
+        data["text/html"] = render_html(value).splitlines(keepends=True)
     return data
 
 

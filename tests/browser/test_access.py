@@ -36,7 +36,7 @@ def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
     field.fill("not-a-key")
     visit.check_access()
     dialog.get_by_role("button", name="Use this key").click()
-    page.get_by_text("The key is not known to the server.").wait_for()
+    page.get_by_text("Unknown key.").wait_for()
     field.fill(keyed[1])
     dialog.get_by_role("button", name="Use this key").click()
     page.get_by_role("heading", level=1, name="Library").wait_for()
@@ -51,7 +51,7 @@ def test_who_may_only_read_is_offered_nothing_else(visitor, keyed):
     visit = visitor.visit()
     visit.page.add_init_script(f"sessionStorage.setItem('key', '{keyed[1]}')")
     page = visit.open("/demo/evaluation")
-    page.get_by_text("Someone with a key that may write starts one.").wait_for()
+    page.get_by_text("Starting one requires a key with write access.").wait_for()
     assert page.get_by_role("button", name="New evaluation").count() == 0
     page = visit.open("/demo/documents")
     page.get_by_role("link", name="The Kestrel probe").click()

@@ -72,8 +72,8 @@ def test_on_a_phone_an_answer_and_its_passage_fit(visitor):
 def test_a_question_goes_on_from_the_answer_before_it(visit):
     page = visit.open(PAGE)
     ask(page, "Who is Oriane Keld?")
-    page.get_by_role("button", name="Ask further").click()
-    before = page.get_by_role("region", name="What this goes on from")
+    page.get_by_role("button", name="Ask a follow-up").click()
+    before = page.get_by_role("region", name="Conversation so far")
     before.get_by_role("link", name="Who is Oriane Keld?").wait_for()
     visit.check_access()
     ask(page, "Where was she born?")
@@ -87,11 +87,11 @@ def test_a_question_goes_on_from_the_answer_before_it(visit):
 
 def test_a_question_is_answered_step_by_step(visit):
     page = visit.open(PAGE)
-    page.get_by_label("Find by").select_option("agent:corrective")
+    page.get_by_label("Retriever", exact=True).select_option("agent:corrective")
     answer = ask(page, "Who approves trips abroad?")
     answer.get_by_text("agent:corrective").wait_for()
-    assert not page.get_by_role("button", name="Ask further").count()
-    page.get_by_role("button", name="Why this").click()
+    assert not page.get_by_role("button", name="Ask a follow-up").count()
+    page.get_by_role("button", name="Why this answer?").click()
     page.get_by_text(re.compile(r"^1\. graph: Who approves trips abroad\?")).wait_for()
     visit.check_access()
 
@@ -99,8 +99,8 @@ def test_a_question_is_answered_step_by_step(visit):
 def test_why_and_the_earlier_questions_are_told(visit):
     page = visit.open(PAGE)
     ask(page, QUESTION)
-    page.get_by_role("button", name="Why this").click()
-    page.get_by_role("region", name="What was found and how it was weighed").wait_for()
+    page.get_by_role("button", name="Why this answer?").click()
+    page.get_by_role("region", name="Passages and their scores").wait_for()
     visit.check_access()
     page.goto(f"{visit.visitor.address}/ui{PAGE}")
     page.get_by_role("link", name=re.compile(re.escape(QUESTION))).click()
@@ -110,25 +110,25 @@ def test_why_and_the_earlier_questions_are_told(visit):
 def test_what_the_documents_do_not_say_is_said_with_the_nearest(visit):
     page = visit.open(PAGE)
     ask(page, UNKNOWN)
-    page.get_by_role("heading", name="The documents do not seem to say").wait_for()
+    page.get_by_role("heading", name="No answer found in the documents").wait_for()
     visit.check_access()
-    page.get_by_role("button", name="Compare other ways").click()
+    page.get_by_role("button", name="Compare retrievers").click()
     page.get_by_role("heading", name="pagerank", exact=True).wait_for()
 
 
 def test_retrievers_are_compared_and_the_best_is_counted(visit):
     page = visit.open(f"/{MEASURED_WORKSPACE}/ask?q=Who+approves+trips+abroad%3F&vs=hybrid,bm25")
     page.get_by_role("heading", name="hybrid", exact=True).wait_for()
-    rows = page.get_by_role("region", name="The same passages, ranked by each").last
+    rows = page.get_by_role("region", name="Passages by rank of each retriever").last
     rows.get_by_role("row").nth(2).wait_for()
     best = page.get_by_role("group", name="Which answer is best?")
     best.wait_for()
     visit.check_access()
     visit.check_width()
     best.get_by_role("button", name="bm25").click()
-    page.get_by_text("Kept. Evaluation counts it.").first.wait_for()
+    page.get_by_text("Saved. See Evaluation for the totals.").first.wait_for()
     page.get_by_role("link", name="Evaluation").last.click()
-    page.get_by_role("region", name="What people preferred").first.get_by_text("bm25").wait_for()
+    page.get_by_role("region", name="Preferences").first.get_by_text("bm25").wait_for()
 
 
 def test_a_question_in_chinese_is_answered_from_chinese_documents(visitor):

@@ -13,7 +13,7 @@ def test_a_document_is_found_by_name_and_shows_what_came_from_it(visit):
     page.get_by_role("link", name="The Kestrel probe").click()
     page.get_by_role("heading", level=1, name="The Kestrel probe").wait_for()
     page.get_by_text("It was designed by Oriane Keld in 2016").wait_for()
-    page.get_by_text("What comes from here").first.wait_for()
+    page.get_by_text("Extracted from this document").first.wait_for()
     visit.check_access()
     visit.check_width()
 
@@ -22,7 +22,7 @@ def test_things_are_underlined_and_lead_to_the_graph(visit):
     page = visit.open(DOCUMENTS)
     page.get_by_label("Filter by file name").fill("kestrel")
     page.get_by_role("link", name="The Kestrel probe").click()
-    page.get_by_role("button", name="Underline things").click()
+    page.get_by_role("button", name="Highlight entities").click()
     page.locator("a.thing", has_text="Oriane Keld").first.click()
     page.wait_for_url(re.compile(r"/graph\?focus="))
 

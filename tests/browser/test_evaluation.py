@@ -32,10 +32,10 @@ def measure(page, name, *, answers=False):
     page.get_by_role("button", name="New evaluation").click()
     dialog = page.get_by_role("dialog")
     lines = "\n".join(" | ".join(question) for question in QUESTIONS)
-    dialog.get_by_label("One a line").fill(lines)
+    dialog.get_by_label("One per line").fill(lines)
     dialog.get_by_label("dense").check()
     if answers:
-        dialog.get_by_label("Also write answers").check()
+        dialog.get_by_label("Also generate and judge answers").check()
     dialog.get_by_label("Name (optional)").fill(name)
     dialog.get_by_role("button", name="Start").click()
     dialog.wait_for(state="hidden")
@@ -46,7 +46,7 @@ def measure(page, name, *, answers=False):
 
 def test_a_run_is_started_followed_and_looked_into(visit, nothing_measured):
     page = visit.open(PAGE)
-    page.get_by_text("Nothing was measured yet").wait_for()
+    page.get_by_text("No evaluations yet").wait_for()
     measure(page, "By hand", answers=True)
     outcomes = page.get_by_role("region", name="Retrievers")
     outcomes.get_by_role("row").nth(4).wait_for()  # below the head: auto, hybrid, bm25, dense
@@ -54,12 +54,12 @@ def test_a_run_is_started_followed_and_looked_into(visit, nothing_measured):
     assert plot.locator("circle").count() == 4
     page.get_by_label("Second").select_option(label="dense")
     difference = page.get_by_role("region", name="Paired difference").last
-    difference.get_by_role("row", name="Recall, first 5").get_by_text(" / ").wait_for()
+    difference.get_by_role("row", name="Recall@5").get_by_text(" / ").wait_for()
     page.get_by_role("button", name="海外出差由谁审批？").click()
     sides = page.locator(".pair-side")
     sides.nth(1).wait_for()
     assert [side.locator("h4").first.inner_text() for side in sides.all()] == ["Answer"] * 2
-    assert "wanted" in sides.first.inner_text()
+    assert "gold" in sides.first.inner_text()
     visit.check_access()
     visit.check_width()
     page.reload()
@@ -71,7 +71,7 @@ def test_questions_are_asked_again_compared_and_removed(visit, nothing_measured)
     measure(page, "Before")
     page.get_by_role("button", name="New evaluation").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_text("Those of a run").click()
+    dialog.get_by_text("From a run").click()
     dialog.get_by_label("Name (optional)").fill("After")
     visit.check_access()
     dialog.get_by_role("button", name="Start").click()
@@ -80,7 +80,7 @@ def test_questions_are_asked_again_compared_and_removed(visit, nothing_measured)
     second.select_option(
         second.locator("optgroup[label=Before] option").first.get_attribute("value")
     )
-    page.get_by_text(f"On {len(QUESTIONS)} questions that both were asked").wait_for()
+    page.get_by_text(f"On {len(QUESTIONS)} common questions").wait_for()
     page.get_by_role("button", name="Remove Before").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
     page.get_by_role("row", name="Before").wait_for(state="detached")
@@ -110,7 +110,7 @@ def test_a_filter_restricts_a_run(visit, nothing_measured):
     dialog.get_by_label("Value 1").fill("zh")
     dialog.get_by_role("button", name="Filter (1)").wait_for()
     visit.check_access()
-    dialog.get_by_label("One a line").fill(" | ".join(QUESTIONS[2]))
+    dialog.get_by_label("One per line").fill(" | ".join(QUESTIONS[2]))
     dialog.get_by_label("Name (optional)").fill("Chinese alone")
     dialog.get_by_role("button", name="Start").click()
     row = page.get_by_role("row", name="Chinese alone")

@@ -5,7 +5,7 @@ from tests.browser.serving import SAMPLE_WORKSPACE
 from tests.browser.watching import DESK, PHONE
 
 PAGES = {
-    "library": "资料库",
+    "library": "知识库",
     "graph": "图谱",
     "ask": "提问",
     "communities": "社区",

@@ -46,7 +46,7 @@ def test_a_question_is_asked_of_some_documents(visit):
     assert chips.count() == len(told["citations"])
     assert {cited["title"] for cited in told["citations"]} == {"Travel policy"}
     answer.get_by_text(f"({told['strength']} answer)").wait_for()
-    page.get_by_role("button", name="Why this").click()
+    page.get_by_role("button", name="Why this answer?").click()
     page.get_by_text("format = 'docx' and not path = 'zh'", exact=True).wait_for()
     page.reload()
     page.get_by_role("button", name="Filter (2)").wait_for()
@@ -64,7 +64,7 @@ def test_a_search_is_narrowed_and_widened_again(visit):
     assert "Oriane Keld" not in titles.inner_text()
     narrow = hits.count()
     visit.check_access()
-    page.get_by_role("button", name="Clear the filter").click()
+    page.get_by_role("button", name="Clear filter").click()
     page.get_by_role("search").get_by_role("button", name="Search").click()
     page.wait_for_url(lambda address: "where=" not in address)
     hits.nth(narrow).wait_for()

@@ -23,7 +23,7 @@ def test_it_opens_on_communities_and_the_table_holds_the_same(visit):
     page.locator("canvas").first.wait_for()
     overview = visit.visitor.call("GET", f"/workspaces/{SAMPLE_WORKSPACE}/communities?limit=100")
     page.get_by_text(re.compile(r"^(\d+) of \1 communities, by size$")).first.wait_for()
-    page.get_by_role("button", name="Table of what is drawn").click()
+    page.get_by_role("button", name="Show as table").click()
     page.get_by_role("table").first.wait_for()
     visit.check_access()
     assert overview["total"] >= page.get_by_role("table").first.get_by_role("row").count() - 1 > 0

@@ -24,7 +24,7 @@ def test_in_a_document_and_in_what_came_from_it(visit):
     page.get_by_role("link", name=HOSTILE_NAME).first.click()
     page.get_by_role("heading", level=1, name=HOSTILE_NAME).wait_for()
     page.get_by_text("lies at Lake Ashmere").first.wait_for()
-    page.get_by_role("button", name="Underline things").click()
+    page.get_by_role("button", name="Highlight entities").click()
     page.wait_for_load_state("networkidle")
     check_harmless(page)
 

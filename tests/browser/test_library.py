@@ -25,7 +25,7 @@ def test_documents_are_sent_followed_and_then_there(visit, empty_workspace):
     running = page.get_by_role("heading", name="Index uploads")
     running.wait_for()
     page.get_by_role("progressbar").first.wait_for()
-    page.get_by_text("Searching works already").or_(running).first.wait_for()
+    page.get_by_text("You can already search").or_(running).first.wait_for()
     running.wait_for(state="hidden")
     page.get_by_role("link", name=f"{len(files)} documents").wait_for()
     past = page.get_by_role("region", name="Past jobs").or_(page.locator(".job-list"))
@@ -50,7 +50,7 @@ def test_files_dropped_on_the_page_are_taken(visit, empty_workspace):
     )
     main = page.get_by_role("main")
     main.dispatch_event("dragenter", {"dataTransfer": carried})
-    page.get_by_text("Let go to add them").wait_for()
+    page.get_by_text("Drop to add the files").wait_for()
     main.dispatch_event("drop", {"dataTransfer": carried})
     page.get_by_role("link", name="1 document", exact=True).wait_for()
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_says_why_and_is_tried_again(visit, empty_workspace)
         "broken.pdf": b"%PDF-1.4\n1 0 obj\nnothing follows\n%%EOF\n",
     }
     send(page, files)
-    refused = page.locator("section", has=page.get_by_role("heading", name="Not taken"))
+    refused = page.locator("section", has=page.get_by_role("heading", name="Rejected"))
     refused.get_by_text("no-program.md", exact=True).wait_for()
     unread = page.locator("section", has=page.get_by_role("heading", name="Could not be read"))
     unread.get_by_text("broken.pdf").first.wait_for()
@@ -82,9 +82,9 @@ def test_a_workspace_is_made_and_removed_by_hand(visit):
     page.get_by_role("textbox", name="New workspace").fill("by-hand")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/ui/by-hand/library"))
-    page.get_by_role("button", name="Remove by-hand").click()
+    page.get_by_role("button", name="Delete by-hand").click()
     asking = page.get_by_role("dialog")
     visit.check_access()
-    asking.get_by_role("button", name="Remove for good").click()
+    asking.get_by_role("button", name="Delete permanently").click()
     page.wait_for_url(re.compile(r"/ui/(?!by-hand)[\w-]+/library"))
-    assert page.get_by_role("button", name="Remove by-hand").count() == 0
+    assert page.get_by_role("button", name="Delete by-hand").count() == 0

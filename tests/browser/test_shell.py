@@ -82,12 +82,12 @@ def test_the_palette_finds_pages_and_things_of_the_graph(visit):
 
 def test_colours_and_language_stay_chosen(visit):
     page = visit.open(LIBRARY)
-    page.get_by_role("button", name="Appearance, language and key").click()
+    page.get_by_role("button", name="Settings").click()
     page.get_by_text("Dark", exact=True).click()
     page.get_by_text("中文").click()
-    page.get_by_role("heading", level=1, name="资料库").wait_for()
+    page.get_by_role("heading", level=1, name="知识库").wait_for()
     page.reload()
-    page.get_by_role("heading", level=1, name="资料库").wait_for()
+    page.get_by_role("heading", level=1, name="知识库").wait_for()
     root = page.locator("html")
     assert (root.get_attribute("data-theme"), root.get_attribute("lang")) == ("dark", "zh-CN")
 
@@ -109,7 +109,7 @@ def test_the_first_page_loads_few_scripts(visit):
 def test_a_workspace_that_is_not_there_is_said_with_a_way_out(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui/gone/graph")
-    page.get_by_role("heading", name="There is no workspace “gone”").wait_for()
+    page.get_by_role("heading", name="Workspace “gone” not found").wait_for()
     visit.check_access()
     page.get_by_role("button", name=re.compile("Open ")).click()
     page.wait_for_url(re.compile("/library$"))

@@ -24,7 +24,7 @@ def test_nothing_may_be_written_by_default():
 
 
 def test_folders_without_writing_are_a_mistake(folder):
-    with pytest.raises(ConfigError, match="nothing may be written"):
+    with pytest.raises(ConfigError, match="writing is not allowed"):
         Permissions(folders=(folder,))
 
 

@@ -90,7 +90,7 @@ def kb():
 
 def test_evidence_marks_the_sentences_that_were_chosen(kb):
     evidence = kb.search("Who approves trips abroad?", k=3)
-    shown = Reader(evidence._repr_html_())
+    shown = Reader(render(evidence))
     for hit in evidence.hits:
         assert hit.chunk.document_title in shown.text
         for span, _ in hit.sentences:
@@ -101,7 +101,7 @@ def test_evidence_marks_the_sentences_that_were_chosen(kb):
 
 def test_an_answer_shows_each_source_with_its_words(kb):
     answer = kb.ask("海外出差由谁审批？")
-    shown = Reader(answer._repr_html_())
+    shown = Reader(render(answer))
     assert answer.text in shown.text
     assert f"confidence {answer.confidence:.2f} ({answer.strength})" in shown.text
     for citation in answer.citations:
@@ -113,12 +113,12 @@ def test_an_answer_shows_each_source_with_its_words(kb):
 def test_an_outline_shows_no_confidence(kb):
     answer = kb.ask("What are these documents about?")
     assert answer.answered
-    assert "confidence" not in Reader(answer._repr_html_()).text
+    assert "confidence" not in Reader(render(answer)).text
 
 
 def test_no_answer_looks_like_none(kb):
     answer = kb.ask("What is the price of tea in Lima?")
-    shown = Reader(answer._repr_html_())
+    shown = Reader(render(answer))
     assert not answer.answered
     assert answer.reason.replace("_", " ") in shown.text
     assert answer.text in shown.text
@@ -127,12 +127,12 @@ def test_no_answer_looks_like_none(kb):
 
 def test_a_subgraph_is_drawn_whole_where_it_is_small(kb):
     subgraph = kb.explore("Oriane Keld", depth=1, limit=6)
-    shown = Reader(subgraph._repr_html_())
+    shown = Reader(render(subgraph))
     assert shown.counts["circle"] == len(subgraph.nodes)
     assert shown.counts["line"] == len(subgraph.edges)
     for node in subgraph.nodes:
         assert node.name in shown.text
-    assert subgraph._repr_html_() == kb.explore("Oriane Keld", depth=1, limit=6)._repr_html_()
+    assert render(subgraph) == render(kb.explore("Oriane Keld", depth=1, limit=6))
 
 
 def test_a_large_subgraph_says_how_much_of_it_is_drawn():
@@ -225,14 +225,51 @@ def test_what_is_harmless_is_shown_as_it_is():
     assert name in shown.text
 
 
-def test_records_stay_plain_until_a_knowledge_base_is_opened():
-    code = (
-        "from knotwork.records import Evidence\n"
+# A process of its own, with a module that does what the tests need of IPython: the shell has an
+# HTML formatter that takes a renderer for each type.
+SHELL = """
+import sys, types
+class Formatter(dict):
+    for_type = dict.__setitem__
+formatter = Formatter()
+shell = types.SimpleNamespace(
+    display_formatter=types.SimpleNamespace(formatters={{"text/html": formatter}})
+)
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: {shell})
+import knotwork
+from knotwork.notebook import VIEWED_TYPES
+before = {{kind: dict(vars(kind)) for kind in VIEWED_TYPES}}
+with knotwork.open("memory:", embedding_model="none") as kb:
+    evidence = kb.search("anything")
+assert before == {{kind: dict(vars(kind)) for kind in VIEWED_TYPES}}
+assert "knotwork.notebook.views" not in sys.modules
+"""
+
+
+def run_python(code):
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_opening_a_knowledge_base_in_ipython_registers_views_and_leaves_records_alone():
+    run_python(
+        SHELL.format(shell="shell")
+        + "assert set(formatter) == set(VIEWED_TYPES)\n"
+        + "assert 'anything' in formatter[type(evidence)](evidence)\n"
+        + "assert 'knotwork.notebook.views' in sys.modules\n"
+    )
+
+
+def test_an_imported_ipython_that_runs_no_shell_gets_no_views():
+    run_python(SHELL.format(shell="None") + "assert not formatter\n")
+
+
+def test_opening_a_knowledge_base_outside_ipython_changes_nothing():
+    run_python(
         "import sys\n"
-        "assert not hasattr(Evidence, '_repr_html_')\n"
         "import knotwork\n"
+        "from knotwork.records import Evidence\n"
         "with knotwork.open('memory:'):\n"
-        "    assert callable(Evidence._repr_html_)\n"
+        "    assert not hasattr(Evidence, '_repr_html_')\n"
+        "assert 'IPython' not in sys.modules\n"
         "assert 'knotwork.notebook.views' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -206,7 +206,7 @@ def test_pages_of_other_origins_may_ask_only_where_they_are_named(place):
 
 def test_listening_on_other_addresses_needs_a_key(place):
     open_place = ServerConfig(place.path, make_settings(host="0.0.0.0"))
-    with pytest.raises(ConfigError, match="needs a key"):
+    with pytest.raises(ConfigError, match="requires a key"):
         open_place.check()
     add_key(open_place, "one", "read", "*")
     open_place.check()

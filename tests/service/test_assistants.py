@@ -256,7 +256,10 @@ def test_a_key_that_may_write_adds_a_document_and_others_do_not_see_how(tmp_path
         found = await client.call_tool("search", {"question": QUESTION})
         assert "Quill" not in str(found.structured_content)
         refused = await client.call_tool("add_document", {"name": "../x.md", "text": text})
-        assert (refused.is_error, "no name for a file" in refused.content[0].text) == (True, True)
+        assert (refused.is_error, "not a valid file name" in refused.content[0].text) == (
+            True,
+            True,
+        )
         return added.structured_content
 
     async def read(client):

@@ -217,7 +217,7 @@ def test_what_cannot_run_is_left_out_with_the_reason(served, asked):
         (b'{"question": "Who?", "answers": "x"}', "no list under `answers`"),
         (b'{"gold_pids": []}', "no text under `question`"),
         (b'{"question": "Who?", "answers": ["x"]}\n' * 2, "Two questions have the id"),
-        (b"\xff\xfe\x00", "not in UTF-8"),
+        (b"\xff\xfe\x00", "not encoded in UTF-8"),
     ],
 )
 def test_a_file_that_holds_no_questions_is_refused_with_its_line(served, content, told):
@@ -267,4 +267,7 @@ def test_one_that_is_sent_again_is_not_run_twice(served, asked):
     again = start(served, asked[:1], retrievers="bm25", headers=headers)
     assert again.json()["data"] == first.json()["data"]
     other = start(served, asked[:1], retrievers="bm25,dense", headers=headers)
-    assert (other.status_code, "other files" in other.json()["error"]["message"]) == (422, True)
+    assert (
+        other.status_code,
+        "already used with another upload" in other.json()["error"]["message"],
+    ) == (422, True)

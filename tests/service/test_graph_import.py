@@ -79,7 +79,7 @@ def test_one_of_the_same_name_is_replaced_and_several_files_are_one(served):
     [
         ({"notes.docx": b"PK\x03\x04 torn"}, {}, "notes.docx"),
         ({"graph.bin": "a b c"}, {}, "cannot be detected"),
-        ({"../films.tsv": FILMS}, {}, "no name for a file"),
+        ({"../films.tsv": FILMS}, {}, "not a valid file name"),
         ({"films.tsv": FILMS}, {"format": "no-such"}, "format"),
     ],
 )

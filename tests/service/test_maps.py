@@ -188,8 +188,8 @@ def test_a_map_that_cannot_be_read_is_drawn_anew(sample_index, tmp_path, caplog)
     path = tmp_path / "x.map"
     path.write_bytes(b"PK\x03\x04 what a kill left")
     with knotwork.open(sample_index, read_only=True) as base:
-        drawn = MapCache(path).of(base.store)
-        assert "cannot be read" in caplog.text
+        drawn = MapCache(path).current(base.store)
+        assert "cannot read" in caplog.text
         held = load_map(path)
         assert held is not None
         assert held.entity_names.all() == drawn.entity_names.all()

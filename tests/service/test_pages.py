@@ -31,7 +31,7 @@ def test_without_a_build_every_page_says_how_to_get_them_and_asks_for_nothing_el
         for path in ("/", "/ui", "/ui/default/graph"):
             page = client.get(path)
             assert page.status_code == 200
-            assert "no web pages" in page.text
+            assert "does not include the web pages" in page.text
             assert BUILD_COMMAND in page.text
             assert "http" not in page.text.replace("html", "")
 

@@ -40,8 +40,8 @@ def test_a_winner_is_preferred_to_each_of_the_others(place):
 @pytest.mark.parametrize(
     ("retrievers", "winner", "told"),
     [
-        (["graph", "bm25"], "dense", "none of"),
-        (["graph", "graph"], None, "twice"),
+        (["graph", "bm25"], "dense", "must be one of"),
+        (["graph", "graph"], None, "duplicate"),
         (["graph"], None, "at least 2"),
     ],
 )

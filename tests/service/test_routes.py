@@ -264,7 +264,7 @@ def test_every_error_has_an_envelope(client, method, path, options, status, code
 
 
 def test_a_workspace_is_made_and_removed_with_all_its_files(client):
-    place = client.app.state.service.place
+    place = client.app.state.service.config
     made = client.post(f"{API}/workspaces", json={"name": "neu-北"})
     assert made.status_code == 201
     assert (place.path / "neu-北.knot").is_file()
@@ -350,7 +350,7 @@ def test_statements_only_read(client):
     ("method", "path", "options", "status", "told"),
     [
         ("GET", f"{API}/nothing", {}, 404, f"`{API}/nothing`"),
-        ("PATCH", f"{API}/workspaces", {}, 405, "It knows "),
+        ("PATCH", f"{API}/workspaces", {}, 405, "Use GET"),
         ("POST", f"{API}/workspaces", {"content": b"x"}, 422, "application/json"),
         ("POST", f"{API}/workspaces", {"json": [1]}, 422, "`body`"),
         ("POST", f"{OPEN}/ask", {"json": {"q": "x"}}, 422, "`body.question`"),

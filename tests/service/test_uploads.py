@@ -111,8 +111,8 @@ def test_an_upload_that_comes_twice_is_answered_as_the_first_time(new):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("evil.pdf", b"MZ\x90\x00" + b"\x00" * 100, "no PDF"),
-        ("evil.docx", b"hello", "no file of that format"),
+        ("evil.pdf", b"MZ\x90\x00" + b"\x00" * 100, "does not contain PDF data"),
+        ("evil.docx", b"hello", "does not contain docx data"),
         ("evil.md", b"\x7fELF\x00\x00\x01", "neither text"),
         ("evil.txt", b"SQLite format 3\x00" + b"\x01" * 50, "neither text"),
         ("evil.zip", archive_of("../../etc/passwd"), "an archive"),
@@ -208,7 +208,7 @@ def test_a_folder_in_the_way_of_a_file_is_told(new):
     upload(new, "new", {"a/b.md": TEXT})
     refused = upload(new, "new", {"a": TEXT})
     assert refused.status_code == 422
-    assert "in the way" in refused.json()["error"]["message"]
+    assert "conflicts with" in refused.json()["error"]["message"]
 
 
 def test_files_may_be_kept_without_a_job_and_indexed_later(new):

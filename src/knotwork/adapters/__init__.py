@@ -1,5 +1,5 @@
-"""The index as parts of other frameworks: LangChain, LlamaIndex and Haystack.
+"""Use an index from LangChain, LlamaIndex and Haystack.
 
-Each module needs the extra of its name and is imported by it, as in
+Each module needs the extra of the same name. Import the module itself, for example
 ``from knotwork.adapters.langchain import KnotworkRetriever``.
 """

@@ -17,12 +17,12 @@ except ImportError as error:
 
 @component
 class KnotworkRetriever:
-    """Passages of an index as Haystack documents, best first.
+    """A Haystack component that returns the passages of an index as documents, best first.
 
-    Their meta is a `Place`, and their id that of the chunk. ``index`` is an index file, which is
-    opened for reading on first use, so that a pipeline can be saved and loaded. ``retriever`` and
-    ``top_k`` are as in `KnowledgeBase.search`, whose errors it raises; ``filters`` are Haystack's,
-    or as there, and so are ``min_score``, ``retrieval_query`` and ``query_params``.
+    The id of a document is that of its chunk, and its meta is a `PassageMetadata`. ``index`` is an
+    index file. It is opened read-only on first use, so a pipeline can be saved and loaded.
+    ``filters`` are Haystack filters or those of `KnowledgeBase.search`; the other arguments, and
+    the errors, are those of `KnowledgeBase.search`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class KnotworkRetriever:
         self._opened: KnowledgeBase | None = None
 
     def warm_up(self) -> None:
-        """Open the index."""
+        """Open the index, unless it is open already."""
         if self._opened is None:
             self._opened = open_knowledge_base(self.index, read_only=True)
 
@@ -67,8 +67,8 @@ class KnotworkRetriever:
     ) -> dict[str, Any]:
         """Return the passages relevant to a question, and the confidence that they answer it.
 
-        ``results`` are the `Rows` of queries, those of the retrieval query last. ``filters`` and
-        ``query_params`` replace those of the component.
+        ``results`` are the rows of queries as `RowsMetadata`, those of the retrieval query last.
+        ``filters`` and ``query_params`` replace those of the component.
         """
         self.warm_up()
         assert self._opened is not None, "opened above"
@@ -82,16 +82,14 @@ class KnotworkRetriever:
             query_params=self.query_params if query_params is None else query_params,
         )
         documents = [
-            Document(
-                id=hit.chunk.id, content=hit.chunk.text, meta=dict(place), score=place["score"]
-            )
-            for hit, place in hits_with_metadata(found, self._opened)
+            Document(id=hit.chunk.id, content=hit.chunk.text, meta=dict(meta), score=meta["score"])
+            for hit, meta in hits_with_metadata(found, self._opened)
         ]
         results = [dict(to_rows_metadata(result)) for result in found.results]
         return {"documents": documents, "confidence": found.confidence, "results": results}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as data for a saved pipeline."""
+        """Serialize the component for a saved pipeline."""
         return default_to_dict(
             self,
             index=self.index,
@@ -105,9 +103,9 @@ class KnotworkRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KnotworkRetriever:
-        """Return the component that the data of a saved pipeline describe."""
-        made: KnotworkRetriever = default_from_dict(cls, data)
-        return made
+        """Restore a component from a saved pipeline."""
+        restored: KnotworkRetriever = default_from_dict(cls, data)
+        return restored
 
 
 _OPERATORS = {
@@ -123,9 +121,9 @@ _OPERATORS = {
 
 
 def _read_filters(filters: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return Haystack's filters as ours; those without an operator are ours already.
+    """Convert Haystack filters to Knotwork filters; those without an operator are returned as is.
 
-    Raises FilterError for an operator that has no counterpart.
+    Raises FilterError for an unsupported operator.
     """
     if not filters or "operator" not in filters:
         return filters
@@ -135,7 +133,7 @@ def _read_filters(filters: dict[str, Any] | None) -> dict[str, Any] | None:
         return {"$not": {"$and": parts}} if operator == "NOT" else {f"${operator.lower()}": parts}
     if operator not in _OPERATORS:
         raise FilterError(
-            f"The operator `{operator}` of Haystack is not supported.",
+            f"The Haystack operator `{operator}` is not supported.",
             fix=f"Use AND, OR, NOT, {', '.join(_OPERATORS)}.",
         )
     field = str(filters.get("field", "")).removeprefix("meta.")

@@ -29,14 +29,14 @@ _PASSAGE = PromptTemplate.from_template("[{document}, {section}]\n{page_content}
 
 
 class KnotworkRetriever(BaseRetriever):
-    """Passages of a knowledge base as LangChain documents, best first.
+    """A LangChain retriever that returns the passages of a knowledge base, best first.
 
-    Their metadata is a `Place`, and their id that of the chunk. ``retriever`` and ``k`` are as in
-    `KnowledgeBase.search`, whose errors it raises; ``filter`` and ``min_score`` are too, and may be
-    given for one question: ``invoke(question, filter={"author": "Ann"})``. So are
-    ``retrieval_query`` and ``query_params``; the rows, if there are any, are the last document,
-    whose metadata are `Rows`. It may be used from several threads, and its asynchronous methods run
-    it in one.
+    The id of a document is that of its chunk, and its metadata is a `PassageMetadata`. The fields
+    and the errors are those of `KnowledgeBase.search`. ``filter``, ``min_score``,
+    ``retrieval_query`` and ``query_params`` may also be passed with one question:
+    ``invoke(question, filter={"author": "Ann"})``. The rows of a retrieval query, if any, are the
+    last document, with `RowsMetadata`. The retriever is thread-safe; its asynchronous methods run
+    it in a thread.
     """
 
     knowledge_base: KnowledgeBase
@@ -51,8 +51,8 @@ class KnotworkRetriever(BaseRetriever):
         self,
         query: str,
         *,
-        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - the shape asks for it
-        filter: FilterSpec | None = None,  # noqa: A002 - as LangChain calls it
+        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - part of the interface
+        filter: FilterSpec | None = None,  # noqa: A002 - LangChain's name
         min_score: float | None = None,
         retrieval_query: str | None = None,
         query_params: Mapping[str, PropertyValue] | None = None,
@@ -67,8 +67,8 @@ class KnotworkRetriever(BaseRetriever):
             query_params=self.query_params if query_params is None else query_params,
         )
         passages = [
-            Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=dict(place))
-            for hit, place in hits_with_metadata(evidence, self.knowledge_base)
+            Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=dict(metadata))
+            for hit, metadata in hits_with_metadata(evidence, self.knowledge_base)
         ]
         rows = [
             Document(page_content=text, metadata=dict(rows))
@@ -87,7 +87,7 @@ def build_search_tool(
     retrieval_query: str | None = None,
     query_params: Mapping[str, PropertyValue] | None = None,
 ) -> BaseTool:
-    """Return a tool that finds passages; its artifact are the documents of the retriever."""
+    """Build a tool that finds passages. Its artifact is the list of documents found."""
     return create_retriever_tool(
         KnotworkRetriever(
             knowledge_base=knowledge_base,
@@ -98,8 +98,8 @@ def build_search_tool(
             query_params=None if query_params is None else dict(query_params),
         ),
         name,
-        "Find passages of the user's documents relevant to a question. Each begins with the "
-        "document and the section that it stands in.",
+        "Find passages of the user's documents that are relevant to a question. Each passage "
+        "begins with its document and section.",
         document_prompt=_PASSAGE,
         response_format="content_and_artifact",
     )
@@ -111,26 +111,26 @@ def build_ask_tool(
     name: str = "ask_documents",
     **options: Unpack[AskOptions],
 ) -> BaseTool:
-    """Return a tool that answers questions with citations; its artifact is the `Answer`.
+    """Build a tool that answers questions with citations. Its artifact is the `Answer`.
 
     The options are those of `KnowledgeBase.ask`.
     """
 
     def ask(question: QuestionText) -> tuple[str, Answer]:
         answer = knowledge_base.ask(question, **options)
-        return _word(answer), answer
+        return _format_answer(answer), answer
 
     return StructuredTool.from_function(
         ask,
         name=name,
-        description="Answer a question from the user's documents. The numbers in the answer are "
-        "its sources, listed below it. It says so when the documents hold no answer.",
+        description="Answer a question from the user's documents. Numbers in the answer refer to "
+        "the sources listed below it. If the documents do not contain the answer, it says so.",
         response_format="content_and_artifact",
     )
 
 
-def _word(answer: Answer) -> str:
-    """Return an answer with the rows of the user's own query and its sources below it."""
+def _format_answer(answer: Answer) -> str:
+    """Return an answer as text, followed by the rows of the retrieval query and the sources."""
     rows = [f"Rows of {rows['document']}:\n{text}" for text, rows in rows_over_hits(answer.results)]
     sources = [
         f"[{c.number}] {c.document}, characters {c.span.start}-{c.span.end}: {c.quote}"

@@ -37,13 +37,12 @@ _ROWS_AS_DATA = ["section", "source", "statement", "columns", "rows", "truncated
 
 
 class KnotworkRetriever(BaseRetriever):
-    """Passages of a knowledge base as LlamaIndex nodes, best first.
+    """A LlamaIndex retriever that returns the passages of a knowledge base as nodes, best first.
 
-    Their metadata is a `Place`, and their id that of the chunk. ``retriever``, ``k``,
-    ``min_score``, ``retrieval_query`` and ``query_params`` are as in `KnowledgeBase.search`, whose
-    errors it raises; ``filters`` are too, or LlamaIndex's own `MetadataFilters`. The rows of a
-    retrieval query, if there are any, are the last node, with the score of the last passage; its
-    metadata are `Rows`.
+    The id of a node is that of its chunk, and its metadata is a `PassageMetadata`. ``filters`` are
+    LlamaIndex `MetadataFilters` or those of `KnowledgeBase.search`; the other arguments, and the
+    errors, are those of `KnowledgeBase.search`. The rows of a retrieval query, if any, are the last
+    node, with `RowsMetadata` and the score of the last passage.
     """
 
     def __init__(
@@ -77,8 +76,8 @@ class KnotworkRetriever(BaseRetriever):
             query_params=self.query_params,
         )
         passages = [
-            _node(hit.chunk.id, hit.chunk.text, place)
-            for hit, place in hits_with_metadata(found, self.knowledge_base)
+            _build_node(hit.chunk.id, hit.chunk.text, metadata)
+            for hit, metadata in hits_with_metadata(found, self.knowledge_base)
         ]
         last = passages[-1].score if passages else 0.0
         rows = [
@@ -100,13 +99,13 @@ class KnotworkRetriever(BaseRetriever):
 
 
 class KnotworkQueryEngine(CustomQueryEngine):
-    """Answers of a knowledge base as LlamaIndex responses.
+    """A LlamaIndex query engine that answers questions from a knowledge base.
 
-    The text marks its sources as [1], [2], …, in the order of the source nodes, each of which is a
-    sentence with its `Place`. The metadata says whether it is an answer, why not, and how sure it
-    is; ``results`` there are the `Rows` of queries. ``retriever``, ``mode``, ``use_llm``,
-    ``min_score``, ``retrieval_query`` and ``query_params`` are as in `KnowledgeBase.ask`, whose
-    errors it raises; ``filters`` are too, or LlamaIndex's own `MetadataFilters`.
+    The text cites its sources as [1], [2], …, in the order of the source nodes. Each node is a
+    quoted sentence with a `PassageMetadata`. The metadata of the response says whether the question
+    was answered, the reason if not, and the confidence; its ``results`` are rows of queries as
+    `RowsMetadata`. ``filters`` are LlamaIndex `MetadataFilters` or those of `KnowledgeBase.ask`;
+    the other fields, and the errors, are those of `KnowledgeBase.ask`.
     """
 
     knowledge_base: KnowledgeBase
@@ -120,7 +119,7 @@ class KnotworkQueryEngine(CustomQueryEngine):
 
     def custom_query(self, query_str: str) -> Response:
         """Answer a question."""
-        return _respond(
+        return _build_response(
             self.knowledge_base.ask(
                 query_str,
                 retriever=self.retriever,
@@ -134,7 +133,7 @@ class KnotworkQueryEngine(CustomQueryEngine):
         )
 
     async def acustom_query(self, query_str: str) -> Response:
-        """Answer a question, in a thread beside the event loop."""
+        """Answer a question in a worker thread."""
         return await asyncio.to_thread(self.custom_query, query_str)
 
 
@@ -148,21 +147,23 @@ _OPERATORS = {
     FilterOperator.IN: "in",
     FilterOperator.NIN: "nin",
     FilterOperator.ANY: "in",
-    FilterOperator.CONTAINS: "eq",  # of a list: it has the value
+    FilterOperator.CONTAINS: "eq",  # on a list field, equality means that it has the value
     FilterOperator.TEXT_MATCH: "contains",
     FilterOperator.TEXT_MATCH_INSENSITIVE: "contains",
 }
 
 
 def _read_filters(filters: MetadataFilters | FilterSpec | None) -> FilterSpec | None:
-    """Return filters as ours. Raises FilterError for an operator that has no counterpart."""
+    """Convert LlamaIndex filters to Knotwork filters. Raises FilterError for an unsupported
+    operator.
+    """
     if not isinstance(filters, MetadataFilters):
         return filters
     parts = [_read_part(part) for part in filters.filters]
-    joined = filters.condition or FilterCondition.AND
-    if joined is FilterCondition.NOT:
+    condition = filters.condition or FilterCondition.AND
+    if condition is FilterCondition.NOT:
         return {"$not": {"$or": parts}} if parts else None
-    return {f"${joined.value}": parts} if parts else None
+    return {f"${condition.value}": parts} if parts else None
 
 
 def _read_part(part: MetadataFilter | MetadataFilters) -> FilterSpec:
@@ -175,17 +176,17 @@ def _read_part(part: MetadataFilter | MetadataFilters) -> FilterSpec:
         return {"$and": [{part.key: value} for value in values]}
     if part.operator not in _OPERATORS:
         raise FilterError(
-            f"The operator `{part.operator.value}` of LlamaIndex is not supported.",
+            f"The LlamaIndex operator `{part.operator.value}` is not supported.",
             fix="Use ==, !=, <, <=, >, >=, in, nin, any, all, contains, text_match or is_empty.",
         )
     return {part.key: {_OPERATORS[part.operator]: part.value}}
 
 
-def _respond(answer: Answer) -> Response:
+def _build_response(answer: Answer) -> Response:
     return Response(
         response=answer.lead + answer.text,
         source_nodes=[
-            _node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, citation_metadata(c))
+            _build_node(f"{c.chunk_id}:{c.span.start}-{c.span.end}", c.quote, citation_metadata(c))
             for c in answer.citations
         ],
         metadata={
@@ -202,14 +203,14 @@ def _respond(answer: Answer) -> Response:
     )
 
 
-def _node(key: str, text: str, place: PassageMetadata) -> NodeWithScore:
+def _build_node(key: str, text: str, metadata: PassageMetadata) -> NodeWithScore:
     node = TextNode(
         id_=key,
         text=text,
-        metadata=dict(place),
-        start_char_idx=place["start"],
-        end_char_idx=place["end"],
+        metadata=dict(metadata),
+        start_char_idx=metadata["start"],
+        end_char_idx=metadata["end"],
         excluded_embed_metadata_keys=list(PassageMetadata.__annotations__),
         excluded_llm_metadata_keys=_NOT_FOR_MODELS,
     )
-    return NodeWithScore(node=node, score=place["score"])
+    return NodeWithScore(node=node, score=metadata["score"])

@@ -1,4 +1,4 @@
-"""Metadata that every adapter attaches to a text: its exact place, and the rows of queries."""
+"""Metadata that the adapters attach to texts: the exact position, and the rows of queries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from knotwork.retrieval.queries.query_rows import show_row
 
 
 class PassageMetadata(TypedDict):
-    """Where a passage stands: these characters (``start`` to ``end``) of the text of ``document``,
-    a uri. ``score`` is that of the retriever; ``section`` and ``page`` may be empty.
+    """The position of a passage: characters ``start`` to ``end`` of the text of ``document``, a
+    URI. ``score`` is that of the retriever; ``section`` and ``page`` may be empty.
     """
 
     document: str
@@ -30,9 +30,9 @@ class RowsMetadata(TypedDict):
     """The rows of a query, each with a value for every column.
 
     ``source`` is the retriever that wrote the ``statement``, or "retrieval_query" for the user's
-    own. ``document`` describes the graph or the tables that it read: what prompts show of the
-    origin of a passage is there for rows too, with an empty ``section``. ``truncated`` is True if
-    there are more rows.
+    own query. ``document`` describes the graph or the tables it read, and ``section`` is empty:
+    prompts that show the origin of a passage work for rows, too. ``truncated`` is True if there are
+    more rows.
     """
 
     document: str
@@ -45,7 +45,7 @@ class RowsMetadata(TypedDict):
 
 
 def to_rows_metadata(result: QueryResult) -> RowsMetadata:
-    """Return the rows of a query as data that a framework can store."""
+    """Convert the rows of a query to plain data that a framework can store."""
     return RowsMetadata(
         document=result.place,
         section="",
@@ -58,9 +58,9 @@ def to_rows_metadata(result: QueryResult) -> RowsMetadata:
 
 
 def rows_over_hits(results: Iterable[QueryResult]) -> Iterator[tuple[str, RowsMetadata]]:
-    """Yield the rows of the user's own query, if there are any, as text and as data.
+    """Yield the rows of the retrieval query, if there are any, as text and as data.
 
-    The text has a line for each row, as ``column: value; column: value``.
+    The text has one line per row: ``column: value; column: value``.
     """
     for result in results:
         if result.source == RETRIEVAL_QUERY and result.rows:
@@ -72,37 +72,37 @@ def rows_over_hits(results: Iterable[QueryResult]) -> Iterator[tuple[str, RowsMe
 def hits_with_metadata(
     evidence: Evidence, knowledge_base: KnowledgeBase
 ) -> Iterator[tuple[Hit, PassageMetadata]]:
-    """Yield the hits, best first, with their places."""
+    """Yield the hits with their metadata, best first. Hits of deleted documents are skipped."""
     ids = {hit.chunk.document_id for hit in evidence.hits}
     documents = knowledge_base.store.documents.documents(ids)
     for hit in evidence.hits:
         document = documents.get(hit.chunk.document_id)
-        if document is not None:  # it may have been deleted since
-            yield hit, _hit_metadata(hit, document)
+        if document is None:
+            continue
+        chunk = hit.chunk
+        yield (
+            hit,
+            PassageMetadata(
+                document=document.uri,
+                title=chunk.document_title,
+                section=" > ".join(chunk.headings),
+                page=_page_label(document, chunk.span),
+                start=chunk.span.start,
+                end=chunk.span.end,
+                score=hit.score,
+                chunk_id=chunk.id,
+            ),
+        )
 
 
-def _hit_metadata(hit: Hit, document: Document) -> PassageMetadata:
-    chunk = hit.chunk
-    return PassageMetadata(
-        document=document.uri,
-        title=chunk.document_title,
-        section=" > ".join(chunk.headings),
-        page=_page_of(document, chunk.span),
-        start=chunk.span.start,
-        end=chunk.span.end,
-        score=hit.score,
-        chunk_id=chunk.id,
-    )
-
-
-def _page_of(document: Document, span: Span) -> str:
-    """Return what a person calls the page on which a span begins; "" without pages."""
-    begun = [page.label for page in document.pages if page.start <= span.start]
-    return begun[-1] if begun else ""
+def _page_label(document: Document, span: Span) -> str:
+    """Return the label of the page on which a span begins, or "" without pages."""
+    labels = [page.label for page in document.pages if page.start <= span.start]
+    return labels[-1] if labels else ""
 
 
 def citation_metadata(citation: Citation) -> PassageMetadata:
-    """Return the place of a citation."""
+    """Return the metadata of a citation."""
     return PassageMetadata(
         document=citation.document,
         title=citation.title,

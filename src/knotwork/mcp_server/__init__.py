@@ -1,9 +1,9 @@
-"""The index as a server of the Model Context Protocol: tools and resources for assistants.
+"""Serve an index over the Model Context Protocol (MCP): tools and resources for assistants.
 
     from knotwork.mcp_server import Permissions, build_server
 
-`build_server` makes the server of the official SDK over a knowledge base; `serving` runs it on the
-standard streams or on the loopback address. Needs the extra `mcp`.
+`build_server` returns a server of the official SDK for a knowledge base. The module `server` runs
+one on standard input and output, or over HTTP on the loopback address. Needs the extra `mcp`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ __all__ = ["Permissions", "build_server", "check_sdk"]
 def build_server(
     knowledge_base: AsyncKnowledgeBase, permissions: Permissions | None = None
 ) -> MCPServer:
-    """Return a server for one knowledge base; whoever runs it closes the knowledge base.
+    """Build an MCP server for one knowledge base. The caller closes the knowledge base.
 
-    Without ``permissions`` it only reads. Raises MissingExtra without the SDK.
+    The server is read-only without ``permissions``. Raises MissingExtra if the SDK is not
+    installed.
     """
     check_sdk()
     from knotwork.mcp_server.server import build_index_server
@@ -35,7 +36,7 @@ def build_server(
 
 
 def check_sdk() -> None:
-    """Raise MissingExtra where the SDK is not installed."""
+    """Raise MissingExtra if the MCP SDK is not installed."""
     try:
         import mcp.server.mcpserver  # noqa: F401
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Permissions of MCP clients: read-only unless more is granted at start."""
+"""Permissions of MCP clients: read-only unless more is granted when the server starts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from knotwork.errors import ConfigError, IndexingError
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a client of the server may do beside searching and reading.
+    """What a client may do besides searching and reading.
 
-    ``write`` lets it bring communities up to date, and index what lies in ``folders``; with
-    ``use_llm`` questions may be answered by the language model of the settings, which may cost.
+    ``write`` allows updating communities, and indexing files in ``folders``. ``use_llm`` allows
+    answering with the configured language model, which may cost money. Raises ConfigError for a
+    folder that does not exist, or for ``folders`` without ``write``.
     """
 
     write: bool = False
@@ -25,41 +26,39 @@ class Permissions:
     def __post_init__(self) -> None:
         for folder in self.folders:
             if not folder.expanduser().is_dir():
-                raise ConfigError(
-                    f"`{folder}` is not a folder.", fix="Allow folders that are there."
-                )
+                raise ConfigError(f"`{folder}` is not a folder.", fix="Allow existing folders.")
         if self.folders and not self.write:
             raise ConfigError(
-                "Folders are allowed for indexing, but nothing may be written.",
-                fix="Give --write, too, or leave --allow out.",
+                "Folders are allowed for indexing, but writing is not allowed.",
+                fix="Add --write, or omit --allow.",
             )
 
     @property
     def may_index(self) -> bool:
-        """Whether there is anything that may be indexed."""
+        """Whether clients may index files."""
         return self.write and bool(self.folders)
 
     def admit(self, paths: Sequence[str]) -> list[Path]:
-        """Return where these paths lie, all folders that are allowed for none.
+        """Return the absolute paths to index; all allowed folders if ``paths`` is empty.
 
-        One that is not absolute is looked for in each of the folders. Raises IndexingError for a
-        path that is not there or leads, by links too, to a place outside of all folders; which of
-        the two it is, is not told.
+        A relative path is searched in each of the allowed folders. Raises IndexingError for a path
+        that does not exist or leads outside all of them, symbolic links included. The error does
+        not say which, so clients cannot probe for files.
         """
-        allowed = [Path(os.path.abspath(folder.expanduser())) for folder in self.folders]  # noqa: PTH100 - links are kept
+        allowed = [Path(os.path.abspath(folder.expanduser())) for folder in self.folders]  # noqa: PTH100 - keeps links
         return [_resolve_allowed(path, allowed) for path in paths] if paths else allowed
 
 
 def _resolve_allowed(path: str, allowed: Sequence[Path]) -> Path:
-    """Return the place that a path means in one of the folders."""
+    """Return the absolute path of ``path`` within one of the allowed folders."""
     for folder in allowed:
         if "\0" in path:
             break
-        place = Path(os.path.abspath(folder / path))  # noqa: PTH100 - links are kept
-        real = Path(os.path.realpath(place))
-        if real.is_relative_to(os.path.realpath(folder)) and os.path.lexists(place):
-            return place
+        absolute = Path(os.path.abspath(folder / path))  # noqa: PTH100 - keeps links
+        target = Path(os.path.realpath(absolute))
+        if target.is_relative_to(os.path.realpath(folder)) and os.path.lexists(absolute):
+            return absolute
     listed = ", ".join(f"`{folder}`" for folder in allowed)
     raise IndexingError(
-        f"`{path}` is not in a folder that may be indexed.", fix=f"These may: {listed}."
+        f"`{path}` is not in a folder that may be indexed.", fix=f"Allowed folders: {listed}."
     )

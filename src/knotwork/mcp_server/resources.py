@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 MOST_RESOURCES = 500
 _NAME_IN_INDEX = ResourceSecurity(exempt_params={"uri"})
-"""A document's uri is looked up in the index, and never opened as a path."""
+"""A document URI is looked up in the index and never opened as a path."""
 
 
 def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
-    """Give a server the texts of documents and the reports of communities."""
+    """Add the texts of documents and the community reports to a server."""
 
     @server.resource(
         f"{SCHEME}://documents/{{+uri}}{{?start,end}}",
         name="document",
-        title="Text of a document",
-        description="The text of a document as it was indexed; from start to end, if given.",
+        title="Document text",
+        description="The text of a document as indexed, or its characters from start to end.",
         mime_type="text/plain",
         security=_NAME_IN_INDEX,
     )
@@ -46,8 +46,8 @@ def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
     @server.resource(
         f"{SCHEME}://reports/{{community}}",
         name="report",
-        title="Report of a community",
-        description="What a group of names that belong together is about, with its sources.",
+        title="Community report",
+        description="A report about a group of closely related entities, with its sources.",
         mime_type="text/markdown",
     )
     @as_resource
@@ -59,7 +59,7 @@ def add_resources(server: MCPServer, knowledge_base: ToolBackend) -> None:
 
 
 def list_document_resources(base: KnowledgeBase) -> list[Resource]:
-    """Return the documents that were read, by uri."""
+    """Return a resource for each indexed document, in order of URI, at most `MOST_RESOURCES`."""
     return [
         Resource(
             uri=document_resource_uri(entry.uri),
@@ -73,7 +73,7 @@ def list_document_resources(base: KnowledgeBase) -> list[Resource]:
 
 
 def list_report_resources(base: KnowledgeBase) -> list[Resource]:
-    """Return the reports of the topmost communities, if there are any."""
+    """Return a resource for the report of each top-level community, if communities exist."""
     if not isinstance(base.store, StoresCommunities) or not base.has_communities:
         return []
     return [
@@ -88,14 +88,20 @@ def list_report_resources(base: KnowledgeBase) -> list[Resource]:
 
 
 def read_document_text(base: KnowledgeBase, uri: str, start: int, end: int | None) -> str:
-    """Return the text of a document, or a part of it. Raises ResourceNotFoundError."""
+    """Return the text of a document, or its characters from ``start`` to ``end``.
+
+    Raises ResourceNotFoundError.
+    """
     key = Document(uri, "").id
     found = base.store.documents.documents([key])
     if key not in found:
-        raise ResourceNotFoundError(f"The index has no document `{uri}`.")
+        raise ResourceNotFoundError(f"Unknown document `{uri}`.")
     text = found[key].text
     if not 0 <= start <= (len(text) if end is None else end) <= len(text):
-        raise ResourceNotFoundError(f"The text of `{uri}` has the characters 0 to {len(text)}.")
+        raise ResourceNotFoundError(
+            f"Characters {start} to {'the end' if end is None else end} are out of range: the "
+            f"text of `{uri}` has {len(text)} characters."
+        )
     return text[start:end]
 
 
@@ -104,15 +110,15 @@ def read_report(base: KnowledgeBase, community: str) -> str:
     held = base.store.communities if isinstance(base.store, StoresCommunities) else None
     report = held.reports([community]).get(community) if held is not None else None
     if report is None:
-        raise ResourceNotFoundError(f"There is no report `{community}`.")
+        raise ResourceNotFoundError(f"Unknown community report `{community}`.")
     chunks = base.store.documents.chunks(report.chunk_ids)
     documents = base.store.documents.documents({chunk.document_id for chunk in chunks.values()})
 
-    def place(chunk_id: str, span: Span) -> str:
+    def passage_uri(chunk_id: str, span: Span) -> str:
         return document_resource_uri(documents[chunks[chunk_id].document_id].uri, span)
 
     lines = [f"# {report.title}", "", report.summary, ""]
     for finding in report.findings:
-        places = [place(s.chunk_id, s.span) for s in finding.supports if s.chunk_id in chunks]
-        lines.append(f"- {finding.text} {' '.join(f'<{place}>' for place in places)}".rstrip())
+        uris = [passage_uri(s.chunk_id, s.span) for s in finding.supports if s.chunk_id in chunks]
+        lines.append(f"- {finding.text} {' '.join(f'<{uri}>' for uri in uris)}".rstrip())
     return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""Typed results of the MCP tools, and their construction from records.
+"""Typed results of the MCP tools, and functions that build them from records.
 
-Fields have the names of the `--json` output of the command line.
+Field names match the `--json` output of the command line.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 class PassageResult(BaseModel):
-    """A passage that was found."""
+    """A passage of a document."""
 
-    document: str = Field(description="The uri of its document")
+    document: str = Field(description="URI of the document")
     title: str
     section: str
-    start: int = Field(description="First character in the text of the document")
-    end: int = Field(description="One after the last character")
+    start: int = Field(description="Offset of the first character in the text of the document")
+    end: int = Field(description="Offset after the last character")
     text: str
     score: float
     chunk_id: str
-    resource: str = Field(description="The resource that holds exactly this passage")
+    resource: str = Field(description="URI of the resource with exactly this passage")
 
 
 class PathHop(BaseModel):
@@ -64,30 +64,34 @@ class PathResult(BaseModel):
 
 
 class PathsResult(BaseModel):
-    """Paths between two names, best first; none where none of at most five relations is there."""
+    """Paths of at most five relations between two entities, best first."""
 
     paths: list[PathResult]
 
 
 class QueryRows(BaseModel):
-    """The rows of a statement of a query language."""
+    """The rows that a query returned."""
 
     language: str
     statement: str
     columns: list[str]
     rows: list[list[Any]]
-    truncated: bool = Field(description="Whether there were more rows than were asked for")
+    truncated: bool = Field(description="Whether there are more rows than the limit")
     place: str = Field(description="The graph or the tables that the statement read")
-    source: str = Field(description="The retriever that made it, or retrieval_query; may be empty")
+    source: str = Field(
+        description="The retriever that wrote the statement, or retrieval_query; may be empty"
+    )
     parameters: dict[str, Any]
 
 
 class SearchResult(BaseModel):
-    """What was found for a question, best first."""
+    """The evidence found for a question, best first."""
 
     question: str
     retriever: str
-    confidence: float = Field(description="0 to 1: whether the passages hold an answer at all")
+    confidence: float = Field(
+        description="0 to 1: the estimated probability that the passages contain an answer"
+    )
     passages: list[PassageResult]
     paths: list[PathResult]
     results: list[QueryRows]
@@ -95,7 +99,7 @@ class SearchResult(BaseModel):
 
 
 class AnswerSource(BaseModel):
-    """Where a sentence of an answer stands: these characters of that document are the quote."""
+    """A source of an answer: characters `start` to `end` of the document are the quote."""
 
     number: int
     document: str
@@ -111,25 +115,25 @@ class AnswerSource(BaseModel):
 
 
 class AnswerResult(BaseModel):
-    """An answer, in whose text [1], [2], … are its sources."""
+    """An answer. [1], [2], … in its text refer to its sources."""
 
     question: str
     text: str
-    short: str = Field(description="The few words that answer, where they are sure; else empty")
-    answered: bool = Field(description="False: the documents hold no answer; see reason")
+    short: str = Field(description="The answer in a few words, if it is certain; else empty")
+    answered: bool = Field(description="False if the documents contain no answer; see reason")
     reason: str
     confidence: float | None = Field(
         description="0 to 1: the estimated probability that it is right; null for outlines, counts"
     )
     strength: Strength | None = Field(
-        description="The same in a word: strong, weak or none; null where confidence is"
+        description="The confidence as a word: strong, weak or none; null if confidence is null"
     )
     sources: list[AnswerSource]
     results: list[QueryRows] = Field(
-        description="The rows of the query that answers, if one does, and of retrieval_query"
+        description="The rows of the query that answers the question, and of retrieval_query"
     )
     mode: str
-    model: str = Field(description="The model that wrote it; empty where sentences are quoted")
+    model: str = Field(description="The model that wrote it; empty if sentences are quoted")
     notes: list[str]
 
 
@@ -153,8 +157,8 @@ class RelationResult(BaseModel):
 
 
 class SubgraphResult(BaseModel):
-    """What lies around names, strongest first: relations that chunks state between names, and pairs
-    of names that stand in one sentence.
+    """A part of the graph, strongest first: relations that chunks state between entities, and
+    co-occurrences, pairs of entities in one sentence.
     """
 
     things: list[EntityResult]
@@ -163,20 +167,20 @@ class SubgraphResult(BaseModel):
 
 
 class ReportFinding(BaseModel):
-    """A statement of a report, and the passages that support it."""
+    """A finding of a community report, and the passages that support it."""
 
     text: str
     resources: list[str]
 
 
 class CommunityResult(BaseModel):
-    """What a group of entities that belong together is about."""
+    """A group of closely related entities, with its report."""
 
     id: str
-    level: int = Field(description="0 is the topmost")
+    level: int = Field(description="0 is the top level")
     parent: str | None
-    size: int = Field(description="How many entities are in it")
-    members: list[str] = Field(description="The names of the most important ones")
+    size: int = Field(description="Number of entities")
+    members: list[str] = Field(description="Names of the most important entities")
     title: str
     summary: str
     rating: float
@@ -191,14 +195,14 @@ class CommunitiesResult(BaseModel):
 
 
 class MergedEntity(BaseModel):
-    """A thing that has several names."""
+    """An entity with several names."""
 
     names: list[str]
     chunks: int
 
 
 class SplitPair(BaseModel):
-    """Two names that are held apart."""
+    """Two names that are kept as different entities."""
 
     first: str
     second: str
@@ -206,19 +210,19 @@ class SplitPair(BaseModel):
 
 
 class HomonymResult(BaseModel):
-    """A name that means several things: the documents of each meaning."""
+    """A name shared by several entities, with the documents of each."""
 
     name: str
     documents: list[list[str]]
 
 
 class NamesResult(BaseModel):
-    """Which names mean one thing, and which mean several."""
+    """Merged entities, names kept apart, and names shared by several entities."""
 
     things: list[MergedEntity]
     apart: list[SplitPair]
     homonyms: list[HomonymResult]
-    compared: bool = Field(description="Whether names were ever compared")
+    compared: bool = Field(description="Whether entity resolution has run")
 
 
 class FailedFile(BaseModel):
@@ -230,7 +234,7 @@ class FailedFile(BaseModel):
 
 
 class IndexResult(BaseModel):
-    """What a run of indexing did."""
+    """The result of an indexing run."""
 
     added: int
     changed: int
@@ -245,22 +249,22 @@ class IndexResult(BaseModel):
 
 SCHEME = "knotwork"
 _UNQUOTED = "/:@!$'()*,;=+~"
-"""Characters of a document's uri that stand as they are in the uri of its resource."""
+"""Characters of a document URI that are not percent-encoded in the URI of its resource."""
 
 
 def document_resource_uri(uri: str, span: Span | None = None) -> str:
-    """Return the uri of the resource that holds a document's text, or these characters of it."""
-    place = f"{SCHEME}://documents/{quote(uri, safe=_UNQUOTED)}"
-    return place if span is None else f"{place}?start={span.start}&end={span.end}"
+    """Return the URI of the resource with the text of a document, or with one span of it."""
+    resource = f"{SCHEME}://documents/{quote(uri, safe=_UNQUOTED)}"
+    return resource if span is None else f"{resource}?start={span.start}&end={span.end}"
 
 
 def report_resource_uri(community_id: str) -> str:
-    """Return the uri of the resource that holds the report of a community."""
+    """Return the URI of the resource with the report of a community."""
     return f"{SCHEME}://reports/{community_id}"
 
 
 def to_search_result(evidence: Evidence, store: Store) -> SearchResult:
-    """Return what was found, with the uris of the documents."""
+    """Build a search result; hits of deleted documents are left out."""
     ids = {hit.chunk.document_id for hit in evidence.hits}
     documents = store.documents.documents(ids)
     return SearchResult(
@@ -293,7 +297,7 @@ def _to_passage(chunk: Chunk, score: float, document: Document) -> PassageResult
 
 
 def to_paths_result(paths: Sequence[GraphPath]) -> PathsResult:
-    """Return paths between two names."""
+    """Build the result of the tool `connect`."""
     return PathsResult(paths=[_to_path(path) for path in paths])
 
 
@@ -311,7 +315,7 @@ def _to_path(path: GraphPath) -> PathResult:
 
 
 def to_query_rows(result: QueryResult) -> QueryRows:
-    """Return the rows of a statement."""
+    """Build the rows of a query."""
     return QueryRows(
         language=result.language,
         statement=result.statement,
@@ -325,7 +329,7 @@ def to_query_rows(result: QueryResult) -> QueryRows:
 
 
 def to_answer_result(answer: Answer) -> AnswerResult:
-    """Return an answer."""
+    """Build an answer with the resource of each source."""
     return AnswerResult(
         question=answer.question,
         text=answer.text,
@@ -358,7 +362,7 @@ def to_answer_result(answer: Answer) -> AnswerResult:
 
 
 def to_subgraph_result(subgraph: Subgraph) -> SubgraphResult:
-    """Return what lies around names."""
+    """Build a subgraph, with stated relations and co-occurrences separate."""
     names = {node.id: node.name for node in subgraph.nodes}
     return SubgraphResult(
         things=[
@@ -390,7 +394,7 @@ def _to_relation(edge: Edge, names: Mapping[str, str]) -> RelationResult:
 
 
 def to_communities_result(topics: Sequence[Topic], store: Store) -> CommunitiesResult:
-    """Return communities with their reports."""
+    """Build communities with their reports and the names of up to 8 members each."""
     chunks = store.documents.chunks({c for topic in topics for c in topic.report.chunk_ids})
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
     members = {i for topic in topics for i in topic.community.entity_ids[:8]}
@@ -426,7 +430,7 @@ def to_communities_result(topics: Sequence[Topic], store: Store) -> CommunitiesR
 
 
 def to_names_result(same: SameNames, homonyms: Sequence[NamedHomonym]) -> NamesResult:
-    """Return which names mean one thing, and which mean several."""
+    """Build the result of the tool `names`."""
     return NamesResult(
         things=[
             MergedEntity(names=list(thing.names), chunks=thing.chunks) for thing in same.things
@@ -444,7 +448,7 @@ def to_names_result(same: SameNames, homonyms: Sequence[NamedHomonym]) -> NamesR
 
 
 def to_index_result(report: IndexReport) -> IndexResult:
-    """Return what a run of indexing did."""
+    """Build the result of an indexing run."""
     return IndexResult(
         added=report.added,
         changed=report.changed,

@@ -1,7 +1,7 @@
 """Tools of the MCP server: search, ask, paths, graph, Cypher, and indexing of allowed folders.
 
-Each tool returns a typed object and the same content as text. Errors that Knotwork raises reach the
-client with their fix.
+Each tool returns a typed object and the same content as text. Errors of Knotwork reach the client
+with their fix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from knotwork.errors import KnotworkError
 from knotwork.indexing.report import OUTCOMES, EventKind
 from knotwork.knowledge_base.base import KnowledgeBase
 from knotwork.mcp_server import schemas, text_output
-from knotwork.mcp_server import schemas as shapes
 from knotwork.records import Direction, Evidence, GraphPath, PropertyValue, QueryResult, Subgraph
 from knotwork.stores.property_graphs import OWN_GRAPH
 from knotwork.synthesis.ask_request import AskEvent, AskEventKind, AskOptions
@@ -37,14 +36,15 @@ T = TypeVar("T")
 
 
 class ToolBackend(Protocol):
-    """The part of `AsyncKnowledgeBase` that tools need; each means what its namesake does.
+    """The part of `AsyncKnowledgeBase` that the tools use.
 
-    A server of several indexes gives one that means, in each request, the index of that request.
+    A server of several indexes implements it with an object that resolves to the index of the
+    current request.
     """
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
-        """The knowledge base; asked for only within what `call` runs."""
+        """The knowledge base; use it only in functions that `call` runs."""
         ...
 
     async def call(
@@ -64,11 +64,11 @@ class ToolBackend(Protocol):
         retrieval_query: str | None = None,
         query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
-        """Return the passages that bear on a question."""
+        """Return the passages relevant to a question."""
         ...
 
     def ask_events(self, question: str, **options: Unpack[AskOptions]) -> AsyncGenerator[AskEvent]:
-        """Answer a question, and yield every step."""
+        """Answer a question and yield an event for each step."""
         ...
 
     async def explore(
@@ -80,11 +80,11 @@ class ToolBackend(Protocol):
         fan: int = 8,
         limit: int = 50,
     ) -> Subgraph:
-        """Walk the graph from entities by name."""
+        """Return the neighbourhood of entities, given by name."""
         ...
 
     async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
-        """Return the shortest paths between two names."""
+        """Return the shortest paths between two entities, given by name."""
         ...
 
     async def communities(
@@ -99,36 +99,36 @@ MOST_PASSAGES = 50
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=4_000, description="In any language")]
 RetrieverName = Annotated[
-    str, Field(description="How passages are found, as auto, bm25 or graph; empty: by the settings")
+    str, Field(description="A retriever such as auto, bm25 or graph; empty: the configured one")
 ]
 FilterText = Annotated[
     str,
     Field(
         max_length=10_000,
-        description="Only documents and pages that fulfil it, as: author = 'Ann' and date >= 2023. "
-        "Fields: title, author, date, tags, language, format, path, page, file_date and those of "
-        "the documents' front matter; an unknown one is answered with those that there are",
+        description="Filter for documents and pages, for example: author = 'Ann' and date >= 2023. "
+        "Fields: title, author, date, tags, language, format, path, page, file_date and those in "
+        "the front matter of documents; the error for an unknown field lists the known ones",
     ),
 ]
 RetrievalQueryText = Annotated[
     str,
     Field(
         max_length=20_000,
-        description="Read-only Cypher over the passages found: it starts from `node`, a Chunk, and "
-        "`score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows come in "
-        "`results`; chunks in its rows become passages",
+        description="Read-only Cypher over the passages found. `node` is a Chunk and `score` its "
+        "score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. The rows are in "
+        "`results`; chunks in the rows become passages",
     ),
 ]
 QueryParams = Annotated[dict[str, Any], Field(description="Parameters of retrieval_query")]
-PassageCount = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="Passages, at most")]
+PassageCount = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="Maximum of passages")]
 
 
 def add_question_tools(
     server: MCPServer, knowledge_base: ToolBackend, permissions: Permissions
 ) -> None:
-    """Give a server the tools `search`, `paths` and `ask`."""
+    """Add the tools `search`, `paths` and `ask` to a server."""
 
-    def describe(evidence: Evidence) -> shapes.SearchResult:
+    def describe(evidence: Evidence) -> schemas.SearchResult:
         return schemas.to_search_result(evidence, knowledge_base.knowledge_base.store)
 
     @server.tool(title="Find passages", annotations=READ_ONLY)
@@ -138,13 +138,11 @@ def add_question_tools(
         k: PassageCount = 8,
         retriever: RetrieverName = "",
         where: FilterText = "",
-        min_score: Annotated[
-            float | None, Field(description="Only passages that score at least this")
-        ] = None,
+        min_score: Annotated[float | None, Field(description="Minimum score of a passage")] = None,
         retrieval_query: RetrievalQueryText = "",
-        query_params: QueryParams = {},  # noqa: B006 - the schema tells the default; nothing changes it
-    ) -> Annotated[CallToolResult, shapes.SearchResult]:
-        """Find the passages of the documents that bear on a question, best first."""
+        query_params: QueryParams = {},  # noqa: B006 - a default for the schema; never modified
+    ) -> Annotated[CallToolResult, schemas.SearchResult]:
+        """Find the passages of the documents that are relevant to a question, best first."""
         evidence = await knowledge_base.search(
             question,
             retriever=retriever or None,
@@ -161,9 +159,9 @@ def add_question_tools(
     @as_tool
     async def paths(
         question: QuestionText, k: PassageCount = 8, where: FilterText = ""
-    ) -> Annotated[CallToolResult, shapes.SearchResult]:
-        """Find the paths in the knowledge graph that lead from what a question names to what it
-        asks for, as between two names, each relation with the passage that states it.
+    ) -> Annotated[CallToolResult, schemas.SearchResult]:
+        """Find paths in the knowledge graph from the entities named in a question to those it asks
+        for, each relation with the passage that states it.
         """
         evidence = await knowledge_base.search(question, retriever="paths", k=k, filters=where)
         found = await knowledge_base.call(describe, evidence)
@@ -181,10 +179,10 @@ def add_question_tools(
         where: FilterText = "",
         retrieval_query: RetrievalQueryText = "",
         query_params: QueryParams = {},  # noqa: B006
-    ) -> Annotated[CallToolResult, shapes.AnswerResult]:
-        """Answer a question from the documents. The text marks its sources as [1], [2], …, and each
-        source gives the exact characters of its document. It says so when the documents hold no
-        answer.
+    ) -> Annotated[CallToolResult, schemas.AnswerResult]:
+        """Answer a question from the documents. The text cites its sources as [1], [2], …, and each
+        source gives its exact position in the document. If the documents do not contain the
+        answer, the result says so.
         """
         answer = None
         run = knowledge_base.ask_events(
@@ -209,7 +207,7 @@ def add_question_tools(
 
 
 def _describe_step(event: AskEvent) -> str:
-    """Return what a step is, in words."""
+    """Return the progress message of a step."""
     if event.evidence is not None:
         found = len(event.evidence.hits)
         return f"{found} {'passage' if found == 1 else 'passages'} found"
@@ -223,83 +221,88 @@ def _describe_step(event: AskEvent) -> str:
 UPDATES_COMMUNITIES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-"""It only brings up to date what follows from the documents."""
+"""Updating communities writes only data derived from the documents."""
 MOST_RELATIONS = 500
 MOST_PATHS = 50
 MOST_COMMUNITIES = 100
 MOST_ROWS = 1_000
 
 EntityName = Annotated[
-    str, Field(min_length=1, max_length=1_000, description="As in the documents")
+    str, Field(min_length=1, max_length=1_000, description="An entity, as written in the documents")
 ]
 EntityNames = Annotated[
-    list[str], Field(min_length=1, max_length=20, description="As in the documents")
+    list[str],
+    Field(min_length=1, max_length=20, description="Entities, as written in the documents"),
 ]
 
 
 def add_graph_tools(
     server: MCPServer, knowledge_base: ToolBackend, permissions: Permissions
 ) -> None:
-    """Give a server the tools `explore`, `connect`, `communities` and `names`."""
+    """Add the tools `explore`, `connect`, `communities` and `names` to a server."""
 
-    @server.tool(title="Walk the knowledge graph", annotations=READ_ONLY)
+    @server.tool(title="Explore the knowledge graph", annotations=READ_ONLY)
     @as_tool
     async def explore(
         names: EntityNames,
-        depth: Annotated[int, Field(ge=1, le=5, description="Steps from the names")] = 2,
-        limit: Annotated[int, Field(ge=1, le=MOST_RELATIONS, description="Relations")] = 50,
+        depth: Annotated[int, Field(ge=1, le=5, description="Distance in relations")] = 2,
+        limit: Annotated[
+            int, Field(ge=1, le=MOST_RELATIONS, description="Maximum of relations")
+        ] = 50,
         direction: Direction = "both",
-    ) -> Annotated[CallToolResult, shapes.SubgraphResult]:
-        """Show what is related to one or more names, strongest relations first, each with the ids
-        of the chunks that state it.
+    ) -> Annotated[CallToolResult, schemas.SubgraphResult]:
+        """Show the neighbourhood of one or more entities, strongest relations first, each with the
+        ids of the chunks that state it.
         """
-        walked = await knowledge_base.explore(names, direction=direction, depth=depth, limit=limit)
-        found = schemas.to_subgraph_result(walked)
+        graph = await knowledge_base.explore(names, direction=direction, depth=depth, limit=limit)
+        found = schemas.to_subgraph_result(graph)
         return tool_result(found, text_output.format_subgraph(found))
 
-    @server.tool(title="Connect two names", annotations=READ_ONLY)
+    @server.tool(title="Connect two entities", annotations=READ_ONLY)
     @as_tool
     async def connect(
         one: EntityName,
         other: EntityName,
-        limit: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Paths")] = 5,
-    ) -> Annotated[CallToolResult, shapes.PathsResult]:
-        """Show the shortest paths in the graph between two names, those over stated relations
+        limit: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Maximum of paths")] = 5,
+    ) -> Annotated[CallToolResult, schemas.PathsResult]:
+        """Show the shortest paths in the graph between two entities, those over stated relations
         first, each relation with the id of the chunk that states it.
         """
-        walked = await knowledge_base.paths(one, other, limit=limit)
-        found = schemas.to_paths_result(walked)
+        shortest = await knowledge_base.paths(one, other, limit=limit)
+        found = schemas.to_paths_result(shortest)
         return tool_result(found, text_output.format_paths(found))
 
     @server.tool(
-        title="What the documents are about",
+        title="Show topics",
         annotations=UPDATES_COMMUNITIES if permissions.write else READ_ONLY,
     )
     @as_tool
     async def communities(
         about: Annotated[str, Field(max_length=1_000, description="A topic; empty: all")] = "",
-        level: Annotated[int | None, Field(ge=0, description="0 is the topmost")] = None,
+        level: Annotated[int | None, Field(ge=0, description="0 is the top level")] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_COMMUNITIES)] = 10,
-    ) -> Annotated[CallToolResult, shapes.CommunitiesResult]:
-        """Show groups of names that belong together, each with a report whose statements lead back
-        to the documents: those about a topic, or the topmost ones.
+    ) -> Annotated[CallToolResult, schemas.CommunitiesResult]:
+        """Show communities, groups of closely related entities, each with a report that cites the
+        documents: those about a topic, or the top-level ones.
         """
         topics = await knowledge_base.communities(about, level=level, limit=limit)
 
-        def describe() -> shapes.CommunitiesResult:
+        def describe() -> schemas.CommunitiesResult:
             return schemas.to_communities_result(topics, knowledge_base.knowledge_base.store)
 
         found = await knowledge_base.call(describe)
         return tool_result(found, text_output.format_communities(found))
 
-    @server.tool(title="Which names mean one thing", annotations=READ_ONLY)
+    @server.tool(title="Show merged names", annotations=READ_ONLY)
     @as_tool
     async def names(
-        about: Annotated[list[str], Field(max_length=20, description="Names; none: all")] = [],  # noqa: B006 - the schema tells the default; nothing changes it
-    ) -> Annotated[CallToolResult, shapes.NamesResult]:
-        """Show which names are one thing, which are held apart, and which mean several things."""
+        about: Annotated[list[str], Field(max_length=20, description="Names; empty: all")] = [],  # noqa: B006 - a default for the schema; never modified
+    ) -> Annotated[CallToolResult, schemas.NamesResult]:
+        """Show which names refer to the same entity, which are kept apart, and which are shared by
+        several entities.
+        """
 
-        def find() -> shapes.NamesResult:
+        def find() -> schemas.NamesResult:
             base = knowledge_base.knowledge_base
             return schemas.to_names_result(base.same_names(about), base.homonyms(about))
 
@@ -308,20 +311,22 @@ def add_graph_tools(
 
 
 def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
-    """Give a server the tool `cypher`."""
+    """Add the tool `cypher` to a server."""
 
     @server.tool(title="Query the knowledge graph", annotations=READ_ONLY)
     @as_tool
     async def cypher(
         statement: Annotated[str, Field(min_length=1, max_length=20_000)],
-        parameters: dict[str, Any] = {},  # noqa: B006 - the schema tells the default; nothing changes it
-        graph: Annotated[str, Field(description="An imported graph")] = OWN_GRAPH,
-        limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows")] = 100,
-    ) -> Annotated[CallToolResult, shapes.QueryRows]:
-        """Run a read-only openCypher statement on the graph of the index. Its nodes are Document,
-        Section, Chunk, Entity, Keyword, Community (with title, summary and level) and Question, all
-        with name; its relationships HAS_SECTION, HAS_CHUNK, NEXT, HAS_CHILD, MENTIONS, ABOUT,
-        RELATES and CO_OCCURS (with relation and weight), IN_COMMUNITY (with importance), ANSWERS.
+        parameters: dict[str, Any] = {},  # noqa: B006 - a default for the schema; never modified
+        graph: Annotated[
+            str, Field(description="The name of an imported graph; empty: the index")
+        ] = OWN_GRAPH,
+        limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Maximum of rows")] = 100,
+    ) -> Annotated[CallToolResult, schemas.QueryRows]:
+        """Run a read-only openCypher statement on the graph of the index. Nodes: Document, Section,
+        Chunk, Entity, Keyword, Community (with title, summary and level) and Question, all with
+        name. Relationships: HAS_SECTION, HAS_CHUNK, NEXT, HAS_CHILD, MENTIONS, ABOUT, RELATES and
+        CO_OCCURS (with relation and weight), IN_COMMUNITY (with importance), ANSWERS.
         """
 
         def run() -> QueryResult:
@@ -342,28 +347,29 @@ _REPORTED_EVENTS = OUTCOMES | {EventKind.DISCOVERED, EventKind.ENRICHING}
 def add_index_tool(
     server: MCPServer, knowledge_base: AsyncKnowledgeBase, permissions: Permissions
 ) -> None:
-    """Give a server the tool `index`."""
+    """Add the tool `index` to a server."""
 
     @server.tool(title="Index files", annotations=WRITES_INDEX)
     @as_tool
     async def index(
         ctx: Context,
         paths: Annotated[
-            list[str], Field(max_length=100, description="Files or folders; none: all allowed")
-        ] = [],  # noqa: B006 - the schema tells the default; nothing changes it
-    ) -> Annotated[CallToolResult, shapes.IndexResult]:
-        """Bring the index up to date with files and folders: what did not change is left alone,
-        what is gone from a folder is removed. Only folders that were allowed at start can be read.
-        It may be cancelled at any time; what is finished is kept.
+            list[str],
+            Field(max_length=100, description="Files or folders; empty: all allowed folders"),
+        ] = [],  # noqa: B006 - a default for the schema; never modified
+    ) -> Annotated[CallToolResult, schemas.IndexResult]:
+        """Update the index from files and folders: unchanged files are skipped, and documents whose
+        file is gone from a folder are removed. Only folders allowed at start can be read. Indexing
+        may be cancelled at any time; finished documents are kept.
         """
-        places = permissions.admit(paths)
+        admitted = permissions.admit(paths)
         report = None
         step = -1
-        async with aclosing(knowledge_base.index_events(places)) as events:
+        async with aclosing(knowledge_base.index_events(admitted)) as events:
             async for event in events:
                 report = event.report or report
                 if event.kind in _REPORTED_EVENTS:
-                    # Progress must grow with every message, and the count of documents may stand.
+                    # Progress must grow with every message, even if no further document is done.
                     step = max(step + 1, event.done if event.kind in OUTCOMES else 0)
                     message = event.uri or event.message or f"{event.total} documents"
                     total = None if event.kind is EventKind.ENRICHING else max(event.total, step)
@@ -375,7 +381,7 @@ def add_index_tool(
 
 
 def tool_result(value: BaseModel, text: str) -> CallToolResult:
-    """Return the result of a tool."""
+    """Return a tool result with a structured value and its text form."""
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content=value.model_dump(mode="json"),
@@ -385,7 +391,7 @@ def tool_result(value: BaseModel, text: str) -> CallToolResult:
 def as_tool(
     function: Callable[Arguments, Awaitable[T]],
 ) -> Callable[Arguments, Awaitable[T]]:
-    """Let a tool fail with the message and the fix of an error, for the model to mend."""
+    """Convert errors of Knotwork to a ToolError with message and fix, for the model to act on."""
 
     @wraps(function)
     async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
@@ -400,7 +406,7 @@ def as_tool(
 def as_resource(
     function: Callable[Arguments, Awaitable[T]],
 ) -> Callable[Arguments, Awaitable[T]]:
-    """Let a resource fail with the message and the fix of an error."""
+    """Convert errors of Knotwork to a ResourceError with message and fix."""
 
     @wraps(function)
     async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:

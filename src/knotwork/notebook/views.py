@@ -38,7 +38,7 @@ _WRAPPED = "white-space:pre-wrap"
 
 
 def render(value: object) -> str:
-    """Return one of the types that are shown as HTML. Raises TypeError for another."""
+    """Return a value of one of the viewed types as HTML. Raises TypeError for another type."""
     if isinstance(value, Answer):
         return str(render_answer(value))
     if isinstance(value, Evidence):
@@ -47,34 +47,31 @@ def render(value: object) -> str:
         return str(render_subgraph(value))
     if isinstance(value, IndexReport):
         return str(render_report(value))
-    raise TypeError(f"There is no view of `{type(value).__name__}`.")
+    raise TypeError(f"`{type(value).__name__}` has no HTML view.")
 
 
 def render_answer(answer: Answer) -> Markup:
-    """Return the answer with its sources, or why there is none with the nearest passages."""
-    why = "" if answer.answered else answer.reason.replace("_", " ")
-    made = answer.model or "quoted from the documents"
-    sure = ""
+    """Return an answer with its sources. Without an answer: the reason and the nearest passages."""
+    reason = "" if answer.answered else answer.reason.replace("_", " ")
+    author = answer.model or "quoted from the documents"
+    confidence = ""
     if answer.confidence is not None:
-        sure = f"confidence {answer.confidence:.2f} ({answer.strength}), "
-    heading = "Sources" if answer.answered else "The nearest passages"
+        confidence = f"confidence {answer.confidence:.2f} ({answer.strength}), "
+    heading = "Sources" if answer.answered else "Nearest passages"
+    short = [element("b", answer.short), " — "] if answer.short else []
     return element(
         "div",
         element("div", element("b", answer.question)),
-        element("p", *_bold(answer.short), answer.text, style=_WRAPPED),
-        *_muted([why] if why else []),
+        element("p", *short, answer.text, style=_WRAPPED),
+        *_muted([reason] if reason else []),
         *(
             _render_result(result) if result.source == RETRIEVAL_QUERY else _render_query(result)
             for result in answer.results
         ),
         *([element("div", heading, style=MUTED)] if answer.citations else []),
         *(_render_citation(citation) for citation in answer.citations),
-        *_muted([f"{sure}{answer.mode}, {made}", *answer.notes]),
+        *_muted([f"{confidence}{answer.mode}, {author}", *answer.notes]),
     )
-
-
-def _bold(short: str) -> list[Markup | str]:
-    return [element("b", short), " — "] if short else []
 
 
 def _render_citation(citation: Citation) -> Markup:
@@ -97,7 +94,7 @@ def _render_query(result: QueryResult) -> Markup:
 
 
 def render_evidence(evidence: Evidence) -> Markup:
-    """Return the passages with the best sentences marked, and why each is there."""
+    """Return the passages, each with its best sentences marked and why it was found."""
     facts = f"{evidence.retriever}, confidence {evidence.confidence:.2f}"
     hits = evidence.hits
     total = f"{len(hits)} passages"
@@ -111,16 +108,23 @@ def render_evidence(evidence: Evidence) -> Markup:
         *(element("div", path.text, style=BORDERED) for path in evidence.paths[:MOST_RESULT_ROWS]),
         *(_render_result(result) for result in evidence.results),
         *_muted(evidence.notes),
-        *_fold("Steps", evidence.trace),
+        *_render_trace(evidence.trace),
     )
+
+
+def _render_trace(lines: Sequence[str]) -> list[Markup]:
+    if not lines:
+        return []
+    steps = (element("div", line) for line in lines)
+    return [element("details", element("summary", "Steps"), *steps)]
 
 
 def _render_hit(rank: int, hit: Hit) -> Markup:
     chunk = hit.chunk
     place = " › ".join(dict.fromkeys(p for p in (chunk.document_title, *chunk.headings) if p))
     scores = " + ".join(f"{name} {value:.3f}" for name, value in hit.scores.items())
-    because = [f"from the question: {', '.join(hit.seeds)}"] if hit.seeds else []
-    because += [f"over “{step.entity_name}” in: {step.sentence_text}" for step in hit.path]
+    reasons = [f"from the question: {', '.join(hit.seeds)}"] if hit.seeds else []
+    reasons += [f"via “{step.entity_name}” in: {step.sentence_text}" for step in hit.path]
     return element(
         "div",
         element(
@@ -129,7 +133,7 @@ def _render_hit(rank: int, hit: Hit) -> Markup:
             element("span", f" {hit.score:.3f}", style=MUTED, title=scores),
         ),
         element("div", _mark_sentences(hit), style=_WRAPPED),
-        *_muted(because),
+        *_muted(reasons),
         style=BORDERED,
     )
 
@@ -167,7 +171,7 @@ def _render_result(result: QueryResult) -> Markup:
 
 
 def render_report(report: IndexReport) -> Markup:
-    """Return the counts of a run, and which files could not be read."""
+    """Return the counts of an indexing run and the files that could not be read."""
     total = report.seconds.get("total", 0.0)
     counts = [
         ("added", report.added),
@@ -185,21 +189,15 @@ def render_report(report: IndexReport) -> Markup:
         ("Index", index),
         ("Embedder", report.embedder or "none"),
         *([("Time", f"{total:.1f} s")] if total else []),
-        *([("Stopped", "before all was done; the next run goes on")] if report.interrupted else []),
+        *([("Stopped", "early; the next run continues")] if report.interrupted else []),
     ]
     failures = [(f.uri, f.reason, f.message) for f in report.failures[:MOST_FAILURES]]
-    listed = [table(failures, header=("not read", "reason", "what it says"))] if failures else []
+    listed = [table(failures, header=("file", "reason", "message"))] if failures else []
     return element("div", table(rows), *listed, *_muted(report.notes))
 
 
 def _muted(lines: Sequence[str]) -> list[Markup]:
     return [element("div", line, style=MUTED) for line in lines]
-
-
-def _fold(name: str, lines: Sequence[str]) -> list[Markup]:
-    if not lines:
-        return []
-    return [element("details", element("summary", name), *(element("div", x) for x in lines))]
 
 
 MOST_NODES = 60
@@ -224,7 +222,7 @@ Point = tuple[float, float]
 
 
 def render_subgraph(subgraph: Subgraph) -> Markup:
-    """Return the picture of the first nodes, and a table of the relations that can be opened."""
+    """Return a drawing of the first `MOST_NODES` nodes, and folded tables of the relations."""
     if not subgraph.nodes:
         return element("div", "No nodes.", style=MUTED)
     nodes = subgraph.nodes[:MOST_NODES]
@@ -322,7 +320,7 @@ def _draw_node(node: Node, place: Point, degree: int, colours: Mapping[str, str]
 
 
 def _text_anchor(x: float) -> str:
-    """Return where a name is held, so that it stays in the picture."""
+    """Return the SVG text anchor that keeps a name at ``x`` inside the drawing."""
     if x < 2 * _MARGIN:
         return "start"
     return "end" if x > _WIDTH - 2 * _MARGIN else "middle"
@@ -333,13 +331,13 @@ def _node_type(node: Node) -> str:
 
 
 def _list_relations(subgraph: Subgraph) -> Markup:
-    """Return the relations as a table, and apart from them what only stands in one sentence."""
+    """Return a table of the stated relations, and one of the co-occurrences."""
     names = {node.id: node.name for node in subgraph.nodes}
-    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
+    co_occurring = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
     stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
     lists = (
         ("Relations", "relation", stated),
-        ("Named in one sentence", "", together),
+        ("Co-occurrences", "", co_occurring),
     )
     return join_markup(
         element(
@@ -366,12 +364,12 @@ _NEAREST = 1e-3
 
 
 def place_nodes(count: int, edges: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return (count, 2) positions in [0, 1] that put neighbours near each other.
+    """Return (count, 2) positions in [0, 1] that place neighbours near each other.
 
-    Springs between neighbours, repulsion between all, and a pull to the middle that keeps parts
-    together which no edge joins; it begins on a spiral in the order of the nodes, and nothing is
-    random. Fruchterman and Reingold, 1991. Takes time with the square of ``count``: for up to some
-    hundred nodes.
+    A force-directed layout (Fruchterman and Reingold, 1991): springs between neighbours, repulsion
+    between all nodes, and a pull to the centre that keeps disconnected parts together. It is
+    deterministic and starts from a spiral in the order of the nodes. Time is quadratic in
+    ``count``: use it for up to a few hundred nodes.
     """
     if count == 0:
         return np.zeros((0, 2))
@@ -409,7 +407,7 @@ def _attract(
 
 
 def _fit_to_unit_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Stretch positions to the unit square; a single one is put into its middle."""
+    """Stretch positions to the unit square; a single one goes to its centre."""
     low, high = places.min(axis=0), places.max(axis=0)
     wide = high - low
     fitted = np.where(wide > _NEAREST, (places - low) / np.where(wide > _NEAREST, wide, 1.0), 0.5)
@@ -424,7 +422,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML and is not escaped again."""
 
     __slots__ = ()
 
@@ -433,7 +431,7 @@ Content = str | Markup
 
 
 def element(name: str, *content: Content, **attributes: str | float) -> Markup:
-    """Return an element; ``_`` in the name of an attribute stands for ``-``."""
+    """Return an HTML element; ``_`` in the name of an attribute becomes ``-``."""
     given = "".join(
         f' {key.strip("_").replace("_", "-")}="{_escape(str(value))}"'
         for key, value in attributes.items()
@@ -442,12 +440,12 @@ def element(name: str, *content: Content, **attributes: str | float) -> Markup:
 
 
 def join_markup(parts: Iterable[Content]) -> Markup:
-    """Return several pieces as one; what is no markup is escaped."""
+    """Join pieces to one markup; plain text is escaped."""
     return Markup("".join(part if isinstance(part, Markup) else _escape(part) for part in parts))
 
 
 def table(rows: Iterable[Iterable[Content]], header: Iterable[str] = ()) -> Markup:
-    """Return a table."""
+    """Return an HTML table, with a header row if ``header`` has names."""
     cell = "text-align:left;padding:.1em .8em .1em 0;vertical-align:top"
     lines = [[element("th", name, style=cell) for name in header]] if header else []
     lines += [[element("td", value, style=cell) for value in row] for row in rows]
@@ -456,17 +454,17 @@ def table(rows: Iterable[Iterable[Content]], header: Iterable[str] = ()) -> Mark
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of at most so many characters."""
+    """Return a text cut to at most ``most`` characters, with an ellipsis if it was longer."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _escape(text: str) -> str:
-    """Return a text in which nothing is markup, and no character steers what stands around it."""
+    """Escape markup, and replace characters that change how the surrounding text is shown."""
     return escape("".join(_neutralize(character) for character in text), quote=True)
 
 
 def _neutralize(character: str) -> str:
-    """Replace controls, halves of pairs, and marks that turn the direction of the text after."""
+    """Replace control characters, lone surrogates and bidirectional controls."""
     if character in _ALLOWED_CONTROLS or character.isprintable():
         return character
     category = unicodedata.category(character)

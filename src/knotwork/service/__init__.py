@@ -1,4 +1,4 @@
-"""The server: an HTTP interface to knowledge bases, and one that OpenAI's clients know."""
+"""Serve knowledge bases over HTTP: a JSON API, an OpenAI-compatible API, MCP and web pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["make_app", "require_extra"]
 
 
 def require_extra() -> None:
-    """Raise MissingExtra when the libraries of the extra `serve` are not installed."""
+    """Raise MissingExtra if the libraries of the extra `serve` are not installed."""
     try:
         import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401
@@ -25,13 +25,13 @@ def require_extra() -> None:
         raise MissingExtra("The HTTP server", "serve") from error
 
 
-def make_app(place: ServerConfig) -> FastAPI:
-    """Return the ASGI application that serves the knowledge bases of a place.
+def make_app(config: ServerConfig) -> FastAPI:
+    """Build the ASGI application of a server.
 
-    It opens nothing before it is started. Raises MissingExtra without the extra `serve`, or without
-    `telemetry` where traces are wanted.
+    It opens no files before it is started. Raises MissingExtra without the extra `serve`, or
+    without the extra `telemetry` if `service.telemetry` is on.
     """
     require_extra()
     from knotwork.service.app import build_app
 
-    return build_app(place)
+    return build_app(config)

@@ -21,11 +21,11 @@ from knotwork.service.workspaces import Workspace, no_workspace
 _log = logging.getLogger("knotwork.service")
 _scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
 
-_ADD_KEY = "Send it as: Authorization: Bearer KEY. Make one with: knotwork keys add NAME"
+_ADD_KEY = "Send a key as: Authorization: Bearer KEY. Create one with: knotwork keys add NAME"
 
 
 def service_of(request: Request) -> Service:
-    """Return the server that a request came to."""
+    """Return the service that handles a request."""
     service: Service = request.app.state.service
     return service
 
@@ -34,9 +34,10 @@ async def authenticate(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)],
 ) -> AccessKey:
-    """Return the key of a request, and count the request against it.
+    """Return the key of a request, and count the request against its rate limit.
 
-    Raises NotAuthenticated, NotPermitted, TooManyRequests.
+    Without any key on the server, requests from this machine get `LOCAL_USER`. Raises
+    NotAuthenticated, TooManyRequests, or Overloaded if the key file cannot be read.
     """
     service = service_of(request)
     address = request.client.host if request.client else ""
@@ -45,15 +46,15 @@ async def authenticate(
         key = service.keys.find(credentials.credentials)
         if key is None and (has_keys or not _is_local(request, address)):
             service.failures.take(address)
-            raise NotAuthenticated("The key is not known.", fix=_ADD_KEY)
-        # Clients of OpenAI always send a key; one is as good as none where none is needed.
+            raise NotAuthenticated("Unknown key.", fix=_ADD_KEY)
+        # OpenAI clients always send a key. Where no key is needed, any key is accepted.
         key = key or LOCAL_USER
     elif has_keys:
         raise NotAuthenticated("The request has no key.", fix=_ADD_KEY)
     elif not _is_local(request, address):
         raise NotAuthenticated(
-            "Without a key, only this machine is served, as `localhost` or `127.0.0.1`, and to no "
-            "page of another site.",
+            "Requests without a key are accepted only from this machine, addressed to `localhost` "
+            "or `127.0.0.1`, and not from pages of other sites.",
             fix=_ADD_KEY,
         )
     else:
@@ -63,28 +64,30 @@ async def authenticate(
 
 
 async def authenticate_request(request: Request) -> AccessKey:
-    """Return the key of a request that comes to no route of the API; raises as `authenticate`."""
+    """Return the key of a request outside the API routes; raises like `authenticate`."""
     return await authenticate(request, await _scheme(request))
 
 
 def _has_keys(service: Service) -> bool:
-    """Tell whether there are keys. Raises Overloaded, without a word of where they lie, while
-    their file cannot be read: then nobody is let in.
+    """Return True if the server has keys.
+
+    Raises Overloaded if the key file cannot be read, so that nobody gets in. The error does not
+    reveal the path; the log does.
     """
     try:
         return bool(service.keys.listed())
     except ConfigError as error:
         _log.error("%s", error)
         raise Overloaded(
-            "The keys of this server cannot be read.", fix="Look at the log of the server."
+            "The server cannot read its key file.", fix="See the server log."
         ) from error
 
 
 def _is_local(request: Request, address: str) -> bool:
-    """Tell whether a request comes from this machine, and from no web page of another site.
+    """Return True if a request comes from this machine and not from a page of another site.
 
-    A browser lets any page send requests to this machine, and any name lead to it: the name that
-    was asked for and the page that asks must be of this machine, too.
+    Any web page can make a browser send requests to this machine, and any host name can resolve to
+    it. So the requested host and the origin of the page must be local, too.
     """
     service = service_of(request)
     if not is_loopback(service.limits.host) or not is_loopback(address):
@@ -100,10 +103,10 @@ def _is_local(request: Request, address: str) -> bool:
 
 
 def require(key: AccessKey, role: KeyRole) -> None:
-    """Raise NotPermitted when a key has not the role."""
+    """Raise NotPermitted if a key lacks the role."""
     if not key.role.covers(role):
         raise NotPermitted(
-            f"The key `{key.name}` may {key.role}, and this needs {role}.",
+            f"The key `{key.name}` has the role {key.role}, but this needs {role}.",
             fix=f"Use a key with the role {role}.",
         )
 
@@ -116,8 +119,8 @@ WorkspaceName = Annotated[
 
 @contextmanager
 def lease(server: Service, name: str) -> Iterator[Workspace]:
-    """Keep a workspace while a request needs it, and all work of the request is done, even that
-    for which nobody waits any more. Raises NotFound.
+    """Keep a workspace open for a request until all its work is done, including work that has
+    timed out. Raises NotFound.
     """
     with server.workspaces.lease(name) as workspace:
         holding.set(partial(server.workspaces.hold, workspace))
@@ -149,9 +152,9 @@ async def _to_write(
 
 
 ReadWorkspace = Annotated[Workspace, Depends(_to_read)]
-"""The workspace of the address, for a key that may read it."""
+"""The workspace in the path, for a key that may read it."""
 
 WriteWorkspace = Annotated[Workspace, Depends(_to_write)]
-"""The workspace of the address, for a key that may write to it."""
+"""The workspace in the path, for a key that may write to it."""
 
 Server = Annotated[Service, Depends(service_of)]

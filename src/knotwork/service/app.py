@@ -43,7 +43,7 @@ _ROUTES = (
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
 _MOST_CHAT_BYTES = 8 * MEGABYTE
-"""Clients send whole conversations, of which the last question is read."""
+"""Chat clients send whole conversations."""
 
 _MOST_QUESTIONS_BYTES = 16 * MEGABYTE
 _MOST_FILES = 1_000
@@ -52,36 +52,36 @@ _ALLOWED_HEADERS = [
     *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
     *("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"),
 ]
-"""What pages of other origins may send, where those are named."""
+"""Headers that pages of the configured CORS origins may send."""
 
 _DESCRIPTION = (
     "Answers with citations from your own documents. Every response is `{data, request_id}` or "
-    "`{error: {code, message, fix}, request_id}`; below `/v1` requests and responses are those of "
-    "OpenAI. Spans are offsets in characters (Unicode code points)."
+    "`{error: {code, message, fix}, request_id}`; below `/v1`, requests and responses follow the "
+    "OpenAI API. Spans are offsets in characters (Unicode code points)."
 )
 
 
-def build_app(place: ServerConfig) -> FastAPI:
-    """Return the application that serves a place; it opens nothing before it is started."""
-    limits = place.settings.service
-    if limits.telemetry:
+def build_app(config: ServerConfig) -> FastAPI:
+    """Build the application of a server. It opens no files before it is started."""
+    settings = config.settings.service
+    if settings.telemetry:
         require_telemetry()
-    meters = Metrics()
-    assistants = McpEndpoint()
+    metrics = Metrics()
+    mcp = McpEndpoint()
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
         try:
-            service = Service(place, meters)
+            service = Service(config, metrics)
         except KnotworkError as error:
-            app.state.failure = error  # for whoever runs the server to tell
+            app.state.failure = error  # `KnotworkServer.serve_at` raises it
             raise
         app.state.service = service
         await asyncio.to_thread(service.start)
         try:
             yield
         finally:
-            await assistants.close()
+            await mcp.close()
             await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -90,62 +90,62 @@ def build_app(place: ServerConfig) -> FastAPI:
         description=_DESCRIPTION,
         lifespan=run,
         openapi_url=f"{API}/openapi.json",
-        # Their pages load scripts from elsewhere.
+        # FastAPI's documentation pages load scripts from other origins.
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=_operation_name,
         telemetry={
-            "tracing": limits.telemetry,
-            "metrics": limits.telemetry,
+            "tracing": settings.telemetry,
+            "metrics": settings.telemetry,
             "logs": False,
             "operation_spans": False,
-            "auto_configure": limits.telemetry,
+            "auto_configure": settings.telemetry,
         },
     )
     handle_errors(app)
-    _add_routes(app, int(limits.max_upload_mb * MEGABYTE))
-    app.router.routes.extend(assistants.routes())
+    _add_routes(app, int(settings.max_upload_mb * MEGABYTE))
+    app.router.routes.extend(mcp.routes())
     add_pages(app)
-    if limits.cors_origins:
+    if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(limits.cors_origins),
+            allow_origins=list(settings.cors_origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=_ALLOWED_HEADERS,
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )
-    app.add_middleware(RequestMiddleware, meters=meters)
+    app.add_middleware(RequestMiddleware, metrics=metrics)
     return app
 
 
 def _add_routes(app: FastAPI, most_upload_bytes: int) -> None:
-    failed: Responses = {"default": {"model": ErrorEnvelope, "description": "What went wrong."}}
+    errors: Responses = {"default": {"model": ErrorEnvelope, "description": "Error."}}
     for routes in _ROUTES:
         app.include_router(
-            routes.router, prefix=API, responses=failed, max_body_size=_MOST_BODY_BYTES
+            routes.router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES
         )
-    for files in (documents, graph_import):
+    for routes in (documents, graph_import):
         app.include_router(
-            files.uploads,
+            routes.uploads,
             prefix=API,
-            responses=failed,
+            responses=errors,
             max_body_size=most_upload_bytes + _FORM_OVERHEAD_BYTES,
             form_limits={"max_files": _MOST_FILES, "max_fields": 20, "max_part_size": 10_000},
         )
     app.include_router(
         evaluations.uploads,
         prefix=API,
-        responses=failed,
+        responses=errors,
         max_body_size=_MOST_QUESTIONS_BYTES,
         form_limits={"max_files": 2, "max_fields": 40, "max_part_size": 10_000},
     )
-    app.include_router(operations.router, responses=failed)
-    refused: Responses = {"default": {"model": OpenAIError, "description": "What went wrong."}}
+    app.include_router(operations.router, responses=errors)
+    openai_errors: Responses = {"default": {"model": OpenAIError, "description": "Error."}}
     app.include_router(
-        openai.router, prefix="/v1", responses=refused, max_body_size=_MOST_CHAT_BYTES
+        openai.router, prefix="/v1", responses=openai_errors, max_body_size=_MOST_CHAT_BYTES
     )
 
 
 def _operation_name(route: APIRoute) -> str:
-    """Return the name of a route as programs that are generated from the document call it."""
+    """Return the operation id of a route, which generated clients use as a function name."""
     return route.name

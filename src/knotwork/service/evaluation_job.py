@@ -1,4 +1,4 @@
-"""The job that runs an evaluation and summarizes its results; an interrupted run continues."""
+"""Run an evaluation as a job, and summarize its results. An interrupted run can be continued."""
 
 from __future__ import annotations
 
@@ -37,12 +37,11 @@ if TYPE_CHECKING:
 
 
 MOST_HITS = 10
-"""Passages of each question that are kept."""
+"""Number of passages stored for each question."""
 
 _JUDGED_PASSAGES = 5
 _RAISE_BUDGET = (
-    "Start another evaluation with a higher budget: what a language model was asked already costs "
-    "nothing again."
+    "Start another evaluation with a higher budget. Cached model replies are not charged again."
 )
 _MARKS = re.compile(r"\s*\[\d+\]")
 
@@ -50,9 +49,12 @@ _MARKS = re.compile(r"\s*\[\d+\]")
 def run_evaluation_job(
     workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
 ) -> dict[str, Any]:
-    """Ask all questions that were not asked yet, and sum up; return what each retriever came to."""
+    """Run all questions without a result, and return the mean metrics of each retriever.
+
+    Raises BudgetExceeded; the results so far are kept.
+    """
     evaluation = EvaluationStore(workspace).find(str(arguments["evaluation"]))
-    evaluation.mend()
+    evaluation.drop_partial_result()
     run = _Run(workspace, evaluation)
     total = len(evaluation.plan.retrievers) * len(run.cases)
     done = len(run.asked)
@@ -72,7 +74,7 @@ def run_evaluation_job(
 
 
 class _Run:
-    """What all retrievers of a run share: the questions, the documents, and what may be spent."""
+    """One run of an evaluation: the questions, the documents, and a budget for all retrievers."""
 
     def __init__(self, workspace: Workspace, evaluation: Evaluation) -> None:
         questions = evaluation.questions()
@@ -83,31 +85,31 @@ class _Run:
         self._base = workspace.base
         self._plan = evaluation.plan
         self._uris = {entry.document_id: entry.uri for entry in self._base.documents()}
-        self._purse = SharedBudget(evaluation.plan.budget)
+        self._budget = SharedBudget(evaluation.plan.budget)
         for result in evaluation.results():
             self.asked.add((result.retriever, result.position))
             money = None if result.money is None else Decimal(result.money)
-            self._purse.spend(result.tokens, money)
+            self._budget.spend(result.tokens, money)
 
     def ask(self, retriever: str) -> Iterator[MeasuredQuestion]:
-        """Ask one retriever what it was not asked yet."""
+        """Yield the results of one retriever for the questions it has not been asked yet."""
         left = [n for n in range(len(self.cases)) if (retriever, n) not in self.asked]
         if not left:
             return
-        self._purse.check()
-        settings, whole = self._base.settings.llm, self._base.store
+        self._budget.check()
+        settings, store = self._base.settings.llm, self._base.store
         cases = tuple(self.cases[n] for n in left)
         run = EvaluationRun(self._plan.name, len(cases))
-        with closing(RoleModels(settings, path=calls_path(whole.url))) as models:
+        with closing(RoleModels(settings, path=calls_path(store.url))) as models:
             questions = evaluate_retrievers(
                 Dataset(self._plan.name, (), cases),
                 [retriever],
                 store=self._base.filtered_store(self._plan.filters),
-                embedder=self._base.embedder if whole.meta().get(EMBEDDER_META) else None,
+                embedder=self._base.embedder if store.meta().get(EMBEDDER_META) else None,
                 run=run,
                 models=models if self._plan.use_llm else None,
                 reranker=self._base.reranker if may_rerank(retriever) else None,
-                budget=open_budget(self._purse.remaining(), settings, count_tokens=count_tokens),
+                budget=open_budget(self._budget.remaining(), settings, count_tokens=count_tokens),
                 prices=PriceTable.read(settings.prices),
                 depth=self._plan.k,
                 skipping=True,
@@ -115,12 +117,12 @@ class _Run:
             for position, asked in zip(left, questions, strict=False):
                 yield self._measure(position, asked)
                 if position != left[-1]:
-                    self._purse.check()
+                    self._budget.check()
         for reason in run.skipped.values():
-            without = not self._plan.use_llm and may_ask_model(retriever)
+            needs_model = not self._plan.use_llm and may_ask_model(retriever)
             self.skipped[retriever] = (
-                "It needs a language model, and the evaluation was made without `use_llm`."
-                if without
+                "It needs a language model, but the evaluation was started without `use_llm`."
+                if needs_model
                 else reason
             )
 
@@ -134,13 +136,21 @@ class _Run:
             )
             values[f"answer@{_JUDGED_PASSAGES}"] = float(contains_answer(passages, case.answers))
         tokens, money, answer = asked.tokens, asked.money, None
-        self._purse.spend(tokens, money)
+        self._budget.spend(tokens, money)
         if self._plan.answers:
-            answer = self._answer(asked)
+            answer = self._base.ask(
+                case.question,
+                retriever=asked.retriever,
+                filters=self._plan.filters,
+                use_llm=self._plan.use_llm,
+                fallback=False,
+                budget=self._budget.remaining(),
+            )
             values |= _judge_answer(answer, case, is_answerable=position < self._answerable)
-            written, price = _spending(answer)
-            self._purse.spend(written, price)
-            tokens += written
+            answer_tokens = answer.usage.input_tokens + answer.usage.output_tokens
+            price = answer.usage.money if answer_tokens else Decimal(0)
+            self._budget.spend(answer_tokens, price)
+            tokens += answer_tokens
             money = None if money is None or price is None else money + price
         return MeasuredQuestion(
             retriever=asked.retriever,
@@ -150,22 +160,14 @@ class _Run:
             tokens=tokens,
             money=None if money is None else str(money),
             confidence=round(asked.evidence.confidence, 4),
-            gold_rank=_first_rank(asked.ranked, case),
-            hits=self._describe(asked),
+            gold_rank=next(
+                (n for n, uri in enumerate(asked.ranked, 1) if uri in case.gold_uris), None
+            ),
+            hits=self._describe_hits(asked),
             answer=None if answer is None else AnswerShape.of(answer),
         )
 
-    def _answer(self, asked: AskedCase) -> Answer:
-        return self._base.ask(
-            asked.case.question,
-            retriever=asked.retriever,
-            filters=self._plan.filters,
-            use_llm=self._plan.use_llm,
-            fallback=False,
-            budget=self._purse.remaining(),
-        )
-
-    def _describe(self, asked: AskedCase) -> list[RankedShape]:
+    def _describe_hits(self, asked: AskedCase) -> list[RankedShape]:
         described = []
         for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1):
             uri = self._uris.get(hit.chunk.document_id, "")
@@ -182,14 +184,12 @@ class _Run:
         return described
 
 
-def _spending(answer: Answer) -> tuple[int, Decimal | None]:
-    """Return the tokens and the money that an answer took."""
-    tokens = answer.usage.input_tokens + answer.usage.output_tokens
-    return tokens, answer.usage.money if tokens else Decimal(0)
-
-
 def _judge_answer(answer: Answer, case: EvaluationCase, *, is_answerable: bool) -> dict[str, float]:
-    """Return whether an answer was given where there is one, and whether it holds a known one."""
+    """Return the metrics of an answer, each 0 or 1.
+
+    They are ``abstained`` for an unanswerable question; else ``answered``, and ``answer_found`` if
+    the known answer is a text to find.
+    """
     if not is_answerable:
         return {"abstained": float(not answer.answered)}
     judged = {"answered": float(answer.answered)}
@@ -199,14 +199,10 @@ def _judge_answer(answer: Answer, case: EvaluationCase, *, is_answerable: bool) 
     return judged
 
 
-def _first_rank(ranked: list[str], case: EvaluationCase) -> int | None:
-    return next((rank for rank, uri in enumerate(ranked, 1) if uri in case.gold_uris), None)
-
-
 def summarize_results(
     retrievers: Sequence[str], results: Iterable[MeasuredQuestion], skipped: Mapping[str, str]
 ) -> list[OutcomeShape]:
-    """Return what each retriever came to, in the order in which they are named."""
+    """Return the summary of each retriever, in the given order."""
     tallies = {name: _Tally() for name in retrievers}
     for result in results:
         tallies[result.retriever].add(result)
@@ -214,7 +210,7 @@ def summarize_results(
 
 
 class _Tally:
-    """Adds up the results of one retriever."""
+    """The running totals of one retriever."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[float]] = {}

@@ -1,7 +1,7 @@
-"""Evaluations of a workspace: their JSON schemas, and the files that hold them.
+"""Store the evaluations of a workspace as files, and define their JSON schemas.
 
-``NAME.files/evaluations/ID/`` holds ``plan.json``, ``questions.jsonl``, ``results.jsonl`` and, when
-finished, ``summary.json``. An incomplete last line is ignored.
+``NAME.files/evaluations/ID/`` contains ``plan.json``, ``questions.jsonl``, ``results.jsonl`` and,
+once finished, ``summary.json``. An incomplete last line of results is ignored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, Field
@@ -25,12 +24,14 @@ from knotwork.evaluation.datasets import (
     case_as_record,
     read_cases,
 )
+from knotwork.service.atomic_files import replace_file
+from knotwork.service.job_store import utc_now
 from knotwork.service.schemas.answers import AnswerShape
 from knotwork.service.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
 
 
 class EstimateShape(BaseModel):
-    """The mean of a metric over ``questions`` of them, with its 95 % confidence interval."""
+    """The mean of a metric over ``questions`` questions, with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -39,10 +40,10 @@ class EstimateShape(BaseModel):
 
 
 class OutcomeShape(BaseModel):
-    """What one retriever came to; ``skipped`` says why it could not run, and is empty if it did.
+    """The summary of one retriever; ``skipped`` is the reason why it could not run, or empty.
 
-    Times are those of the search; those of answers are null where none were asked for. Tokens and
-    money are sums; money is null where a price is not known.
+    Times of answers are null if no answers were requested. Tokens and money are totals; money is
+    null if a price is unknown.
     """
 
     retriever: str
@@ -58,9 +59,10 @@ class OutcomeShape(BaseModel):
 
 
 class PlanShape(BaseModel):
-    """What an evaluation asks: so many questions, and of them so many that have no answer.
+    """The configuration of an evaluation, with the number of its questions.
 
-    ``documents`` is how many the index had, ``filters`` what they had to fulfil, "" for nothing.
+    ``unanswerable`` counts questions without an answer, ``documents`` the documents of the index
+    when it started. ``filters`` is the filter that documents had to match, "" for none.
     """
 
     id: str
@@ -78,7 +80,7 @@ class PlanShape(BaseModel):
 
 
 class EvaluationShape(PlanShape):
-    """An evaluation and what came of it so far; ``state`` is that of its newest job."""
+    """An evaluation with its results so far; ``state`` is that of its newest job."""
 
     state: str
     job: str
@@ -87,14 +89,14 @@ class EvaluationShape(PlanShape):
 
 
 class EvaluationList(BaseModel):
-    """Evaluations, the newest first."""
+    """Evaluations, newest first."""
 
     evaluations: list[EvaluationShape]
     total: int
 
 
 class RankedShape(BaseModel):
-    """A passage that was found, and whether its document is a gold one."""
+    """A retrieved passage, and whether it is from a gold document."""
 
     rank: int
     document: str
@@ -105,8 +107,8 @@ class RankedShape(BaseModel):
 
 
 class MeasuredQuestion(BaseModel):
-    """One question asked of one retriever; ``gold_rank`` is that of the first gold document among
-    those found, null where there is none.
+    """The result of one question with one retriever; ``gold_rank`` is the rank of the first gold
+    document, null if none was found.
     """
 
     retriever: str
@@ -122,7 +124,9 @@ class MeasuredQuestion(BaseModel):
 
 
 class CaseShape(BaseModel):
-    """A question, and what each retriever came to; each group of gold documents gives one fact."""
+    """A question with the result of each retriever; each group of ``gold`` documents states one
+    fact.
+    """
 
     id: str
     question: str
@@ -134,7 +138,7 @@ class CaseShape(BaseModel):
 
 
 class EvaluationDetails(EvaluationShape):
-    """An evaluation with a page of its questions; ``next`` is where the next page begins."""
+    """An evaluation with a page of its questions; ``next`` is the start of the next page."""
 
     cases: list[CaseShape]
     next: int | None
@@ -149,8 +153,8 @@ class SideShape(BaseModel):
 
 
 class MetricDifference(BaseModel):
-    """Two sides over the same questions: how often the first is better (``wins``), and the chance
-    of such a difference between equals (``p_value``, of a two-sided sign-flip permutation test).
+    """A metric of two sides on the same questions; ``wins`` counts questions where the first is
+    better, ``p_value`` is that of a two-sided sign-flip permutation test.
     """
 
     first: float
@@ -164,7 +168,7 @@ class MetricDifference(BaseModel):
 
 
 class PairedQuestion(BaseModel):
-    """A question on which both were measured."""
+    """A question with the metrics of both sides."""
 
     id: str
     question: str
@@ -173,14 +177,18 @@ class PairedQuestion(BaseModel):
 
 
 class DifferenceShape(BaseModel):
-    """The paired difference of two; ``cases`` are those that differ most in ``sorted_by``."""
+    """The paired difference of two sides; ``cases`` are sorted by their difference in
+    ``sorted_by``.
+    """
 
     first: SideShape
     second: SideShape
     questions: int
     metrics: dict[str, MetricDifference]
     sorted_by: str
-    cases: list[PairedQuestion] = Field(description="The largest differences first, either way.")
+    cases: list[PairedQuestion] = Field(
+        description="Largest differences first, in either direction."
+    )
 
 
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -190,50 +198,51 @@ _SUMMARY = "summary.json"
 
 
 class EvaluationSummary(BaseModel):
-    """What a finished evaluation came to."""
+    """The results of a finished evaluation."""
 
     finished: str
     outcomes: list[OutcomeShape]
 
 
 class Evaluation:
-    """One evaluation in its folder."""
+    """One evaluation, stored in its own folder."""
 
     def __init__(self, path: Path, plan: PlanShape) -> None:
         self.path = path
         self.plan = plan
 
     def questions(self) -> QuestionSet:
-        """Return what is asked."""
+        """Read the questions."""
         return QuestionSet(
             *(tuple(self._cases(name)) for name in (QUESTIONS_FILE, UNANSWERABLE_FILE))
         )
 
     def results(self) -> Iterator[MeasuredQuestion]:
-        """Yield what came back so far, in the order in which it was asked."""
+        """Yield the results so far, in the order in which they were added."""
         for line in self._lines():
             yield MeasuredQuestion.model_validate_json(line)
 
-    def mend(self) -> None:
-        """Remove a line that is not whole, before others are added."""
+    def drop_partial_result(self) -> None:
+        """Truncate a last line that was not written completely; call it before `add`."""
         path = self.path / _RESULTS
         if path.exists():
-            whole = sum(map(len, self._lines()))
-            if whole < path.stat().st_size:
-                os.truncate(path, whole)
+            complete = sum(map(len, self._lines()))
+            if complete < path.stat().st_size:
+                os.truncate(path, complete)
 
     def add(self, result: MeasuredQuestion) -> None:
-        """Keep a result."""
+        """Append a result."""
         with (self.path / _RESULTS).open("ab") as results:
             results.write(result.model_dump_json().encode() + b"\n")
 
     def finish(self, outcomes: Sequence[OutcomeShape]) -> None:
-        """Keep what all came to."""
+        """Store the summary."""
         summary = EvaluationSummary(finished=utc_now(), outcomes=list(outcomes))
-        _write_atomically(self.path / _SUMMARY, summary.model_dump_json(indent=1))
+        with replace_file(self.path / _SUMMARY) as file:
+            file.write(summary.model_dump_json(indent=1).encode())
 
     def summary(self) -> EvaluationSummary | None:
-        """Return what all came to, if it is finished."""
+        """Return the summary, or None if the evaluation is not finished."""
         try:
             text = (self.path / _SUMMARY).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -259,17 +268,17 @@ class EvaluationStore:
         self._folder = workspace.files / EVALUATIONS
 
     def create(self, plan: PlanShape, questions: QuestionSet) -> Evaluation:
-        """Keep a plan with its questions."""
-        beside = self._folder / f"{INCOMPLETE_PREFIX}{plan.id}"
-        beside.mkdir(parents=True)
+        """Store a plan with its questions."""
+        incomplete = self._folder / f"{INCOMPLETE_PREFIX}{plan.id}"
+        incomplete.mkdir(parents=True)
         for name, cases in (
             (QUESTIONS_FILE, questions.cases),
             (UNANSWERABLE_FILE, questions.unanswerable),
         ):
             lines = (json.dumps(case_as_record(case), ensure_ascii=False) + "\n" for case in cases)
-            (beside / name).write_text("".join(lines), encoding="utf-8")
-        (beside / _PLAN).write_text(plan.model_dump_json(indent=1), encoding="utf-8")
-        return Evaluation(beside.rename(self._folder / plan.id), plan)
+            (incomplete / name).write_text("".join(lines), encoding="utf-8")
+        (incomplete / _PLAN).write_text(plan.model_dump_json(indent=1), encoding="utf-8")
+        return Evaluation(incomplete.rename(self._folder / plan.id), plan)
 
     def find(self, identifier: str) -> Evaluation:
         """Return an evaluation. Raises NotFound."""
@@ -277,11 +286,11 @@ class EvaluationStore:
         if _ID.fullmatch(identifier) and (path / _PLAN).is_file():
             return _open_evaluation(path)
         raise NotFound(
-            f"There is no evaluation `{identifier}`.", fix="List those there are: GET …/evaluations"
+            f"Unknown evaluation `{identifier}`.", fix="List evaluations: GET …/evaluations"
         )
 
     def listed(self) -> list[Evaluation]:
-        """Return all evaluations, the newest first."""
+        """Return all evaluations, newest first."""
         try:
             names = [path for path in self._folder.iterdir() if _ID.fullmatch(path.name)]
         except FileNotFoundError:
@@ -293,25 +302,14 @@ class EvaluationStore:
         )
 
     def remove(self, identifier: str) -> Evaluation:
-        """Remove an evaluation with its results, and return it as it was. Raises NotFound."""
+        """Delete an evaluation with its results, and return it. Raises NotFound."""
         found = self.find(identifier)
-        # Renamed first: half of it is never seen.
-        leaving = found.path.rename(found.path.with_name(f"{INCOMPLETE_PREFIX}{identifier}"))
-        shutil.rmtree(leaving)
+        # Rename first, so that a half-deleted evaluation is never listed.
+        doomed = found.path.rename(found.path.with_name(f"{INCOMPLETE_PREFIX}{identifier}"))
+        shutil.rmtree(doomed)
         return found
-
-
-def utc_now() -> str:
-    """Return the time as ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _open_evaluation(path: Path) -> Evaluation:
     text = (path / _PLAN).read_text(encoding="utf-8")
     return Evaluation(path, PlanShape.model_validate_json(text))
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    beside = path.with_name(f"{INCOMPLETE_PREFIX}{path.name}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

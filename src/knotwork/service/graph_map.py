@@ -1,14 +1,15 @@
 """The map of a graph: positions of communities and entities, its layout, and its cache file.
 
-Views read only these arrays, so they take milliseconds: 127,000 entities with 540,000 relations
-need 30 MB. The file beside the index is a cache with a key: it is written atomically and rebuilt if
-it is stale or unreadable. It is not part of the index: viewing a page must not write to an index.
+Views read only these arrays, so they take milliseconds; 127,000 entities with 540,000 relations
+need 30 MB. The file beside the index is a cache with a key. It is written atomically, and rebuilt
+if it is stale or unreadable. It is not part of the index, because viewing a page must not write to
+an index.
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
+import re
 import threading
 import zipfile
 from collections import OrderedDict
@@ -25,6 +26,7 @@ from knotwork.graph.layout import lay_out
 from knotwork.indexing.communities.detection import NAMES_META
 from knotwork.indexing.communities.index_reports import CONTENT_META
 from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id
+from knotwork.service.atomic_files import replace_file
 from knotwork.stores.base import Store
 from knotwork.stores.extensions import StoresCommunities
 
@@ -37,14 +39,14 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Many texts in one array of bytes: ``ends`` says where each ends."""
+    """Many texts in one array of UTF-8 bytes; ``ends`` are the offsets where each text ends."""
 
     data: NDArray[np.uint8]
     ends: Keys
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Words:
-        """Put texts together."""
+        """Encode texts into one array."""
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.array([len(part) for part in encoded], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), np.cumsum(lengths))
@@ -64,11 +66,12 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class GraphMap:
-    """A map. Communities come level by level, the topmost first; entities by id.
+    """A map as columns: communities by level from the top, entities by id, each relation once.
 
-    ``chains`` (levels, entities) has the community of each entity at each level: where there is
-    none so low, the lowest above. ``importance`` (levels, entities) is that in these communities.
-    Relations are those of the graph, each once; ``relations`` are their names.
+    ``chains`` (levels, entities) is the community of each entity at each level, or the lowest one
+    above if the entity has none at that level. ``importance`` (levels, entities) is the importance
+    of the entity in that community. ``types`` and ``relations`` are the names that the columns
+    ``entity_types`` and ``edge_relations`` refer to by position.
     """
 
     key: str
@@ -96,51 +99,55 @@ class GraphMap:
 
     @property
     def levels(self) -> int:
-        """The number of levels."""
+        """The number of community levels."""
         return len(self.chains)
 
     def find_entities(self, ids: Sequence[str]) -> list[int]:
-        """Return the positions of entities; those that are not on the map are left out."""
-        keys = np.array([id_to_int(key) for key in ids if _is_entity_id(key)], dtype=np.int64)
-        return _find_positions(self.entity_keys, keys)
+        """Return the positions of entities, without those that are not on the map."""
+        wanted = np.array([id_to_int(key) for key in ids if _is_entity_id(key)], dtype=np.int64)
+        known = self.entity_keys
+        if not len(known):
+            return []
+        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return [int(place) for place in places[known[places] == wanted]]
 
     def find_community(self, identifier: str) -> int | None:
-        """Return the position of a community; None where it is not on the map."""
+        """Return the position of a community, or None if it is not on the map."""
         if not _is_entity_id(identifier):
             return None
         found = np.flatnonzero(self.community_keys == id_to_int(identifier))
         return int(found[0]) if len(found) else None
 
     def community_id(self, position: int) -> str:
-        """Return the id of a community."""
+        """Return the id of the community at a position."""
         return int_to_id(int(self.community_keys[position]))
 
     def entity_id(self, position: int) -> str:
-        """Return the id of an entity."""
+        """Return the id of the entity at a position."""
         return int_to_id(int(self.entity_keys[position]))
 
     def homes(self) -> Ints:
-        """Return the lowest community of each entity, -1 where it has none."""
+        """Return the lowest community of each entity, or -1 for none."""
         if not self.levels:
             return np.full(len(self.entity_keys), NOWHERE, dtype=np.int32)
         return np.asarray(self.chains[-1])
 
     def inside(self, community: int) -> Keys:
-        """Return the positions of the entities that lie in a community, ascending."""
+        """Return the positions of the entities in a community, ascending."""
         level = int(self.community_levels[community])
         return np.flatnonzero(self.chains[level] == community)
 
     def around(self, community: int) -> list[int]:
-        """Return the communities that hold one, the topmost first."""
-        found: list[int] = []
-        above = int(self.community_parents[community])
-        while above != NOWHERE:
-            found.append(above)
-            above = int(self.community_parents[above])
-        return found[::-1]
+        """Return the ancestors of a community, from the top level down."""
+        ancestors: list[int] = []
+        parent = int(self.community_parents[community])
+        while parent != NOWHERE:
+            ancestors.append(parent)
+            parent = int(self.community_parents[parent])
+        return ancestors[::-1]
 
     def edges_at(self, entity: int) -> Keys:
-        """Return the positions of the relations of an entity."""
+        """Return the positions of the relations at an entity, in either direction."""
         if not self._touching:
             ends = np.concatenate([self.edge_sources, self.edge_targets])
             order = np.argsort(ends, kind="stable")
@@ -150,28 +157,20 @@ class GraphMap:
         return edges[starts[entity] : starts[entity + 1]]
 
 
-def _find_positions(known: Keys, wanted: Keys) -> list[int]:
-    if not len(known):
-        return []
-    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return [int(place) for place in places[known[places] == wanted]]
+_ID = re.compile(r"[0-7][0-9a-f]{15}")
+"""An id has 63 bits."""
 
 
 def _is_entity_id(text: str) -> bool:
-    return (
-        len(text) == 16
-        and text.isascii()
-        and all(c in "0123456789abcdef" for c in text)
-        and (text < "8")
-    )
+    return _ID.fullmatch(text) is not None
 
 
 LAYOUT_VERSION = "circles-1"
-"""Changes whenever the same graph would be drawn in another way."""
+"""Change it whenever the same graph would be drawn differently."""
 
 
 def map_key(store: Store) -> str:
-    """Return what changes whenever communities do, and with them the map."""
+    """Return a hash that changes whenever the communities change, and with them the map."""
     if not isinstance(store, StoresCommunities):
         return content_id(LAYOUT_VERSION)
     meta = store.meta()
@@ -180,7 +179,7 @@ def map_key(store: Store) -> str:
 
 
 def build_map(store: Store, key: str) -> GraphMap:
-    """Read the graph of an index with its communities, and lay it out."""
+    """Read the graph of an index and its communities, and compute the layout."""
     communities = _read_communities(store)
     position = {community.id: place for place, community in enumerate(communities)}
     parents = [position.get(c.parent_id or "", NOWHERE) for c in communities]
@@ -244,9 +243,8 @@ class _EdgeColumns(NamedTuple):
 def _read_communities(store: Store) -> list[Community]:
     if not isinstance(store, StoresCommunities):
         return []
-    held = store.communities
-    ids = [key for level in held.levels() for key in level]
-    found = held.communities(ids)
+    ids = [key for level in store.communities.levels() for key in level]
+    found = store.communities.communities(ids)
     return [found[key] for key in ids if key in found]
 
 
@@ -288,16 +286,16 @@ def _community_chains(
 ) -> tuple[Ints, Floats]:
     """Return the community of each entity at each level, and its importance there.
 
-    A name that means several things lies in several communities, and on the map where it matters
-    most; there it has one community at each level, each inside the one above.
+    The entity of an ambiguous name can be in several communities. On the map it has one place:
+    the lowest community in which it is most important, and the ancestors of that community.
     """
     levels = 1 + max((community.level for community in communities), default=-1)
     homes: dict[int, tuple[int, float, int]] = {}
-    held: list[dict[int, float]] = []
+    memberships: list[dict[int, float]] = []
     for place, community in enumerate(communities):
         members = ((position.get(m.entity_id), m.importance) for m in community.members)
-        held.append({entity: weight for entity, weight in members if entity is not None})
-        for entity, weight in held[place].items():
+        memberships.append({entity: weight for entity, weight in members if entity is not None})
+        for entity, weight in memberships[place].items():
             claim = (community.level, weight, -place)
             homes[entity] = max(homes.get(entity, claim), claim)
     chains = np.full((levels, len(position)), NOWHERE, dtype=np.int32)
@@ -307,7 +305,7 @@ def _community_chains(
         while above != NOWHERE:
             level = communities[above].level
             chains[level, entity] = above
-            weights[level, entity] = held[above].get(entity, 0.0)
+            weights[level, entity] = memberships[above].get(entity, 0.0)
             above = parents[above]
     for level in range(1, levels):
         missing = chains[level] == NOWHERE
@@ -328,13 +326,13 @@ def _community_sizes(chains: Ints, communities: Sequence[Community]) -> Ints:
 MAP_SUFFIX = ".map"
 T = TypeVar("T")
 _MOST_CACHED_VIEWS = 32
-"""Overviews that are kept in memory: everyone begins with the same."""
+"""Overviews kept in memory, because every visitor starts with the same ones."""
 
 _log = logging.getLogger("knotwork.service")
 
 
 class MapCache:
-    """Keeps the map of one index. For many threads."""
+    """Cache the map of one index in memory and in a file. Thread-safe."""
 
     def __init__(self, path: Path, *, writes: bool = True) -> None:
         self._path = path
@@ -345,19 +343,20 @@ class MapCache:
         self._views: OrderedDict[str, object] = OrderedDict()
         self._views_lock = threading.Lock()
 
-    def of(self, store: Store) -> GraphMap:
-        """Return the map of the index as it is, drawn if need be: once for each state."""
+    def current(self, store: Store) -> GraphMap:
+        """Return the map of the current index. It is built at most once for each state."""
         with self._lock:
             generation = store.generation()
             if self._map is None or generation != self._generation:
-                self._map = self._renew(store, map_key(store))
+                self._map = self._load_or_build(store, map_key(store))
                 self._generation = generation
             return self._map
 
     def recall(self, tag: str, make: Callable[[], T]) -> T:
-        """Return the view of this tag, made unless it was one of the last that were asked for.
+        """Return the view with this tag, from the cache or by calling ``make``.
 
-        A tag changes with whatever the view is made from, and names views of one kind alone.
+        A tag must change with everything the view depends on, and belong to one kind of view. The
+        `_MOST_CACHED_VIEWS` most recently used views are kept.
         """
         with self._views_lock:
             if tag in self._views:
@@ -371,28 +370,28 @@ class MapCache:
         return made
 
     def forget(self) -> None:
-        """Let go of what is in memory."""
+        """Drop the map and the views from memory."""
         with self._lock, self._views_lock:
             self._map = None
             self._views.clear()
 
-    def _renew(self, store: Store, key: str) -> GraphMap:
+    def _load_or_build(self, store: Store, key: str) -> GraphMap:
         if self._map is not None and self._map.key == key:
             return self._map
-        found = load_map(self._path)
-        if found is not None and found.key == key:
-            return found
-        drawn = build_map(store, key)
+        loaded = load_map(self._path)
+        if loaded is not None and loaded.key == key:
+            return loaded
+        built = build_map(store, key)
         if self._writes:
             try:
-                save_map(drawn, self._path)
+                save_map(built, self._path)
             except OSError as error:
-                _log.warning("the map `%s` cannot be kept: %s", self._path, error)
-        return drawn
+                _log.warning("cannot write the map `%s`: %s", self._path, error)
+        return built
 
 
 def save_map(graph_map: GraphMap, path: Path) -> None:
-    """Write a map to a file, whole or not at all. Raises OSError."""
+    """Write a map to a file atomically. Raises OSError."""
     parts: dict[str, np.ndarray] = {}
     for part in fields(graph_map):
         value = getattr(graph_map, part.name)
@@ -400,17 +399,12 @@ def save_map(graph_map: GraphMap, path: Path) -> None:
             parts[f"{part.name}.data"], parts[f"{part.name}.ends"] = value.data, value.ends
         elif part.init and not part.name.startswith("_"):
             parts[part.name] = np.asarray(value)
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **parts)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replace_file(path) as file:
+        np.savez(file, allow_pickle=False, **parts)
 
 
 def load_map(path: Path) -> GraphMap | None:
-    """Return the map of a file; None where there is none that can be read."""
+    """Read a map from a file. Return None if the file is missing or unreadable."""
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}
@@ -428,5 +422,5 @@ def load_map(path: Path) -> GraphMap | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        _log.warning("the map `%s` cannot be read, and is drawn anew: %s", path, error)
+        _log.warning("cannot read the map `%s`, rebuilding it: %s", path, error)
         return None

@@ -1,4 +1,4 @@
-"""Idempotency keys: answer a repeated upload with its first response."""
+"""Idempotency keys: answer a repeated upload with the response to the first one."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=200,
-        description="Sent again with the same files, within a day, an upload is answered as it was "
-        "the first time, and not done twice.",
+        description="An upload repeated with the same key and files within a day gets the first "
+        "response again and is not processed twice.",
     ),
 ]
 
 
 class IdempotentUpload:
-    """An upload of one caller to one workspace, answered as before if it came before.
+    """An upload of one caller to one workspace, which may repeat an earlier one.
 
-    ``options`` are all that was sent beside the files, with what it was sent to.
+    ``options`` are the other fields of the request, and the kind of the upload.
     """
 
     def __init__(
@@ -39,51 +39,54 @@ class IdempotentUpload:
         server: Service,
         caller: AccessKey,
         workspace: Workspace,
-        repeat_key: str | None,
+        idempotency_key: str | None,
         *,
         files: Sequence[SpooledFile],
         options: Mapping[str, object],
     ) -> None:
         self._server = server
-        self._mark = (caller.id, workspace.name, repeat_key) if repeat_key is not None else None
+        self._key = (
+            None if idempotency_key is None else (caller.id, workspace.name, idempotency_key)
+        )
         self._files = files
         self._options = options
 
     async def answer(
-        self, do: Callable[[], ResponseModel], shape: type[ResponseModel]
+        self, process: Callable[[], ResponseModel], model: type[ResponseModel]
     ) -> ResponseModel:
-        """Return what ``do`` returns, or what it returned before, in a thread of the server.
+        """Return the stored response, or run ``process`` in a thread and store what it returns.
 
-        Raises Conflict while the same upload is under way, InvalidRequest where its key came with
-        another one before, and as ``do`` does.
+        Raises Conflict while the same upload is in progress, InvalidRequest if the key was used
+        with another upload, and whatever ``process`` raises.
         """
-        server, mark = self._server, self._mark
-        if mark is None:
-            return await server.threads.run(do)
-        if mark in server.uploading:
-            raise Conflict("This upload is under way.", fix="Wait for its response.")
-        server.uploading.add(mark)
+        server, key = self._server, self._key
+        if key is None:
+            return await server.threads.run(process)
+        if key in server.uploading:
+            raise Conflict("This upload is already in progress.", fix="Wait for its response.")
+        server.uploading.add(key)
         try:
-            return await server.threads.run(self._answer_once, mark, do, shape)
+            return await server.threads.run(self._answer_once, key, process, model)
         finally:
-            server.uploading.discard(mark)
+            server.uploading.discard(key)
 
     def _answer_once(
         self,
-        mark: tuple[str, str, str],
-        do: Callable[[], ResponseModel],
-        shape: type[ResponseModel],
+        key: tuple[str, str, str],
+        process: Callable[[], ResponseModel],
+        model: type[ResponseModel],
     ) -> ResponseModel:
-        asked = repr((sorted(self._options.items()), [file.digest for file in self._files]))
-        fingerprint = sha256(asked.encode()).hexdigest()
+        content = repr((sorted(self._options.items()), [file.digest for file in self._files]))
+        fingerprint = sha256(content.encode()).hexdigest()
         records = self._server.records
-        before = records.answered(*mark)
-        if before is not None:
-            if before[0] != fingerprint:
+        stored = records.stored_response(*key)
+        if stored is not None:
+            if stored[0] != fingerprint:
                 raise InvalidRequest(
-                    "This Idempotency-Key came with other files before.", fix="Use a new one."
+                    "This Idempotency-Key was already used with another upload.",
+                    fix="Use a new key.",
                 )
-            return shape.model_validate(before[1])
-        told = do()
-        records.keep_answer(*mark, fingerprint, told.model_dump(mode="json"))
-        return told
+            return model.model_validate(stored[1])
+        response = process()
+        records.store_response(*key, fingerprint, response.model_dump(mode="json"))
+        return response

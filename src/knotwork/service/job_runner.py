@@ -1,7 +1,7 @@
 """Run jobs in worker threads: one at a time in each workspace, oldest first.
 
-The functions in `WORK` do the work. An interrupted job can be started again and does only what is
-left.
+`WORK` maps each kind of job to its function. An interrupted job can be started again and does only
+what is left.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from knotwork.indexing.report import IndexReport, describe_counts
 from knotwork.indexing.sources import select_entries, stored_roots
 from knotwork.service.evaluation_job import run_evaluation_job
 from knotwork.service.job_store import Job, JobState, JobStopped, JobStore, Progress
+from knotwork.service.responses import describe_error
 from knotwork.service.workspaces import Workspace, Workspaces
 from knotwork.stores.base import LedgerEntry
 
@@ -40,12 +41,17 @@ if TYPE_CHECKING:
 
 
 MOST_QUEUED = 1_000
+_INTERNAL_ERROR = {
+    "code": "internal_error",
+    "message": "The job failed with an internal error.",
+    "fix": "Look for the job's id in the server log.",
+}
 
 _log = logging.getLogger("knotwork.service")
 
 
 class JobRunner:
-    """Does the jobs that are on record; ``most`` of them at a time. Safe for many threads."""
+    """Run the stored jobs, at most ``most`` at a time. Thread-safe."""
 
     def __init__(self, workspaces: Workspaces, records: JobStore, *, most: int) -> None:
         self._workspaces = workspaces
@@ -58,7 +64,7 @@ class JobRunner:
         self._pausing = False
 
     def start(self) -> None:
-        """Go on with what was not finished when the last server ended."""
+        """Continue the jobs that were not finished when the last server stopped."""
         with self._lock:
             for job in self._records.open_jobs():
                 if job.state is JobState.RUNNING:
@@ -66,27 +72,32 @@ class JobRunner:
             self._dispatch()
 
     def submit(self, workspace: str, kind: str, arguments: Mapping[str, Any]) -> Job:
-        """Put a job in the queue, and return it; one that waits for the same is returned as it is.
+        """Queue a job and return it, or return an equal job that is already queued.
 
-        Raises as `check`, and Overloaded for too many jobs.
+        Raises like `check`, and Overloaded if `MOST_QUEUED` jobs are waiting.
         """
         self.check()
         with self._lock:
             if len(self._records.open_jobs()) >= MOST_QUEUED:
-                raise Overloaded(f"{MOST_QUEUED:,} jobs wait already.", fix="Try again later.")
+                raise Overloaded(
+                    f"{MOST_QUEUED:,} jobs are already waiting.", fix="Try again later."
+                )
             job = self._records.add(workspace, kind, arguments)
             self._dispatch()
             return job
 
     def check(self) -> None:
-        """Raise Conflict where nothing may be written, Overloaded while the server stops."""
+        """Raise Conflict on a read-only server, Overloaded while the server is stopping."""
         if self._workspaces.read_only:
-            raise Conflict("This server only reads.", fix="Start it without --read-only.")
+            raise Conflict("This server is read-only.", fix="Start it without --read-only.")
         if self._pausing:
             raise Overloaded("The server is stopping.", fix="Try again later.")
 
     def cancel(self, workspace: str, job_id: str) -> Job:
-        """Stop a job after the step it is at; what it has done stays. Raises NotFound, Conflict."""
+        """Stop a job after its current step; its results so far are kept.
+
+        Raises NotFound, or Conflict if the job has ended.
+        """
         with self._lock:
             job = self.find(workspace, job_id)
             if job.state is JobState.RUNNING and job.id in self._running:
@@ -94,30 +105,28 @@ class JobRunner:
             elif not job.state.is_final:
                 self._records.set_state(job.id, JobState.CANCELLED)
             else:
-                raise Conflict(f"The job is {job.state} already.", fix="Start another one.")
+                raise Conflict(f"The job is already {job.state}.", fix="Start a new job.")
             return self.find(workspace, job_id)
 
     def find(self, workspace: str, job_id: str) -> Job:
         """Return a job of a workspace. Raises NotFound."""
         job = self._records.find(workspace, job_id)
         if job is None:
-            raise NotFound(
-                f"There is no job `{job_id}` in `{workspace}`.", fix="List them: GET …/jobs"
-            )
+            raise NotFound(f"Unknown job `{job_id}` in `{workspace}`.", fix="List jobs: GET …/jobs")
         return job
 
     def is_busy(self, workspace: str) -> bool:
-        """Tell whether a job runs in a workspace."""
+        """Return True if a job is running in a workspace."""
         with self._lock:
             return any(job.workspace == workspace for job in self._running.values())
 
     def pause(self) -> None:
-        """Stop all jobs after the step they are at; the next server goes on with them."""
+        """Stop all jobs after their current step. The next server continues them."""
         with self._lock:
             self._pausing = True
 
     def close(self, *, wait_s: float) -> bool:
-        """Pause, wait for running jobs to stop, and return whether all did in time."""
+        """Pause, wait for running jobs, and return True if all stopped within ``wait_s``."""
         self.pause()
         end = time.monotonic() + wait_s
         with self._lock:
@@ -127,7 +136,7 @@ class JobRunner:
         return not any(thread.is_alive() for thread in threads)
 
     def _dispatch(self) -> None:
-        """Start what may start; called with the lock."""
+        """Start the queued jobs that may run now. The caller holds the lock."""
         if self._pausing:
             return
         busy = {job.workspace for job in self._running.values()}
@@ -138,20 +147,21 @@ class JobRunner:
                 busy.add(job.workspace)
                 self._running[job.id] = job
                 self._records.set_state(job.id, JobState.RUNNING)
-                # Of no weight at the end: what a step has not written is as after a kill.
+                # A daemon: a step that never ends must not keep the process alive. Unfinished
+                # writes are then recovered as after a kill.
                 thread = threading.Thread(target=self._run, args=(job,), daemon=True)
                 self._threads[job.id] = thread
                 thread.start()
 
     def _run(self, job: Job) -> None:
-        """Do a job, note how it ended, and start the next one."""
+        """Run a job, record how it ended, and start the next one."""
         state, report, error = self._attempt(job)
         with self._lock:
             try:
                 self._records.set_state(job.id, state, report=report, error=error)
             except KnotworkError:
-                # It stays on record as running, and so is begun again by the next server.
-                _log.exception("the end of job %s cannot be noted", job.id)
+                # The job stays recorded as running, so the next server starts it again.
+                _log.exception("cannot record the end of job %s", job.id)
             self._running.pop(job.id, None)
             self._threads.pop(job.id, None)
             self._cancelled.discard(job.id)
@@ -161,7 +171,8 @@ class JobRunner:
         self, job: Job
     ) -> tuple[JobState, Mapping[str, Any] | None, Mapping[str, Any] | None]:
         progress = Progress(
-            partial(self._records.tell, job.id), is_stopping=partial(self._is_stopping, job.id)
+            partial(self._records.add_event, job.id),
+            is_stopping=lambda: self._pausing or job.id in self._cancelled,
         )
         try:
             with self._workspaces.lease(job.workspace) as workspace, workspace.writing:
@@ -170,26 +181,17 @@ class JobRunner:
             cancelled = job.id in self._cancelled
             return (JobState.CANCELLED if cancelled else JobState.QUEUED), None, None
         except KnotworkError as error:
-            told = {"code": error.code, "message": error.message, "fix": error.fix}
-            return JobState.FAILED, None, told
-        except Exception:  # noqa: BLE001  of ours or of a disk: it ends this job alone, and is told
+            return JobState.FAILED, None, describe_error(error)
+        except Exception:  # noqa: BLE001  a bug or a full disk ends this job only
             _log.exception("job %s failed", job.id)
-            told = {
-                "code": "internal_error",
-                "message": "The job failed for a reason that the log of the server tells.",
-                "fix": "Look there for the id of the job.",
-            }
-            return JobState.FAILED, None, told
-
-    def _is_stopping(self, job_id: str) -> bool:
-        return self._pausing or job_id in self._cancelled
+            return JobState.FAILED, None, _INTERNAL_ERROR
 
 
 JobReport = dict[str, Any]
 
 
 def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
-    """Bring the index up to date with the uploaded files."""
+    """Update the index from the uploaded files."""
     workspace.uploads.mkdir(parents=True, exist_ok=True)
     return _index_paths(workspace, [workspace.uploads], arguments, progress)
 
@@ -197,9 +199,9 @@ def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Prog
 def run_reindex(
     workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
 ) -> JobReport:
-    """Look again at documents that are in the index, or at all folders it was made from.
+    """Update documents of the index, or all folders that were indexed.
 
-    Files are read again where they, or the settings, changed, or could not be read before.
+    Files are read again if they or the settings changed, or if reading them failed before.
     """
     store = workspace.base.store
     if not arguments["documents"]:
@@ -215,7 +217,7 @@ def run_reindex(
 
 
 def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
-    """Remove documents from the index, and their files where they were uploaded."""
+    """Remove documents from the index, and delete the files of uploaded ones."""
     progress.enter("remove")
     entries = _existing_entries(workspace, arguments)
     for entry in entries:
@@ -229,19 +231,38 @@ def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Pro
 def run_graph_import(
     workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
 ) -> JobReport:
-    """Import a graph that was sent."""
-    report = import_uploaded_graph(workspace, arguments, progress)
+    """Import an uploaded graph, and delete the upload once it is in the index."""
+    folder = workspace.graphs / str(arguments["folder"])
+    if not folder.is_dir():
+        raise InvalidRequest("The uploaded files of the graph are missing.", fix="Upload again.")
+    progress.enter("read")
+    report: GraphImportReport | None = None
+    with hide_folder(folder):
+        events = workspace.base.import_graph_steps(
+            graph_files(folder, arguments["files"]),
+            format=arguments["format"],
+            name=arguments["name"],
+            columns=arguments["columns"],
+            delimiter=arguments["delimiter"],
+            vectors=arguments["vectors"],
+        )
+        with closing(events) as steps:  # type: ignore[type-var]
+            for step in steps:
+                report = step.report or report
+                progress.count(step.stage, step.done, step.total)
+    assert report is not None, "the last step has the report"
+    shutil.rmtree(folder)
     _refresh_communities(workspace, progress)
-    return report
+    return describe_graph_import(report)
 
 
 def run_communities(
     workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
 ) -> JobReport:
-    """Bring communities and their reports up to date; no language model is asked."""
+    """Update communities, their reports and the map, without a language model."""
     progress.enter("communities")
     workspace.base.communities(limit=1, rebuild=bool(arguments["rebuild"]))
-    workspace.map.of(workspace.base.store)
+    workspace.map.current(workspace.base.store)
     return {}
 
 
@@ -253,30 +274,30 @@ WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], JobReport]
     "evaluate": run_evaluation_job,
     "import_graph": run_graph_import,
 }
-"""What each kind of job does."""
+"""The function of each kind of job."""
 
 
 def is_upload(workspace: Workspace, entry: LedgerEntry) -> bool:
-    """Return whether a document lies in the folder of uploads."""
+    """Return True if the file of a document was uploaded."""
     return bool(entry.root) and Path(entry_path(entry)).is_relative_to(workspace.uploads.absolute())
 
 
 def known_entries(workspace: Workspace, uris: Sequence[str]) -> list[LedgerEntry]:
-    """Return the documents of these uris. Raises InvalidRequest for one that is not there."""
+    """Return the ledger entries of documents. Raises InvalidRequest for an unknown URI."""
     known = workspace.base.store.ledger.get(uris)
     missing = [uri for uri in uris if uri not in known]
     if missing:
         raise InvalidRequest(
-            f"There is no document `{missing[0]}`.", fix="List those there are: GET …/documents"
+            f"Unknown document `{missing[0]}`.", fix="List documents: GET …/documents"
         )
     return [known[uri] for uri in dict.fromkeys(uris)]
 
 
 def _existing_entries(workspace: Workspace, arguments: Mapping[str, Any]) -> list[LedgerEntry]:
-    """Return those of the documents that are still there: the job may be running a second time."""
+    """Return the documents of a job that still exist; an interrupted job may have removed some."""
     store = workspace.base.store
-    there = list(store.ledger.get(arguments["documents"]))
-    return select_entries(store, there) if there else []
+    existing = list(store.ledger.get(arguments["documents"]))
+    return select_entries(store, existing) if existing else []
 
 
 def _index_paths(
@@ -298,51 +319,24 @@ def _index_paths(
 
 
 def _refresh_communities(workspace: Workspace, progress: Progress) -> None:
-    """Have communities, and the map of them, ready before somebody asks for them."""
+    """Update communities and the map now, so that no request has to wait for them."""
     if not workspace.base.has_communities:
         progress.enter("communities")
         workspace.base.communities(limit=1)
-    workspace.map.of(workspace.base.store)
+    workspace.map.current(workspace.base.store)
 
 
-_IMPORT_FIX = "Name the `format` of the files, or the `columns` of a table."
-
-
-def import_uploaded_graph(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
-    """Import the graph of a folder, and remove the folder once it is in the index."""
-    folder = workspace.graphs / str(arguments["folder"])
-    if not folder.is_dir():
-        raise InvalidRequest("The files of the graph are gone.", fix="Send them again.")
-    progress.enter("read")
-    report: GraphImportReport | None = None
-    with hide_folder(folder):
-        steps = workspace.base.import_graph_steps(
-            graph_files(folder, arguments["files"]),
-            format=arguments["format"],
-            name=arguments["name"],
-            columns=arguments["columns"],
-            delimiter=arguments["delimiter"],
-            vectors=arguments["vectors"],
-        )
-        with closing(steps) as told:  # type: ignore[type-var]
-            for step in told:
-                report = step.report or report
-                progress.count(step.stage, step.done, step.total)
-    assert report is not None, "the last step has the report"
-    shutil.rmtree(folder)
-    return describe_graph_import(report)
+_IMPORT_FIX = "Set the `format` of the files, or the `columns` of a table."
 
 
 def graph_files(folder: Path, names: list[str]) -> list[Path]:
-    """Return the files of a folder, in the order in which they were sent."""
+    """Return the paths of the files of an uploaded graph, in the order of the upload."""
     return [folder / name for name in names]
 
 
 @contextmanager
 def hide_folder(folder: Path) -> Iterator[None]:
-    """Have errors tell files by their names, and not where they lie on the server."""
+    """Remove the folder of the server from the messages of indexing errors."""
     try:
         yield
     except IndexingError as error:
@@ -350,7 +344,7 @@ def hide_folder(folder: Path) -> Iterator[None]:
 
 
 def index_report_json(report: IndexReport) -> dict[str, Any]:
-    """Return what a run did and cost; its counts are those of `knotwork index --json`."""
+    """Return the counts and costs of an indexing run, as `knotwork index --json` names them."""
     return {
         **describe_counts(report),
         "without_vectors": report.without_vectors,

@@ -1,4 +1,4 @@
-"""Jobs, their events, progress and cached upload responses, in one SQLite file."""
+"""Store jobs, their events and progress, and responses to uploads in one SQLite file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from knotwork.errors import StoreBusy, StoreError
 from knotwork.indexing.report import EventKind, IndexEvent
 
 MOST_EVENTS = 5_000
-"""Events of one job that are kept; the oldest go first."""
+"""Events stored for one job; the oldest are deleted first."""
 
 MOST_FINISHED = 500
-"""Finished jobs of one workspace that are kept."""
+"""Finished jobs stored for one workspace; the oldest are deleted first."""
 
 KEEP_RESPONSES_S = 86_400.0
 
@@ -47,7 +47,7 @@ _COLUMNS = (
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -57,13 +57,13 @@ class JobState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the job has ended."""
         return self not in (JobState.QUEUED, JobState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work in a workspace; times are ISO 8601, empty while they are to come."""
+    """One piece of work in a workspace. Times are ISO 8601, or empty if not reached yet."""
 
     id: str
     workspace: str
@@ -80,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Something that happened to a job; ``number`` ascends over all jobs."""
+    """An event of a job; ``number`` increases over all jobs."""
 
     number: int
     kind: str
@@ -88,7 +88,7 @@ class JobEvent:
 
 
 class JobStore:
-    """The file of jobs, held by one server at a time. Safe for many threads."""
+    """The database of jobs, locked by one server at a time. Thread-safe."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         self._connection = connection
@@ -97,15 +97,15 @@ class JobStore:
 
     @classmethod
     def open(cls, path: Path) -> JobStore:
-        """Open the file, or make it.
+        """Open the database, and create it if it does not exist.
 
-        Raises StoreBusy while another server holds it, StoreError where it cannot be used.
+        Raises StoreBusy while another server uses it, StoreError if it cannot be opened.
         """
         try:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             connection = apsw.Connection(str(path))
-            # Exclusive: two servers of one place would do every job twice.
+            # Exclusive: two servers of the same folder would run every job twice.
             connection.pragma("locking_mode", "exclusive")
             connection.pragma("journal_mode", "wal")
             connection.pragma("synchronous", "normal")
@@ -114,19 +114,19 @@ class JobStore:
             connection.execute("COMMIT")
         except (apsw.BusyError, apsw.LockedError) as error:
             raise StoreBusy(
-                f"Another server holds `{path}`.", fix="Stop it, or serve another folder."
+                f"Another server uses `{path}`.", fix="Stop it, or serve another folder."
             ) from error
         except (apsw.Error, OSError) as error:
             raise StoreError(
-                f"The file of jobs `{path}` cannot be used: {error}.",
-                fix="Check that its folder may be written to.",
+                f"Cannot open the job database `{path}`: {error}.",
+                fix="Check that its folder is writable.",
             ) from error
         return cls(connection, path)
 
     def add(self, workspace: str, kind: str, arguments: Mapping[str, Any]) -> Job:
-        """Add a job that waits for its turn; an equal one that waits already is returned instead.
+        """Queue a job, or return an equal job that is already queued.
 
-        It has seen nothing yet, so that it will see what this one is for, too.
+        A queued job has read nothing yet, so it also does the work of the new one.
         """
         text = json.dumps(arguments, sort_keys=True)
         with self._writing():
@@ -135,24 +135,24 @@ class JobStore:
                 (workspace, kind, JobState.QUEUED, text),
             ):
                 return job
-            job = Job(secrets.token_hex(8), workspace, kind, arguments, JobState.QUEUED, _now())
+            job = Job(secrets.token_hex(8), workspace, kind, arguments, JobState.QUEUED, utc_now())
             self._connection.execute(
                 "INSERT INTO job VALUES (?, (SELECT coalesce(max(n), 0) + 1 FROM job), ?, ?, ?, ?, "
                 "?, '', '', '{}', '{}', '{}')",
                 (job.id, workspace, kind, text, job.state, job.created),
             )
-            self._tell(job.id, "state", {"state": job.state})
-            self._forget_old(workspace)
+            self._insert_event(job.id, "state", {"state": job.state})
+            self._delete_old_jobs(workspace)
         return job
 
     def find(self, workspace: str, job: str) -> Job | None:
-        """Return a job of a workspace, if there is one of this id."""
+        """Return the job with this id in a workspace, or None."""
         with self._lock:
             found = self._select("workspace = ? AND id = ?", (workspace, job))
         return found[0] if found else None
 
     def jobs(self, workspace: str, *, limit: int, kind: str = "") -> list[Job]:
-        """Return the jobs of a workspace, those of one kind if it is named, the newest first."""
+        """Return the jobs of a workspace, newest first; those of one kind if ``kind`` is set."""
         with self._lock:
             return self._select(
                 "workspace = ? AND (? = '' OR kind = ?) ORDER BY n DESC LIMIT ?",
@@ -160,7 +160,7 @@ class JobStore:
             )
 
     def open_jobs(self) -> list[Job]:
-        """Return the jobs that are not finished, the oldest first."""
+        """Return the queued and running jobs of all workspaces, oldest first."""
         with self._lock:
             return self._select("state IN (?, ?) ORDER BY n", (JobState.QUEUED, JobState.RUNNING))
 
@@ -178,13 +178,13 @@ class JobStore:
         report: Mapping[str, Any] | None = None,
         error: Mapping[str, Any] | None = None,
     ) -> None:
-        """Note where a job stands, with its report or its error, and tell it as an event."""
-        moment = "started" if state is JobState.RUNNING else "finished" if state.is_final else ""
+        """Store the state of a job, with its report or its error, and add a "state" event."""
+        column = "started" if state is JobState.RUNNING else "finished" if state.is_final else ""
         with self._writing():
-            if moment:
+            if column:
                 self._connection.execute(
-                    f"UPDATE job SET state = ?, {moment} = ? WHERE id = ?",  # noqa: S608
-                    (state, _now(), job),
+                    f"UPDATE job SET state = ?, {column} = ? WHERE id = ?",  # noqa: S608
+                    (state, utc_now(), job),
                 )
             else:
                 self._connection.execute("UPDATE job SET state = ? WHERE id = ?", (state, job))
@@ -192,22 +192,22 @@ class JobStore:
                 if value is not None:
                     self._connection.execute(
                         f"UPDATE job SET {name} = ? WHERE id = ?",  # noqa: S608
-                        (_dump(value), job),
+                        (json.dumps(value), job),
                     )
             body = {"state": state, "report": report, "error": error}
-            self._tell(job, "state", {key: value for key, value in body.items() if value})
+            self._insert_event(job, "state", {key: value for key, value in body.items() if value})
 
-    def tell(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
-        """Add an event; a "progress" is also where the job stands from now on."""
+    def add_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
+        """Add an event; a "progress" event also becomes the progress of the job."""
         with self._writing():
             if kind == "progress":
                 self._connection.execute(
-                    "UPDATE job SET progress = ? WHERE id = ?", (_dump(body), job)
+                    "UPDATE job SET progress = ? WHERE id = ?", (json.dumps(body), job)
                 )
-            self._tell(job, kind, body)
+            self._insert_event(job, kind, body)
 
     def events(self, job: str, *, after: int = 0, limit: int = 500) -> list[JobEvent]:
-        """Return the events of a job that come after one, in order."""
+        """Return the events of a job with a number above ``after``, in order."""
         with self._lock:
             rows: list[Any] = self._connection.execute(
                 "SELECT n, kind, body FROM event WHERE job = ? AND n > ? ORDER BY n LIMIT ?",
@@ -215,20 +215,27 @@ class JobStore:
             ).fetchall()
         return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
 
-    def answered(self, caller: str, workspace: str, key: str) -> tuple[str, Any] | None:
-        """Return the request that came with this key before, as a hash, and what it was told."""
+    def stored_response(self, caller: str, workspace: str, key: str) -> tuple[str, Any] | None:
+        """Return the fingerprint of the request that used this key, and the response to it."""
         with self._lock:
             rows: list[Any] = self._connection.execute(
                 "SELECT request, body FROM answer WHERE caller = ? AND workspace = ? AND key = ?"
                 " AND created > ?",
-                (caller, workspace, key, _seconds() - KEEP_RESPONSES_S),
+                (caller, workspace, key, _now_s() - KEEP_RESPONSES_S),
             ).fetchall()
         return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
-    def keep_answer(self, caller: str, workspace: str, key: str, request: str, body: Any) -> None:  # noqa: ANN401
-        """Keep what a request with a key was told, for a day."""
+    def store_response(
+        self,
+        caller: str,
+        workspace: str,
+        key: str,
+        request: str,
+        body: Any,  # noqa: ANN401
+    ) -> None:
+        """Store the response to a request with a key for a day; ``request`` is its fingerprint."""
         with self._writing():
-            now = _seconds()
+            now = _now_s()
             self._connection.execute(
                 "DELETE FROM answer WHERE created <= ?", (now - KEEP_RESPONSES_S,)
             )
@@ -238,7 +245,7 @@ class JobStore:
             )
 
     def forget(self, workspace: str) -> None:
-        """Remove all that belongs to a workspace."""
+        """Delete the jobs and stored responses of a workspace."""
         with self._writing():
             self._connection.execute(
                 "DELETE FROM event WHERE job IN (SELECT id FROM job WHERE workspace = ?)",
@@ -248,7 +255,7 @@ class JobStore:
                 self._connection.execute(f"DELETE FROM {table} WHERE workspace = ?", (workspace,))  # noqa: S608
 
     def close(self) -> None:
-        """Close the file, and let another server have it."""
+        """Close the database, and release it for another server."""
         with self._lock:
             self._connection.close()
 
@@ -259,13 +266,13 @@ class JobStore:
                 yield
         except apsw.Error as error:
             raise StoreError(
-                f"The file of jobs `{self._path}` cannot be written: {error}.",
-                fix="Check the disk it lies on.",
+                f"Cannot write to the job database `{self._path}`: {error}.",
+                fix="Check its disk.",
             ) from error
 
-    def _tell(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
+    def _insert_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
         self._connection.execute(
-            "INSERT INTO event (job, kind, body) VALUES (?, ?, ?)", (job, kind, _dump(body))
+            "INSERT INTO event (job, kind, body) VALUES (?, ?, ?)", (job, kind, json.dumps(body))
         )
         self._connection.execute(
             "DELETE FROM event WHERE job = ? AND n <= (SELECT n FROM event WHERE job = ? "
@@ -273,24 +280,24 @@ class JobStore:
             (job, job, MOST_EVENTS),
         )
 
-    def _forget_old(self, workspace: str) -> None:
-        done = (
+    def _delete_old_jobs(self, workspace: str) -> None:
+        old = (
             "SELECT id FROM job WHERE workspace = ? AND state NOT IN (?, ?) "
             "ORDER BY n DESC LIMIT -1 OFFSET ?"
         )
         bindings = (workspace, JobState.QUEUED, JobState.RUNNING, MOST_FINISHED)
-        self._connection.execute(f"DELETE FROM event WHERE job IN ({done})", bindings)  # noqa: S608
-        self._connection.execute(f"DELETE FROM job WHERE id IN ({done})", bindings)  # noqa: S608
+        self._connection.execute(f"DELETE FROM event WHERE job IN ({old})", bindings)  # noqa: S608
+        self._connection.execute(f"DELETE FROM job WHERE id IN ({old})", bindings)  # noqa: S608
 
     def _select(self, where: str, bindings: Sequence[str | int]) -> list[Job]:
         rows = self._connection.execute(
             f"SELECT {_COLUMNS} FROM job WHERE {where}",  # noqa: S608
             bindings,
         )
-        return [_job(row) for row in rows]
+        return [_to_job(row) for row in rows]
 
 
-def _job(row: Sequence[Any]) -> Job:
+def _to_job(row: Sequence[Any]) -> Job:
     identifier, workspace, kind, arguments, state, created, started, finished, *rest = row
     return Job(
         identifier,
@@ -305,22 +312,20 @@ def _job(row: Sequence[Any]) -> Job:
     )
 
 
-def _dump(value: Mapping[str, Any]) -> str:
-    return json.dumps(value)
-
-
-def _now() -> str:
+def utc_now() -> str:
+    """Return the time as ISO 8601 in UTC, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _seconds() -> float:
+def _now_s() -> float:
     return datetime.now(UTC).timestamp()
 
 
 PROGRESS_INTERVAL_S = 0.25
-"""Seconds between two reports of progress, at least."""
+"""Minimum time between two progress events of one stage, in seconds."""
 
-ReportProgress = Callable[[str, Mapping[str, Any]], None]
+AddEvent = Callable[[str, Mapping[str, Any]], None]
+"""Takes the kind and the body of an event."""
 
 _STAGES = {
     EventKind.DISCOVERED: "discover",
@@ -334,41 +339,37 @@ _STORE_STAGE = "store"
 
 
 class JobStopped(Exception):
-    """The job was told to stop; what is finished is kept."""
+    """The job was cancelled or the server is stopping; finished work is kept."""
 
 
 class Progress:
-    """Tells how far a job is, not too often, and stops it when it is to stop."""
+    """Report the progress of a job at a limited rate, and stop the job on request."""
 
-    def __init__(self, tell: ReportProgress, *, is_stopping: Callable[[], bool]) -> None:
-        self._tell = tell
+    def __init__(self, add_event: AddEvent, *, is_stopping: Callable[[], bool]) -> None:
+        self._add_event = add_event
         self._is_stopping = is_stopping
-        self._told_s = 0.0
+        self._reported_s = 0.0
         self._stage = ""
         self._failed = 0
 
     def enter(self, stage: str) -> None:
-        """Tell that a stage begins. Raises JobStopped."""
+        """Report the start of a stage. Raises JobStopped."""
         self._check()
-        self._put({"stage": stage})
+        self._report({"stage": stage})
 
     def show(self, event: IndexEvent) -> None:
-        """Tell an event of indexing. Raises JobStopped."""
+        """Report an indexing event; every failure gets an event of its own. Raises JobStopped."""
         self._check()
         if event.kind is EventKind.FAILED:
             self._failed += 1
             failure = {"uri": event.uri, "reason": event.reason, "message": event.message}
-            self._tell("failure", failure)
+            self._add_event("failure", failure)
         stage = event.message if event.kind is EventKind.ENRICHING else ""
         stage = stage or _STAGES.get(event.kind, _STORE_STAGE)
         is_last = event.report is not None
-        if (
-            stage == self._stage
-            and time.monotonic() - self._told_s < PROGRESS_INTERVAL_S
-            and not is_last
-        ):
+        if stage == self._stage and not self._is_due() and not is_last:
             return
-        self._put(
+        self._report(
             {
                 "stage": stage,
                 "uri": event.uri,
@@ -381,18 +382,20 @@ class Progress:
         )
 
     def count(self, stage: str, done: int, total: int, **more: object) -> None:
-        """Tell how much of a stage is done; all but its first and last step may be left out.
+        """Report how much of a stage is done; steps other than the first and last may be skipped.
 
         Raises JobStopped.
         """
         self._check()
-        is_due = time.monotonic() - self._told_s >= PROGRESS_INTERVAL_S
-        if stage != self._stage or done == total or is_due:
-            self._put({"stage": stage, "done": done, "total": total, **more})
+        if stage != self._stage or done == total or self._is_due():
+            self._report({"stage": stage, "done": done, "total": total, **more})
 
-    def _put(self, body: Mapping[str, Any]) -> None:
-        self._told_s, self._stage = time.monotonic(), str(body["stage"])
-        self._tell("progress", body)
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._reported_s >= PROGRESS_INTERVAL_S
+
+    def _report(self, body: Mapping[str, Any]) -> None:
+        self._reported_s, self._stage = time.monotonic(), str(body["stage"])
+        self._add_event("progress", body)
 
     def _check(self) -> None:
         if self._is_stopping():

@@ -1,7 +1,7 @@
-"""Access keys with roles and workspaces, and valid workspace names.
+"""Access keys with their roles and workspaces, and the rule for workspace names.
 
-A key is ``kw_ID_SECRET``; the file stores only hashes. The secret has 256 random bits, so one round
-of a salted hash protects it as well as a slow one.
+A key is ``kw_ID_SECRET``, and the file stores only hashes. The secret has 256 random bits, so one
+round of a salted hash protects it as well as a slow hash would.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from knotwork.errors import ConfigError, UnknownName
+from knotwork.service.atomic_files import replace_file
 
 ALL_WORKSPACES = "*"
 KEYS_FILE = ".knotwork-keys.json"
@@ -30,21 +31,21 @@ _PERSON = b"knotwork-key"
 
 
 class KeyRole(StrEnum):
-    """What a key may do; each role may do what those before it may."""
+    """What a key may do. Each role includes the ones before it."""
 
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
     def covers(self, needed: KeyRole) -> bool:
-        """Tell whether this role may do what another one may."""
+        """Return True if this role includes another one."""
         order = list(KeyRole)
         return order.index(self) >= order.index(needed)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """A key as it is kept; ``workspaces`` are names, or `ALL_WORKSPACES`."""
+    """A stored key; ``workspaces`` are names, or `ALL_WORKSPACES`."""
 
     id: str
     name: str
@@ -55,23 +56,23 @@ class AccessKey:
     created: str
 
     def may_see(self, workspace: str) -> bool:
-        """Tell whether the key is bound to this workspace."""
-        return ALL_WORKSPACES in self.workspaces or workspace in self.workspaces
+        """Return True if the key gives access to this workspace."""
+        return self.sees_all or workspace in self.workspaces
 
     @property
     def sees_all(self) -> bool:
-        """Whether the key is bound to all workspaces."""
+        """Whether the key gives access to all workspaces."""
         return ALL_WORKSPACES in self.workspaces
 
 
 LOCAL_USER = AccessKey("", "local", KeyRole.ADMIN, (ALL_WORKSPACES,), "", "", "")
-"""Whoever asks from this machine while there are no keys."""
+"""The caller of requests from this machine to a server without keys."""
 
 
 class KeyFile:
-    """The keys of one server in a file that only its owner may read.
+    """The keys of one server, in a file that only its owner can read.
 
-    It is read again whenever it changes, so that a key counts, or does no more, at once.
+    The file is read again whenever it changes, so added and removed keys take effect immediately.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,22 +82,22 @@ class KeyFile:
         self._keys: Mapping[str, AccessKey] = {}
 
     def listed(self) -> list[AccessKey]:
-        """Return all keys, the oldest first. Raises ConfigError for a file that is damaged."""
+        """Return all keys, oldest first. Raises ConfigError if the file cannot be read."""
         return sorted(self._current().values(), key=lambda key: (key.created, key.id))
 
     def find(self, token: str) -> AccessKey | None:
-        """Return the key that this is, or None."""
+        """Return the key with this text, or None if there is no such key."""
         parts = _KEY.fullmatch(token)
-        known = self._current().get(parts[1]) if parts else None
-        if known is None or parts is None:
+        stored = self._current().get(parts[1]) if parts else None
+        if stored is None or parts is None:
             return None
-        given = _hash(parts[2], bytes.fromhex(known.salt))
-        return known if hmac.compare_digest(given, known.hash) else None
+        digest = _hash(parts[2], bytes.fromhex(stored.salt))
+        return stored if hmac.compare_digest(digest, stored.hash) else None
 
     def add(self, name: str, *, role: KeyRole, workspaces: Sequence[str]) -> tuple[AccessKey, str]:
-        """Make a key, and return it with its text, which is kept nowhere.
+        """Create a key, and return it with its text, which is not stored.
 
-        Raises ConfigError when the file cannot be read or written.
+        Raises ConfigError if the file cannot be read or written.
         """
         identifier, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), os.urandom(16)
         created = datetime.now(UTC).isoformat(timespec="microseconds")
@@ -107,8 +108,9 @@ class KeyFile:
         return key, f"{_PREFIX}_{identifier}_{secret}"
 
     def remove(self, name: str) -> AccessKey:
-        """Remove the key of this id or name, and return it. Raises UnknownName, also for a name
-        that several keys have.
+        """Delete the key with this id or name, and return it.
+
+        Raises UnknownName if no key, or more than one, has the name.
         """
         known = dict(self._current())
         found = [key for key in known.values() if name in (key.id, key.name)]
@@ -120,13 +122,14 @@ class KeyFile:
 
     def _current(self) -> Mapping[str, AccessKey]:
         with self._lock:
-            stamp = self._look()
+            stamp = self._file_stamp()
             if stamp != self._stamp:
                 self._keys = self._read() if stamp else {}
                 self._stamp = stamp
             return self._keys
 
-    def _look(self) -> tuple[int, int, int] | None:
+    def _file_stamp(self) -> tuple[int, int, int] | None:
+        """Return values that change with the file, or None if it does not exist."""
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -152,38 +155,34 @@ class KeyFile:
             raise self._unusable("read", error) from error
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigError(
-                f"The file of keys `{self.path}` is damaged.",
-                fix="Restore it, or remove it and add the keys anew: knotwork keys add",
+                f"The key file `{self.path}` is damaged.",
+                fix="Restore it, or delete it and add the keys again: knotwork keys add",
             ) from error
         return {key.id: key for key in keys}
 
     def _write(self, keys: Mapping[str, AccessKey]) -> None:
-        """Replace the file at once, so that no reader sees half of it."""
         text = json.dumps({"keys": [asdict(key) for key in keys.values()]}, indent=1)
-        hidden_file_beside = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
         try:
-            opened = os.open(hidden_file_beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(opened, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            hidden_file_beside.replace(self.path)
+            with replace_file(self.path, mode=0o600) as file:
+                file.write(text.encode())
         except OSError as error:
-            raise self._unusable("written", error) from error
+            raise self._unusable("write", error) from error
 
-    def _unusable(self, how: str, error: OSError) -> ConfigError:
+    def _unusable(self, action: str, error: OSError) -> ConfigError:
         return ConfigError(
-            f"The file of keys `{self.path}` cannot be {how}: {error.strerror or error}.",
-            fix="Name another one: service.keys",
+            f"Cannot {action} the key file `{self.path}`: {error.strerror or error}.",
+            fix="Choose another file with the setting service.keys.",
         )
 
 
-def keys_beside(place: Path) -> Path:
-    """Return the file of keys of what is served: in a folder, or beside an index."""
-    return hidden_file_beside(place, KEYS_FILE)
+def keys_beside(path: Path) -> Path:
+    """Return the key file for a served folder or index."""
+    return hidden_file_beside(path, KEYS_FILE)
 
 
-def hidden_file_beside(place: Path, name: str) -> Path:
-    """Return a hidden file of the server in a folder that is served, or beside an index."""
-    return place / name if place.is_dir() else place.with_name(f".{place.stem}{name}")
+def hidden_file_beside(path: Path, name: str) -> Path:
+    """Return a hidden file of the server: inside a served folder, or beside a served index."""
+    return path / name if path.is_dir() else path.with_name(f".{path.stem}{name}")
 
 
 def _hash(secret: str, salt: bytes) -> str:
@@ -193,11 +192,11 @@ def _hash(secret: str, salt: bytes) -> str:
 _WORKSPACE_NAME = re.compile(r"[^\W_][\w.-]{0,62}[\w-]|[^\W_]")
 
 WORKSPACE_NAME_RULE = (
-    "A name has 1 to 64 letters, digits, `_`, `-` and `.`, begins with a letter or a digit, and "
-    "does not end with a dot."
+    "Use 1 to 64 letters, digits, `_`, `-` and `.`; begin with a letter or digit, and do not end "
+    "with a dot."
 )
 
 
 def is_workspace_name(name: str) -> bool:
-    """Tell whether this can be the name of a workspace."""
+    """Return True if this is a valid name for a workspace."""
     return _WORKSPACE_NAME.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Limit concurrency and request rate: a bounded worker pool, and a token bucket for each caller."""
+"""Limit concurrency and request rate: a bounded thread pool, and a token bucket per caller."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ T = TypeVar("T")
 _RETRY_AFTER_S = 2.0
 
 holding: ContextVar[Callable[[], Callable[[], None]] | None] = ContextVar("holding", default=None)
-"""Called for each function that is run, if set; what it returns is called when that is done.
+"""If set, called for each function that starts; the result is called when the function ends.
 
-So what a function works on is not closed while it runs, even when nobody waits for it any more.
+This keeps a workspace open while a function uses it, even after the request has timed out.
 """
 
 
 class Threads:
-    """Runs functions that block; safe to use from one event loop.
+    """Run blocking functions in threads, for one event loop.
 
-    ``threads`` run at a time and ``waiting`` more may wait. A function that takes longer than
-    ``timeout_s`` is not waited for any more, and keeps its thread until it is done.
+    ``threads`` functions run at a time, and ``waiting`` more may wait. After ``timeout_s`` the
+    caller gets an error, but the function keeps its thread until it returns.
     """
 
     def __init__(self, *, threads: int, waiting: int, timeout_s: float) -> None:
@@ -41,9 +41,9 @@ class Threads:
         self.open = 0
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what the function does, or raise what it raises.
+        """Run a function in a thread, and return or raise what it does.
 
-        Raises Overloaded when too many wait, RequestTimeout.
+        Raises Overloaded if too many are waiting, RequestTimeout.
         """
         future = self._submit(partial(function, *args, **kwargs))
         try:
@@ -55,16 +55,16 @@ class Threads:
             raise self._too_slow() from None
 
     async def iterate(self, make: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
-        """Yield what an iterator yields, which one thread makes and runs through.
+        """Create an iterator in a thread, and yield its items.
 
-        Whoever stops early ends the iterator at its next item. Raises as `run`.
+        If the caller stops early, the iterator ends at its next item. Raises like `run`.
         """
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
         stopped = False
 
         def put(item: tuple[T] | None) -> None:
-            with suppress(RuntimeError):  # the loop is gone: so is whoever waits
+            with suppress(RuntimeError):  # the event loop is closed, and nobody waits
                 loop.call_soon_threadsafe(queue.put_nowait, item)
 
         def work() -> None:
@@ -78,7 +78,7 @@ class Threads:
                 put(None)
 
         future = self._submit(work)
-        # Not one timeout around all: each item may be asked for by another task.
+        # Not one timeout around the loop: each item may be awaited by a different task.
         end = loop.time() + self._timeout_s
         try:
             while (item := await self._next(queue, end - loop.time())) is not None:
@@ -89,35 +89,35 @@ class Threads:
             future.add_done_callback(_forget)
 
     def close(self) -> None:
-        """Let those that run finish, and run no more."""
+        """Wait for running functions, and cancel waiting ones."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
         if self.open >= self._most:
             raise Overloaded(
-                f"{self.open:,} requests are worked on or wait, and no more are taken.",
+                f"The server is busy with {self.open:,} requests.",
                 fix="Try again in a moment.",
                 retry_after_s=_RETRY_AFTER_S,
             )
         self.open += 1
         loop = asyncio.get_running_loop()
         hold = holding.get()
-        let_go = hold() if hold is not None else None
+        release = hold() if hold is not None else None
         try:
             running = self._pool.submit(contextvars.copy_context().run, function)
         except RuntimeError:
             self.open -= 1
-            if let_go is not None:
-                let_go()
+            if release is not None:
+                release()
             raise Overloaded("The server is stopping.", fix="Try again later.") from None
 
         def finished(_: object) -> None:
-            if let_go is not None:
-                let_go()
+            if release is not None:
+                release()
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._count_down)
 
-        # Counted when the work ends, not when nobody waits for it any more.
+        # Counted down when the work ends, not when the caller stops waiting.
         running.add_done_callback(finished)
         return asyncio.wrap_future(running)
 
@@ -133,13 +133,13 @@ class Threads:
     def _too_slow(self) -> RequestTimeout:
         return RequestTimeout(
             f"The request took longer than {self._timeout_s:g} s.",
-            fix="Ask for less, or raise service.timeout_s.",
+            fix="Request less, or raise service.timeout_s.",
             retry_after_s=_RETRY_AFTER_S,
         )
 
 
 def _forget(future: asyncio.Future[None]) -> None:
-    """Look at the error of what nobody waits for, so that it is not reported as overlooked."""
+    """Retrieve the exception of an abandoned future, so that asyncio does not log it."""
     if not future.cancelled():
         future.exception()
 
@@ -149,9 +149,9 @@ _MINUTE_S = 60.0
 
 
 class RateLimiter:
-    """Lets each caller ask ``per_minute`` times, a sixth of that at once; 0 is no limit.
+    """A token bucket per caller: ``per_minute`` requests, a sixth of them at once; 0 for no limit.
 
-    Used by one thread. Callers that have long been silent are forgotten.
+    Not thread-safe. The callers that have been idle longest are dropped.
     """
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -161,22 +161,19 @@ class RateLimiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> None:
-        """Count a request. Raises TooManyRequests, which says when the next one is free."""
+        """Count a request. Raises TooManyRequests with the time until the next one is allowed."""
         if not self._rate:
             return
         now = self._clock()
-        level = self._level(caller, now)
+        tokens, updated = self._buckets.get(caller, (self._burst, now))
+        level = min(self._burst, tokens + (now - updated) * self._rate)
         if level < 1:
             raise TooManyRequests(
-                f"More than {self._rate * _MINUTE_S:.0f} requests in a minute.",
-                fix="Ask more slowly, or raise service.requests_per_minute.",
+                f"More than {self._rate * _MINUTE_S:.0f} requests per minute.",
+                fix="Slow down, or raise service.requests_per_minute.",
                 retry_after_s=(1 - level) / self._rate,
             )
         self._buckets[caller] = level - 1, now
         self._buckets.move_to_end(caller)
         if len(self._buckets) > _MOST_CALLERS:
             self._buckets.popitem(last=False)
-
-    def _level(self, caller: str, now: float) -> float:
-        level, then = self._buckets.get(caller, (self._burst, now))
-        return min(self._burst, level + (now - then) * self._rate)

@@ -10,28 +10,28 @@ import numpy as np
 from knotwork.service.graph_map import GraphMap, Keys, Mask, Words
 
 MOST_FACETS = 40
-"""Values to filter by that are told, at most."""
+"""Most values returned for one facet."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapFilter:
-    """What is to be drawn at all; nothing said means everything."""
+    """The filters of a map; the defaults select everything."""
 
     types: frozenset[str] = frozenset()
     relations: frozenset[str] = frozenset()
     weight: float = 0.0
     entities: frozenset[str] | None = None
-    """Those of a document, by id."""
+    """Ids of the entities of a document."""
 
     @property
-    def asks_relations(self) -> bool:
-        """Whether an entity without a fitting relation is left out."""
+    def filters_relations(self) -> bool:
+        """Whether entities without a matching relation are left out."""
         return bool(self.relations) or self.weight > 0
 
 
 @dataclass(frozen=True, slots=True)
 class MapSelection:
-    """What fits: a mask of entities and one of relations, whose ends are among the entities."""
+    """Masks of the selected entities, and of the selected relations between them."""
 
     entities: Mask
     edges: Mask
@@ -39,7 +39,7 @@ class MapSelection:
 
 @dataclass(frozen=True, slots=True)
 class MapPart:
-    """What is drawn, by position, and how many there were to choose from."""
+    """The drawn entities and relations, by position, and the totals they were taken from."""
 
     entities: list[int]
     entities_total: int
@@ -49,7 +49,7 @@ class MapPart:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLinks:
-    """How strongly circles are linked: pairs of places in what is shown, the strongest first."""
+    """Links between communities as pairs of positions in the shown list, strongest first."""
 
     sources: list[int]
     targets: list[int]
@@ -58,7 +58,7 @@ class CommunityLinks:
 
 
 def select(graph_map: GraphMap, wanted: MapFilter) -> MapSelection:
-    """Return what fits of a map."""
+    """Return the entities and relations of a map that match a filter."""
     entities = np.ones(len(graph_map.entity_keys), dtype=np.bool_)
     if wanted.types:
         entities &= _matches_names(graph_map.types.all(), wanted.types)[graph_map.entity_types]
@@ -74,7 +74,7 @@ def select(graph_map: GraphMap, wanted: MapFilter) -> MapSelection:
         edges &= _matches_names(graph_map.relations.all(), wanted.relations)[
             graph_map.edge_relations
         ]
-    if wanted.asks_relations:
+    if wanted.filters_relations:
         linked = np.zeros(len(entities), dtype=np.bool_)
         linked[sources[edges]] = linked[targets[edges]] = True
         entities &= linked
@@ -82,7 +82,7 @@ def select(graph_map: GraphMap, wanted: MapFilter) -> MapSelection:
 
 
 def communities_at_level(graph_map: GraphMap, level: int) -> Keys:
-    """Return the communities that a level shows: its own, and those above that have no smaller."""
+    """Return the communities shown at a level: its own, and higher ones without children."""
     levels = graph_map.community_levels
     has_children = np.zeros(len(levels), dtype=np.bool_)
     parents = graph_map.community_parents
@@ -91,7 +91,7 @@ def communities_at_level(graph_map: GraphMap, level: int) -> Keys:
 
 
 def count_selected(graph_map: GraphMap, communities: Sequence[int], chosen: Mask) -> list[int]:
-    """Return how many of the chosen entities lie in each community."""
+    """Return the number of chosen entities in each of the communities."""
     counts = np.zeros(len(graph_map.community_keys), dtype=np.int64)
     for level, chain in enumerate(graph_map.chains):
         here = graph_map.community_levels == level
@@ -103,7 +103,7 @@ def count_selected(graph_map: GraphMap, communities: Sequence[int], chosen: Mask
 def link_communities(
     graph_map: GraphMap, communities: Sequence[int], chosen: Mask, *, limit: int
 ) -> CommunityLinks:
-    """Return the links between communities, none of which holds another."""
+    """Return the links between communities, none of which is an ancestor of another."""
     count = len(communities)
     place = np.full(len(graph_map.community_keys) + 1, -1, dtype=np.int64)
     place[list(communities)] = np.arange(count)
@@ -148,8 +148,8 @@ def view_neighbours(
     limit: int,
     edge_limit: int,
 ) -> MapPart:
-    """Return the strongest neighbours of an entity that are not known yet, and their relations
-    with each other, with it and with what is known.
+    """Return the strongest neighbours of an entity that are not in ``known``, and their relations
+    with each other, with the entity and with the known ones.
     """
     edges = graph_map.edges_at(entity)
     edges = edges[selection.edges[edges]]
@@ -168,7 +168,7 @@ def view_neighbours(
 def view_entities(
     graph_map: GraphMap, entities: Sequence[int], selection: MapSelection, *, edge_limit: int
 ) -> MapPart:
-    """Return entities by name, with the strongest relations among them."""
+    """Return entities with the strongest relations among them."""
     drawn = np.array(sorted(set(entities)), dtype=np.int64)
     edges, total = _strongest_edges(graph_map, drawn, selection.edges, limit=edge_limit)
     return MapPart(list(dict.fromkeys(entities)), len(drawn), edges, total)
@@ -176,7 +176,7 @@ def view_entities(
 
 @dataclass(frozen=True, slots=True)
 class FacetCounts:
-    """The values that most have, with how many do, and how many values there are."""
+    """The most frequent values with their counts, and the number of all values."""
 
     values: list[tuple[str, int]]
     total: int
@@ -185,11 +185,10 @@ class FacetCounts:
 def count_facets(
     graph_map: GraphMap, wanted: MapFilter, chosen: MapSelection, inside: Keys | None
 ) -> tuple[FacetCounts, FacetCounts]:
-    """Return how many entities have each type, and how many relations each name, most first.
+    """Count entities by type and relations by name, most frequent first.
 
-    ``chosen`` is what fits ``wanted``; but what is wanted of one of the two does not narrow its own
-    counts: they say what else there is. ``inside`` counts the entities at these positions, and the
-    relations among them, alone.
+    ``chosen`` is the selection of ``wanted``. A facet ignores its own filter, so that it shows the
+    alternatives. ``inside`` limits the counts to the entities at these positions.
     """
     of_any_type = select(graph_map, replace(wanted, types=frozenset())) if wanted.types else chosen
     of_any_name = chosen
@@ -215,7 +214,10 @@ def _count_names(names: Words, counts: Keys) -> FacetCounts:
 def _strongest_edges(
     graph_map: GraphMap, drawn: Keys, chosen: Mask, *, limit: int, new: Keys | None = None
 ) -> tuple[list[int], int]:
-    """Return the strongest relations whose ends are drawn, one of them new, and how many are."""
+    """Return the strongest relations between drawn entities, and the number of all of them.
+
+    With ``new``, one end must be among these entities.
+    """
     is_drawn = np.zeros(len(graph_map.entity_keys), dtype=np.bool_)
     is_drawn[drawn] = True
     sources, targets = graph_map.edge_sources, graph_map.edge_targets

@@ -1,4 +1,4 @@
-"""The MCP tool `add_document`, for keys that may write."""
+"""The MCP tool `add_document`, for keys with write access."""
 
 from __future__ import annotations
 
@@ -22,73 +22,75 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 200_000
 _SUFFIX = ".md"
-_LOOK_S = 0.1
+_POLL_INTERVAL_S = 0.1
 
 
 class AddedDocument(BaseModel):
-    """A document that was added; ``chunks`` it has in the index."""
+    """An added document, with the number of its chunks in the index."""
 
-    document: str = Field(description="Its uri, as passages and citations name it")
+    document: str = Field(description="URI of the document, as in passages and citations")
     chunks: int
 
 
 def add_document_tool(server: MCPServer, knowledge_base: SessionKnowledgeBase) -> None:
-    """Give a server the tool `add_document`."""
+    """Add the tool `add_document` to a server."""
 
     @server.tool(title="Add a document", annotations=WRITES_INDEX)
     @as_tool
     async def add_document(
         ctx: Context,
-        name: Annotated[str, Field(min_length=1, max_length=500, description="As notes/travel.md")],
+        name: Annotated[
+            str, Field(min_length=1, max_length=500, description="For example notes/travel.md")
+        ],
         text: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)],
     ) -> Annotated[CallToolResult, AddedDocument]:
-        """Add a text to the documents, in the place of one of the same name, and index it. Without
-        an ending the name gets .md, and the text is read as Markdown.
+        """Add a text as a document, or replace the document of the same name, and index it. A name
+        without a suffix gets .md, and its text is read as Markdown.
         """
-        here = current_session.get()
-        here.server.jobs.check()
+        session = current_session.get()
+        session.server.jobs.check()
         uri = await knowledge_base.call(_store_text, name, text)
-        job = here.server.jobs.submit(
-            here.workspace, "index", {"tier": None, "budget": "", "retry": False}
+        job = session.server.jobs.submit(
+            session.workspace, "index", {"tier": None, "budget": "", "retry": False}
         )
         done = await _follow_job(ctx, job)
         if done.state != "finished":
-            told = done.error.get("message") or f"The job was {done.state}."
-            raise ToolError(f"`{uri}` was kept and not indexed. {told}")
+            reason = done.error.get("message") or f"The job is {done.state}."
+            raise ToolError(f"`{uri}` was stored but not indexed. {reason}")
         added = await knowledge_base.call(_describe_added, uri)
         await ctx.notify_resources_changed()
-        return tool_result(added, f"{added.document} is in the index, as {added.chunks} chunks.")
+        return tool_result(added, f"Indexed {added.document} in {added.chunks} chunks.")
 
 
 def _store_text(name: str, text: str) -> str:
-    """Keep a text as a file of the workspace, as an upload is kept. Raises LoadError."""
+    """Store a text as an uploaded file of the workspace, and return its URI. Raises LoadError."""
     workspace = current_workspace()
-    place = parse_upload_name(name)
-    if not place.suffix:
-        place = PurePosixPath(f"{place}{_SUFFIX}")
-    file = SpooledFile(str(place), BytesIO(text.encode()))
+    path = parse_upload_name(name)
+    if not path.suffix:
+        path = PurePosixPath(f"{path}{_SUFFIX}")
+    file = SpooledFile(str(path), BytesIO(text.encode()))
     check_content(file, max_file_mb=workspace.base.settings.index.max_file_mb)
-    return store_file(file, place, workspace)
+    return store_file(file, path, workspace)
 
 
 def _describe_added(uri: str) -> AddedDocument:
     entry = current_workspace().base.store.ledger.get([uri]).get(uri)
     if entry is None or entry.error:
-        why = f": {entry.error}" if entry else ""
-        raise ToolError(f"`{uri}` could not be read{why}.")
+        reason = f": {entry.error}" if entry else ""
+        raise ToolError(f"`{uri}` could not be read{reason}.")
     return AddedDocument(document=uri, chunks=entry.chunks)
 
 
 async def _follow_job(ctx: Context, job: Job) -> Job:
-    """Tell the progress of a job, and return it when it is over."""
-    here = current_session.get()
-    step, told = 0, ""
+    """Report the stages of a job until it ends or the server stops, and return the job."""
+    session = current_session.get()
+    step, reported = 0, ""
     while True:
-        found = here.server.jobs.find(here.workspace, job.id)
-        stage = str(found.progress.get("stage", ""))
-        if stage and stage != told:
-            step, told = step + 1, stage
+        current = session.server.jobs.find(session.workspace, job.id)
+        stage = str(current.progress.get("stage", ""))
+        if stage and stage != reported:
+            step, reported = step + 1, stage
             await ctx.report_progress(step, None, stage)
-        if found.state.is_final or here.server.closing:
-            return found
-        await asyncio.sleep(_LOOK_S)
+        if current.state.is_final or session.server.closing:
+            return current
+        await asyncio.sleep(_POLL_INTERVAL_S)

@@ -1,7 +1,7 @@
 """The MCP endpoint: `/mcp` and `/mcp/WORKSPACE`, over stateless streamable HTTP.
 
-Every request is authenticated by its own key and no session is stored, so any of several servers
-behind one name can answer it.
+Every request is authenticated by its own key, and no session is stored, so any of several servers
+behind a load balancer can answer it.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ _MOST_BODY_BYTES = 1 * MEGABYTE
 
 
 class McpEndpoint:
-    """The servers of the protocol for all workspaces, made when the first assistant comes: one for
-    keys that may read, and one for those that may write.
+    """An ASGI application that serves MCP for all workspaces.
 
-    An ASGI application for both addresses. Without the SDK it says which extra brings it.
+    It has one MCP server for keys that may read and one for keys that may write. Each is built on
+    the first request that needs it. Requests raise MissingExtra if the SDK is not installed.
     """
 
     def __init__(self) -> None:
         self._managers: dict[bool, StreamableHTTPSessionManager] = {}
-        self._hosts: list[asyncio.Task[None]] = []
-        self._making = asyncio.Lock()
-        self._ending = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._building = asyncio.Lock()
+        self._closing = asyncio.Event()
 
     def routes(self) -> list[Route]:
-        """Return where it is reached."""
+        """Return the routes of the endpoint."""
         return [
             Route(path, endpoint=self, name="mcp", include_in_schema=False)
             for path in (MCP_PATH, f"{MCP_PATH}/{{workspace}}")
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; raises what keeps it from being answered before that begins."""
-        scope["route"] = self  # so that its address is counted as a route
+        """Answer a request. Errors are raised before the response begins."""
+        scope["route"] = self  # metrics count the request under its route
         request = Request(scope, receive)
         server = service_of(request)
         key = await authenticate_request(request)
@@ -60,67 +60,71 @@ class McpEndpoint:
         if not key.may_see(name):
             raise no_workspace(name)
         with server.workspaces.lease(name):
-            pass  # it is there
+            pass  # raises NotFound for an unknown workspace
         if request.method != "POST":
             raise NotAllowed(
-                "Only POST is understood here: every request stands by itself.",
-                fix="Connect a client of the Model Context Protocol to this address.",
+                f"{MCP_PATH} is stateless and accepts POST only.",
+                fix="Connect an MCP client to this URL.",
             )
         if server.closing:
             raise Overloaded("The server is stopping.", fix="Try again later.")
-        writes = key.role.covers(KeyRole.WRITE) and not server.place.read_only
-        manager = await self._started(writes=writes)
+        writes = key.role.covers(KeyRole.WRITE) and not server.config.read_only
+        manager = await self._get_manager(writes=writes)
         current_session.set(McpSession(server, key, name))
         await manager.handle_request(scope, receive, send)
 
     async def close(self) -> None:
-        """End what is under way."""
-        self._ending.set()
-        for host in self._hosts:
-            await host
+        """Stop the MCP servers."""
+        self._closing.set()
+        for task in self._tasks:
+            await task
 
-    async def _started(self, *, writes: bool) -> StreamableHTTPSessionManager:
-        async with self._making:
+    async def _get_manager(self, *, writes: bool) -> StreamableHTTPSessionManager:
+        async with self._building:
             if writes not in self._managers:
                 manager = await asyncio.to_thread(_build_manager, writes=writes)
                 started = asyncio.Event()
-                self._hosts.append(asyncio.create_task(self._keep(manager, started)))
+                self._tasks.append(asyncio.create_task(self._run(manager, started)))
                 await started.wait()
                 self._managers[writes] = manager
             return self._managers[writes]
 
-    async def _keep(self, manager: StreamableHTTPSessionManager, started: asyncio.Event) -> None:
-        """Run the manager: it must be ended by the task that began it."""
+    async def _run(self, manager: StreamableHTTPSessionManager, started: asyncio.Event) -> None:
+        """Run a manager until the endpoint closes; the same task must enter and leave it."""
         async with manager.run():
             started.set()
-            await self._ending.wait()
+            await self._closing.wait()
 
 
 def _build_manager(*, writes: bool) -> StreamableHTTPSessionManager:
-    """Return the manager of requests; slow, as the SDK is large. Raises MissingExtra."""
+    """Build the request manager of an MCP server. Slow, because importing the SDK is.
+
+    Raises MissingExtra.
+    """
     check_sdk()
     from mcp.server.transport_security import TransportSecuritySettings
 
     from knotwork.mcp_server.server import build_read_only_server
 
-    seated = SessionKnowledgeBase()
-    server = build_read_only_server(seated, Permissions())
+    knowledge_base = SessionKnowledgeBase()
+    server = build_read_only_server(knowledge_base, Permissions())
     if writes:
         from knotwork.service.mcp_document_tool import add_document_tool
 
-        add_document_tool(server, seated)
+        add_document_tool(server, knowledge_base)
     server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=_MOST_BODY_BYTES,
-        # Whoever may ask was found out before, by rules that know keys.
+        # `authenticate_request` has checked host and origin already.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return server.session_manager
 
 
 def _default_workspace(server: Service, key: AccessKey) -> str:
-    """Return the workspace that an address without one means: the only one of a key, or the
-    default. Raises InvalidRequest.
+    """Return the workspace of a path without one: the only one of the key, or `DEFAULT_WORKSPACE`.
+
+    Raises InvalidRequest.
     """
     names = [name for name in server.workspaces.names() if key.may_see(name)]
     if len(names) == 1:
@@ -128,5 +132,6 @@ def _default_workspace(server: Service, key: AccessKey) -> str:
     if DEFAULT_WORKSPACE in names:
         return DEFAULT_WORKSPACE
     raise InvalidRequest(
-        "There is no telling which workspace is meant.", fix=f"Name it: {MCP_PATH}/WORKSPACE"
+        "The request names no workspace, and the key has several.",
+        fix=f"Use {MCP_PATH}/WORKSPACE.",
     )

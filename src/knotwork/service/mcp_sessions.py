@@ -1,4 +1,4 @@
-"""The session of an MCP request: its key and workspace, and the knowledge base its tools use."""
+"""The session of an MCP request: its key, its workspace, and the knowledge base for the tools."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class McpSession:
-    """Who asks in a request, and which workspace."""
+    """The server, the key and the workspace of a request."""
 
     server: Service
     key: AccessKey
     workspace: str
 
 
-current_session: ContextVar[McpSession] = ContextVar("seat")
-_current_workspace: ContextVar[Workspace] = ContextVar("leased")
+current_session: ContextVar[McpSession] = ContextVar("current_session")
+_current_workspace: ContextVar[Workspace] = ContextVar("current_workspace")
 
 
 def current_workspace() -> Workspace:
-    """Return the workspace, within what `SeatedKnowledgeBase.call` runs."""
+    """Return the workspace, in functions that `SessionKnowledgeBase.call` runs."""
     return _current_workspace.get()
 
 
 class SessionKnowledgeBase:
-    """The knowledge base of the seat of each request, which its calls alone keep open.
+    """The knowledge base of the current session; a `ToolBackend`.
 
-    A `Backing` of the tools. Nothing is brought up to date here: jobs do that.
+    The index is kept open during a call only. Tools never update communities here; jobs do that.
     """
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
-        """The knowledge base, within what `call` runs."""
+        """The knowledge base, in functions that `call` runs."""
         return _current_workspace.get().base
 
     async def call(
         self, function: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> T:
-        """Run a function in a thread of the server; raises as `Threads.run`."""
-        here = current_session.get()
-        with lease(here.server, here.workspace) as workspace:
+        """Run a function in a thread of the server; raises like `Threads.run`."""
+        session = current_session.get()
+        with lease(session.server, session.workspace) as workspace:
 
             def run() -> T:
                 _current_workspace.set(workspace)
                 return function(*args, **kwargs)
 
-            return await here.server.threads.run(run)
+            return await session.server.threads.run(run)
 
     async def search(
         self,
@@ -81,9 +81,9 @@ class SessionKnowledgeBase:
         retrieval_query: str | None = None,
         query_params: Mapping[str, PropertyValue] | None = None,
     ) -> Evidence:
-        """Return the passages that bear on a question."""
-        here = current_session.get()
-        wanted = AskRequest(
+        """Return the passages relevant to a question."""
+        session = current_session.get()
+        request = AskRequest(
             question,
             retriever,
             k,
@@ -92,23 +92,24 @@ class SessionKnowledgeBase:
             retrieval_query=retrieval_query,
             query_params=query_params,
         )
-        asked = check_question(here.server, here.key, wanted)
+        checked = check_question(session.server, session.key, request)
 
         def find() -> Evidence:
-            return search(_current_workspace.get(), asked)[0]
+            return search(_current_workspace.get(), checked)[0]
 
         return await self.call(find)
 
     async def ask_events(
         self, question: str, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AskEvent]:
-        """Answer a question within the limits of the server, and yield every step."""
-        here = current_session.get()
-        asked = check_question(here.server, here.key, AskRequest(question, **options))
-        with lease(here.server, here.workspace) as workspace:
+        """Answer a question within the limits of the server, and yield an event for each step."""
+        session = current_session.get()
+        request = AskRequest(question, **options)
+        asked = check_question(session.server, session.key, request)
+        with lease(session.server, session.workspace) as workspace:
             make: Callable[[], Iterator[AskEvent]]
-            make = partial(ask_events, here.server, workspace, asked)
-            async with aclosing(here.server.threads.iterate(make)) as events:
+            make = partial(ask_events, session.server, workspace, asked)
+            async with aclosing(session.server.threads.iterate(make)) as events:
                 async for event in events:
                     yield event
 
@@ -121,16 +122,16 @@ class SessionKnowledgeBase:
         fan: int = 8,
         limit: int = 50,
     ) -> Subgraph:
-        """Walk the graph from entities by name."""
+        """Return the neighbourhood of entities, given by name."""
 
-        def walk() -> Subgraph:
+        def find() -> Subgraph:
             base = self.knowledge_base
             return base.explore(names, direction=direction, depth=depth, fan=fan, limit=limit)
 
-        return await self.call(walk)
+        return await self.call(find)
 
     async def paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
-        """Return the shortest paths between two names."""
+        """Return the shortest paths between two entities, given by name."""
 
         def find() -> list[GraphPath]:
             return self.knowledge_base.paths(one, other, limit=limit)
@@ -140,7 +141,7 @@ class SessionKnowledgeBase:
     async def communities(
         self, about: str = "", *, level: int | None = None, limit: int = 20
     ) -> list[Topic]:
-        """Return communities with their reports, as they are."""
+        """Return the stored communities with their reports."""
 
         def find() -> list[Topic]:
             return self.knowledge_base.topics(about, level=level, limit=limit)

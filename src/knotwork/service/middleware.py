@@ -1,4 +1,4 @@
-"""ASGI middleware: request ids, metrics, security headers and the log of requests."""
+"""ASGI middleware: request ids, metrics, security headers and the request log."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ SECURITY_HEADERS = {
 }
 REQUEST_ID_HEADER = "X-Request-ID"
 _TOO_LARGE = RequestTooLarge(
-    "The body of the request is too large.",
+    "The request body is too large.",
     fix="Send less at a time, or raise service.max_upload_mb for uploads.",
 )
 _SERVER_ERROR = KnotworkError(
-    "The server failed.", fix="Look for the request's id in the log of the server."
+    "Internal server error.", fix="Look for the request id in the server log."
 )
 _UNKNOWN_ROUTE = "(none)"
 
@@ -42,11 +42,11 @@ _log = logging.getLogger("knotwork.service")
 
 
 class RequestMiddleware:
-    """An ASGI layer around an application."""
+    """Give every response an id and headers, count and log it, and hide internal errors."""
 
-    def __init__(self, app: ASGIApp, meters: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
-        self._meters = meters
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,50 +54,53 @@ class RequestMiddleware:
             return
         identifier = secrets.token_hex(8)
         request_id.set(identifier)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
-        is_too_large = has_begun = False
+        is_too_large = has_started = False
 
-        async def send_told(message: Message) -> None:
-            nonlocal has_begun
+        async def send_with_headers(message: Message) -> None:
+            nonlocal has_started
             if message["type"] == "http.response.start":
-                has_begun = True
-                self._frame(scope, message, identifier, time.perf_counter() - begun)
+                has_started = True
+                self._start_response(scope, message, identifier, time.perf_counter() - start)
             await send(message)
 
-        async def send_framed(message: Message) -> None:
+        async def send_checked(message: Message) -> None:
             nonlocal status, is_too_large
             if is_too_large:
                 return
             if message["type"] == "http.response.start":
                 status = message["status"]
-                is_too_large = _is_plain_refusal(message)
+                is_too_large = _is_plain_413(message)
                 if is_too_large:
-                    await error_response(Request(scope), _TOO_LARGE)(scope, receive, send_told)
+                    response = error_response(Request(scope), _TOO_LARGE)
+                    await response(scope, receive, send_with_headers)
                     return
-            await send_told(message)
+            await send_with_headers(message)
 
-        self._meters.in_flight.inc()
+        self._metrics.in_flight.inc()
         try:
-            await self._app(scope, receive, send_framed)
-        except Exception:  # a fault of ours: the log tells it, and nobody else
+            await self._app(scope, receive, send_checked)
+        except Exception:  # a bug: details go to the log only
             _log.exception("request %s failed", identifier)
-            if has_begun:
-                raise  # nothing can mend what was sent: the connection is cut
-            await error_response(Request(scope), _SERVER_ERROR)(scope, receive, send_framed)
+            if has_started:
+                raise  # too late for an error response: the connection is closed
+            await error_response(Request(scope), _SERVER_ERROR)(scope, receive, send_checked)
         finally:
-            self._meters.in_flight.dec()
+            self._metrics.in_flight.dec()
             route = _route_template(scope)
-            self._meters.requests.labels(_known_method(scope), route, str(status)).inc()
-            seconds = time.perf_counter() - begun
-            # The route, never the address itself: a query may hold what nobody should read.
+            self._metrics.requests.labels(_known_method(scope), route, str(status)).inc()
+            seconds = time.perf_counter() - start
+            # The route, never the URL: a query string may contain secrets.
             _log.info(
                 "%s %s %s %d %.3f s", identifier, _known_method(scope), route, status, seconds
             )
 
-    def _frame(self, scope: Scope, message: Message, identifier: str, seconds: float) -> None:
-        """Count a response that begins, and give it its headers."""
-        self._meters.seconds.labels(_known_method(scope), _route_template(scope)).observe(seconds)
+    def _start_response(
+        self, scope: Scope, message: Message, identifier: str, seconds: float
+    ) -> None:
+        """Count the start of a response, and add its headers."""
+        self._metrics.seconds.labels(_known_method(scope), _route_template(scope)).observe(seconds)
         headers = MutableHeaders(scope=message)
         for name, value in SECURITY_HEADERS.items():
             headers.setdefault(name, value)
@@ -106,15 +109,15 @@ class RequestMiddleware:
             headers.setdefault("Cache-Control", "no-store")
 
 
-def _is_plain_refusal(message: Message) -> bool:
-    """Tell whether a response is the bare one to a body that is too large."""
+def _is_plain_413(message: Message) -> bool:
+    """Return True for Starlette's plain-text response to a request body that is too large."""
     headers = MutableHeaders(scope=message)
     is_plain = headers.get("content-type", "").startswith("text/plain")
     return message["status"] == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and is_plain
 
 
 def _route_template(scope: Scope) -> str:
-    """Return the address with the names of its parameters in the place of their values."""
+    """Return the path with parameter names instead of their values."""
     if "route" not in scope:
         return _UNKNOWN_ROUTE
     path: str = scope["path"]
@@ -124,6 +127,6 @@ def _route_template(scope: Scope) -> str:
 
 
 def _known_method(scope: Scope) -> str:
-    """Return the method, of those that mean something: others would be labels without end."""
+    """Return the method, or OTHER: arbitrary methods would create unbounded metric labels."""
     known = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
     return scope["method"] if scope["method"] in known else "OTHER"

@@ -1,7 +1,7 @@
 """Prometheus metrics and OpenTelemetry traces.
 
-Metric labels never hold names of workspaces or keys. Traces are recorded only with the extra
-`telemetry` and `service.telemetry`, and never contain questions or passages.
+Metric labels never contain names of workspaces or keys. Traces are recorded only with the extra
+`telemetry` and the setting `service.telemetry`, and never contain questions or passages.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LATENCY_BUCKETS_S = (
 
 
 class Metrics:
-    """The counts of one server, in a registry of its own."""
+    """The Prometheus metrics of one server, in their own registry."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -58,30 +58,30 @@ class Metrics:
             buckets=_LATENCY_BUCKETS_S,
             registry=registry,
         )
-        self.in_flight = Gauge("knotwork_requests_open", "Requests under way.", registry=registry)
+        self.in_flight = Gauge("knotwork_requests_open", "Requests in progress.", registry=registry)
         self.questions = Counter(
             "knotwork_questions",
-            "Questions by mode, and whether they were answered.",
+            "Questions by mode and by whether they were answered.",
             ("mode", "answered"),
             registry=registry,
         )
         self.tokens = Counter(
             "knotwork_model_tokens",
-            "Tokens that questions cost, in and out.",
+            "Model tokens used by questions, by direction.",
             ("direction",),
             registry=registry,
         )
         self.jobs = Gauge("knotwork_jobs", "Jobs by state.", ("state",), registry=registry)
-        self.opened = Gauge("knotwork_workspaces_open", "Indexes held open.", registry=registry)
+        self.opened = Gauge("knotwork_workspaces_open", "Open indexes.", registry=registry)
 
     def count_answer(self, mode: str, usage: Usage, *, answered: bool) -> None:
-        """Count a question and what it cost."""
+        """Count a question and its tokens."""
         self.questions.labels(mode, str(answered).lower()).inc()
         self.tokens.labels("in").inc(usage.input_tokens)
         self.tokens.labels("out").inc(usage.output_tokens)
 
     def render(self) -> bytes:
-        """Return all counts in the text format of Prometheus."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
 
@@ -96,33 +96,33 @@ _HITS = "knotwork.hits"
 
 
 class TracedSpan:
-    """One operation that is traced."""
+    """The attributes of a traced operation."""
 
     def __init__(self, attributes: dict[str, str | int]) -> None:
         self.attributes = attributes
 
     def note_usage(self, model: str, usage: Usage) -> None:
-        """Note the model that answered, and its tokens."""
+        """Record the model that answered, and its tokens."""
         if model:
             self.attributes[_MODEL] = model
         self.attributes[_INPUT_TOKENS] = usage.input_tokens
         self.attributes[_OUTPUT_TOKENS] = usage.output_tokens
 
     def note_hits(self, count: int) -> None:
-        """Note how many passages were found."""
+        """Record the number of passages found."""
         self.attributes[_HITS] = count
 
 
 @contextmanager
 def trace(operation: str, workspace: str, retriever: str | None) -> Iterator[TracedSpan]:
-    """Trace an operation; nothing is recorded where no provider of traces is set."""
+    """Trace an operation. Nothing is recorded unless a trace provider is configured."""
     from opentelemetry.trace import get_tracer
 
-    known: dict[str, str | int] = {_OPERATION: operation, _SOURCE: workspace}
+    attributes: dict[str, str | int] = {_OPERATION: operation, _SOURCE: workspace}
     if retriever:
-        known[_RETRIEVER] = retriever
+        attributes[_RETRIEVER] = retriever
     with get_tracer(_TRACER).start_as_current_span(f"{operation} {workspace}") as span:
-        traced = TracedSpan(known)
+        traced = TracedSpan(attributes)
         try:
             yield traced
         finally:
@@ -130,7 +130,7 @@ def trace(operation: str, workspace: str, retriever: str | None) -> Iterator[Tra
 
 
 def require_telemetry() -> None:
-    """Raise MissingExtra when the libraries that send traces are not installed."""
+    """Raise MissingExtra if the libraries that export traces are not installed."""
     try:
         import opentelemetry.exporter.otlp.proto.http
         import opentelemetry.sdk  # noqa: F401

@@ -14,40 +14,40 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 PAGES = Path(str(files("knotwork.service"))) / "web"
-"""Where the build puts the pages."""
+"""The output folder of the web build."""
 
 BUILD_COMMAND = "python3 scripts/build_web.py"
 
 _ASSETS = "assets/"
 _CACHE_IMMUTABLE = "public, max-age=31536000, immutable"
-"""For files whose names hold a hash of what is in them."""
+"""For files with a content hash in their names."""
 
 _LEAST_GZIP_BYTES = 1_000
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-"""A machine may call these something else, and browsers then run none of them."""
+"""Some systems map these suffixes to other types, which browsers refuse to run."""
 
 _NOT_BUILT_PAGE = f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Knotwork</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <h1>Knotwork is running</h1>
-<p>There are no web pages in this installation. With Node.js 20 or newer, this builds them in a copy
-of the source: <code>{BUILD_COMMAND}</code>. Where the package was not installed with
-<code>-e</code>, install it again after that, and start the server anew.</p>
-<p>All else works: <a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes the interface
-for programs, and <code>/v1</code> is for clients of OpenAI.</p>
+<p>This installation does not include the web pages. Build them in a source checkout with Node.js 20
+or newer: <code>{BUILD_COMMAND}</code>. Unless the package was installed with <code>-e</code>,
+install it again afterwards, and restart the server.</p>
+<p>Everything else works: <a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes the API,
+and <code>/v1</code> is OpenAI-compatible.</p>
 </html>
 """
 
 
 class WebPages(StaticFiles):
-    """Files, and the one page for every address that is none of them: it finds its way itself."""
+    """Static files, and `index.html` for all other paths, which the page routes itself."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file, or the page."""
+        """Return a file, or `index.html`."""
         try:
             response = await super().get_response(path, scope)
         except HTTPException as error:
-            # A file of a build that is gone must not look as if it were there.
+            # A missing asset of an older build must stay a 404.
             if error.status_code != 404 or _is_asset(path):
                 raise
             response = await super().get_response("index.html", scope)
@@ -60,12 +60,12 @@ def _is_asset(path: str) -> bool:
 
 
 def has_pages(folder: Path = PAGES) -> bool:
-    """Tell whether the pages were built into a folder."""
+    """Return True if a folder contains the built pages."""
     return (folder / "index.html").is_file()
 
 
 def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
-    """Serve the pages below /ui, and lead there from /."""
+    """Serve the pages below /ui, and redirect / to them."""
     if has_pages(folder):
         for suffix, kind in _TYPES.items():
             mimetypes.add_type(kind, suffix)
@@ -73,7 +73,7 @@ def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
         app.mount("/ui", GZipMiddleware(pages, minimum_size=_LEAST_GZIP_BYTES), name="ui")
 
         @app.get("/", include_in_schema=False)
-        async def lead() -> RedirectResponse:
+        async def redirect() -> RedirectResponse:
             return RedirectResponse("/ui/")
 
         return

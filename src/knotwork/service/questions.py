@@ -15,45 +15,45 @@ from knotwork.synthesis.ask_request import AskEvent, AskRequest
 
 
 def check_question(server: Service, key: AccessKey, request: AskRequest) -> AskRequest:
-    """Return a request with the budget that it may spend.
+    """Check a request against the limits of the server, and return it with its budget.
 
-    Raises RequestTooLarge for a question that is too long, NotPermitted for a budget beside that of
-    the server.
+    Raises RequestTooLarge if the question is too long, NotPermitted if the request overrides the
+    budget of the server without an admin key.
     """
     limits = server.limits
     if len(request.question) > limits.question_chars:
         raise RequestTooLarge(
             f"The question has {len(request.question):,} characters; the limit is "
             f"{limits.question_chars:,}.",
-            fix="Ask more shortly, or raise service.question_chars.",
+            fix="Shorten the question, or raise service.question_chars.",
         )
     if not limits.question_budget:
         return request
     if request.budget and not key.role.covers(KeyRole.ADMIN):
-        raise NotPermitted("This server sets the budget of a question.", fix="Leave out `budget`.")
+        raise NotPermitted("This server sets the budget of questions.", fix="Omit `budget`.")
     return replace(request, budget=request.budget or limits.question_budget)
 
 
 def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> Iterator[AskEvent]:
-    """Yield the steps to an answer, and count it; raises as `KnowledgeBase.ask_events`."""
+    """Answer a question, and yield its events; raises like `KnowledgeBase.ask_events`."""
     with trace("ask", workspace.name, request.retriever) as span:
         for event in workspace.base.ask_events(request):
             if event.answer is not None:
                 answer = event.answer
-                server.meters.count_answer(answer.mode, answer.usage, answered=answer.answered)
+                server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
                 span.note_usage(answer.model, answer.usage)
             yield event
 
 
 def ask(server: Service, workspace: Workspace, request: AskRequest) -> Answer:
-    """Return the answer to a question; raises as `ask_events`."""
+    """Return the answer to a question; raises like `ask_events`."""
     *_, last = ask_events(server, workspace, request)
     assert last.answer is not None, "the last event has the answer"
     return last.answer
 
 
 def search(workspace: Workspace, request: AskRequest) -> tuple[Evidence, dict[str, Document]]:
-    """Return what is found for a question, and the documents of the hits by id."""
+    """Return the evidence for a question, and the documents of the hits by id."""
     with trace("retrieval", workspace.name, request.retriever) as span:
         evidence = workspace.base.search(request)
         span.note_hits(len(evidence.hits))

@@ -32,14 +32,14 @@ from knotwork.errors import (
 T = TypeVar("T")
 
 OPENAI_PREFIX = "/v1/"
-"""Below it, errors have the shape that OpenAI's clients read."""
+"""Errors of routes below this path have the format of the OpenAI API."""
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 _STATUS_ERRORS: dict[int, type[ServiceError]] = {413: RequestTooLarge}
 _DOCUMENT = "/api/v1/openapi.json"
 _UNREAD = ("dict_type", "model_type", "model_attributes_type")
-"""What is said of a body that is no object because it was not read as JSON."""
+"""Validation errors of a body that was not parsed as JSON."""
 
 _OPENAI_TYPES = {
     401: "authentication_error",
@@ -52,7 +52,7 @@ _log = logging.getLogger("knotwork.service")
 
 
 class ErrorBody(BaseModel):
-    """What went wrong, and what to do about it."""
+    """What went wrong, and how to fix it."""
 
     code: str
     message: str
@@ -60,31 +60,31 @@ class ErrorBody(BaseModel):
 
 
 class ErrorEnvelope(BaseModel):
-    """The response to a request that could not be met."""
+    """The response to a failed request."""
 
     error: ErrorBody
     request_id: str
 
 
 class Envelope(BaseModel, Generic[T]):
-    """The response to a request that was met."""
+    """The response to a successful request."""
 
     data: T
     request_id: str
 
 
 def wrap(data: T) -> Envelope[T]:
-    """Return data in its envelope."""
+    """Put data into an envelope with the request id."""
     return Envelope(data=data, request_id=request_id.get())
 
 
 def describe_error(error: KnotworkError) -> dict[str, str]:
-    """Return an error as JSON tells it."""
+    """Return the JSON fields of an error."""
     return {"code": error.code, "message": error.message, "fix": error.fix}
 
 
 def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
-    """Return an error as OpenAI's clients read it."""
+    """Return the JSON fields of an error in the format of the OpenAI API."""
     kind = "server_error" if error.http_status >= 500 else "invalid_request_error"
     return {
         "message": str(error),
@@ -95,7 +95,7 @@ def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
 
 
 def error_response(request: Request, error: KnotworkError) -> JSONResponse:
-    """Return the response that tells an error, in the shape of the interface it came by."""
+    """Build the response for an error, in the format of the API that was called."""
     headers = {"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else {}
     retry_after_s = None
     if isinstance(error, ServiceError | ModelUnavailable):
@@ -111,7 +111,10 @@ def error_response(request: Request, error: KnotworkError) -> JSONResponse:
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Have every error that is known told in an envelope; `Framing` tells the others."""
+    """Add handlers that turn known errors into error responses.
+
+    `RequestMiddleware` handles all others.
+    """
 
     @app.exception_handler(KnotworkError)
     async def known(request: Request, error: Exception) -> JSONResponse:
@@ -123,38 +126,38 @@ def handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        return error_response(request, _explain_invalid_request(request, error))
+        return error_response(request, _describe_invalid_request(request, error))
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: Exception) -> JSONResponse:
+    async def rejected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        response = error_response(request, _explain_refusal(request, error))
+        response = error_response(request, _describe_http_error(request, error))
         response.headers.update(error.headers or {})
         return response
 
 
-def _explain_refusal(request: Request, error: HTTPException) -> ServiceError:
-    """Return what is wrong with a request that no route took, or that could not be read."""
+def _describe_http_error(request: Request, error: HTTPException) -> ServiceError:
+    """Return the error for a request that matches no route or cannot be parsed."""
     path = request.url.path[:200]
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return NotFound(f"There is nothing at `{path}`.", fix=f"See {_DOCUMENT}")
+        return NotFound(f"Unknown path `{path}`.", fix=f"See {_DOCUMENT}")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow", "")
         return NotAllowed(
-            f"`{path}` does not know `{request.method[:20]}`.",
-            fix=f"It knows {allowed}." if allowed else f"See {_DOCUMENT}",
+            f"`{path}` does not support `{request.method[:20]}`.",
+            fix=f"Use {allowed}." if allowed else f"See {_DOCUMENT}",
         )
     kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
     return kind(f"{error.detail}.".replace("..", "."), fix=f"See {_DOCUMENT}")
 
 
-def _explain_invalid_request(request: Request, error: RequestValidationError) -> InvalidRequest:
-    """Return what is wrong with a request, without its values: one may be a secret."""
-    sent = request.headers.get("content-type", "")
+def _describe_invalid_request(request: Request, error: RequestValidationError) -> InvalidRequest:
+    """Return the error for an invalid request, without its values, which may be secret."""
+    content_type = request.headers.get("content-type", "")
     parts = []
     for item in error.errors()[:5]:
         place = ".".join(str(part) for part in item["loc"])
-        if item["loc"] == ("body",) and item["type"] in _UNREAD and "json" not in sent:
+        if item["loc"] == ("body",) and item["type"] in _UNREAD and "json" not in content_type:
             return InvalidRequest(
                 "The body was not sent as JSON.", fix="Send it with Content-Type: application/json"
             )
@@ -164,11 +167,11 @@ def _explain_invalid_request(request: Request, error: RequestValidationError) ->
 
 PING_S = 15.0
 PING = b": ping\n\n"
-"""A comment that keeps what lies between client and server from closing a silent connection."""
+"""A comment that keeps proxies from closing an idle connection."""
 
 
 class EventStream(StreamingResponse):
-    """A response of events."""
+    """A response of server-sent events."""
 
     media_type = "text/event-stream"
 
@@ -192,16 +195,16 @@ EVENT_STREAM_CONTENT: dict[str, Any] = {
         }
     }
 }
-"""How a stream of events is described."""
+"""The OpenAPI description of an event stream."""
 
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events.", "content": EVENT_STREAM_CONTENT}
 }
-"""How a route that returns nothing else describes it."""
+"""The OpenAPI responses of a route that returns only an event stream."""
 
 
 def format_event(data: object, *, event: str | None = None, number: int | None = None) -> bytes:
-    """Return one event as it is sent; its data is JSON."""
+    """Format one server-sent event; its data is JSON."""
     return format_sse_event(
         data_str=json.dumps(data, ensure_ascii=False),
         event=event,
@@ -215,31 +218,32 @@ async def _empty_bytes() -> AsyncIterator[bytes]:
 
 
 async def keep_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """Yield events, and a ping wherever none comes for a while."""
-    coming: asyncio.Task[bytes] | None = None
+    """Yield events, and a ping after every `PING_S` seconds without one."""
+    upcoming: asyncio.Task[bytes] | None = None
     try:
         while True:
-            coming = coming or asyncio.ensure_future(_next_event(events))
-            done, _ = await asyncio.wait([coming], timeout=PING_S)
+            upcoming = upcoming or asyncio.ensure_future(_next_event(events))
+            done, _ = await asyncio.wait([upcoming], timeout=PING_S)
             if not done:
                 yield PING
                 continue
             try:
-                event = coming.result()
+                event = upcoming.result()
             except StopAsyncIteration:
                 return
-            coming = None
+            upcoming = None
             yield event
     finally:
-        if coming is not None:
-            coming.cancel()
-            await asyncio.wait([coming])
+        if upcoming is not None:
+            upcoming.cancel()
+            await asyncio.wait([upcoming])
         await events.aclose()
 
 
 async def start_stream(events: AsyncGenerator[T]) -> AsyncGenerator[T]:
-    """Wait for the first item, so that what is wrong before it is told as an error, not in a
-    stream that has begun; return an iterator of all items.
+    """Wait for the first item, and return an iterator of all items.
+
+    Errors before the first item are raised here, while an error response is still possible.
     """
     try:
         first = await anext(events)

@@ -1,4 +1,4 @@
-"""The server: what it serves, its components, model preloading, and the uvicorn process."""
+"""Run the server: its configuration, its components, model preloading, and uvicorn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from knotwork.service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspa
 
 RECORDS_FILE = ".knotwork-service.db"
 JOB_GRACE_S = 15.0
-"""Seconds that jobs have to come to the end of a step once the server is told to stop."""
+"""Grace period of running jobs at shutdown, in seconds."""
 
 _FAILURES_PER_MINUTE = 60
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("knotwork.service")
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What is served: a folder of indexes, or one index file, with the settings for all."""
+    """What to serve: a folder of indexes or one index file, with the settings for all of them."""
 
     path: Path
     settings: Settings = field(default_factory=Settings)
@@ -46,89 +46,91 @@ class ServerConfig:
 
     @property
     def keys_path(self) -> Path:
-        """The file of keys."""
-        named = self.settings.service.keys
-        return Path(named) if named else keys_beside(self.path)
+        """The key file."""
+        configured = self.settings.service.keys
+        return Path(configured) if configured else keys_beside(self.path)
 
     @property
     def records_path(self) -> Path:
-        """The file of jobs."""
+        """The job database."""
         return hidden_file_beside(self.path, RECORDS_FILE)
 
     def check(self) -> None:
-        """Raise ConfigError for a place that cannot be served, or not without a key."""
+        """Raise ConfigError if the path cannot be served, or if the host requires a key."""
         if not self.path.is_dir() and self.path.suffix != INDEX_SUFFIX and not self.path.is_file():
             raise ConfigError(
                 f"`{self.path}` is neither a folder of indexes nor an index.",
-                fix=f"Name a folder that is there, or a file that ends with {INDEX_SUFFIX}.",
+                fix=f"Choose an existing folder, or a file that ends with {INDEX_SUFFIX}.",
             )
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
-                f"Listening on `{self.settings.service.host}` needs a key, but none exists.",
+                f"Listening on `{self.settings.service.host}` requires a key, but none exists.",
                 fix="Add one: knotwork keys add NAME",
             )
 
 
 class Service:
-    """The parts of a running server. Make it in the event loop that serves."""
+    """The components of a running server. Create it in the event loop that serves."""
 
-    def __init__(self, place: ServerConfig, meters: Metrics | None = None) -> None:
-        self.place = place
-        self.workspaces = Workspaces(place.path, place.settings, read_only=place.read_only)
+    def __init__(self, config: ServerConfig, metrics: Metrics | None = None) -> None:
+        self.config = config
+        self.workspaces = Workspaces(config.path, config.settings, read_only=config.read_only)
         limits = self.limits
-        self.keys = KeyFile(place.keys_path)
+        self.keys = KeyFile(config.keys_path)
         self.threads = Threads(
             threads=limits.threads, waiting=limits.waiting, timeout_s=limits.timeout_s
         )
         self.rates = RateLimiter(limits.requests_per_minute)
         self.failures = RateLimiter(_FAILURES_PER_MINUTE)
-        self.meters = meters or Metrics()
+        self.metrics = metrics or Metrics()
         self.closing = False
         self.uploading: set[tuple[str, str, str]] = set()
-        """Uploads under way that came with a key of their own."""
-        self.records = JobStore.open(place.records_path)
+        """Idempotency keys of uploads in progress, with caller and workspace."""
+        self.records = JobStore.open(config.records_path)
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self.warmer = ModelLoader(self._open_embedder)
 
     @property
     def limits(self) -> ServiceSettings:
         """The settings of the server."""
-        return self.place.settings.service
+        return self.config.settings.service
 
     def start(self) -> None:
-        """Load the model in the background, and go on with the jobs that were not finished."""
+        """Load the model in the background, and continue unfinished jobs."""
         self.warmer.start()
-        if not self.place.read_only:
+        if not self.config.read_only:
             folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
             self.workspaces.discard_leftovers(waiting=set(folders))
             self.jobs.start()
 
     def _open_embedder(self) -> Embedder | None:
-        """Return the embedder of the one index, or what an index of the folder has by default."""
-        if not self.workspaces.is_folder and self.place.path.is_file():
+        """Return the embedder of the one served index, or the default one for a folder."""
+        if not self.workspaces.is_folder and self.config.path.is_file():
             with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
                 return workspace.base.embedder
-        embedding = self.place.settings.embedding
+        embedding = self.config.settings.embedding
         try:
             return open_embedder(embedding.model, embedding)
         except MissingExtra:
             return None
 
     def begin_closing(self) -> None:
-        """Take no new work, and have jobs and streams come to an end."""
+        """Accept no new work, and stop jobs and streams after their current step."""
         self.closing = True
         self.jobs.pause()
 
     def close(self) -> None:
-        """Wait for jobs to pause and requests to end, and close all files.
+        """Wait for jobs and requests, and close all files.
 
-        A job whose step takes too long is left to the end of the process: its index is then as
-        after a kill, and it is begun again by the next server.
+        A job whose step exceeds the grace period is killed with the process. Its index recovers as
+        after a crash, and the next server starts the job again.
         """
         self.begin_closing()
         self.warmer.wait()
         if not self.jobs.close(wait_s=JOB_GRACE_S):
-            _log.warning("a job did not pause in %g s; the next start begins it again", JOB_GRACE_S)
+            _log.warning(
+                "a job did not stop within %g s; the next start runs it again", JOB_GRACE_S
+            )
             return
         self.threads.close()
         self.workspaces.close()
@@ -136,7 +138,7 @@ class Service:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address or a name is of this machine alone."""
+    """Return True if an address or a host name means the loopback interface."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -147,10 +149,10 @@ _PROBE = "ready"
 
 
 class ModelLoader:
-    """Loads the model in a thread of its own, so that the first question need not wait for it.
+    """Load the embedding model in a thread, so that the first question does not wait for it.
 
-    ``state`` is "none" without a local model, "loading", "ready" or "failed". A failure is logged
-    and not raised: the request that needs the model reports it.
+    ``state`` is "none" without a local model, "loading", "ready" or "failed". A failure is logged,
+    not raised: the request that needs the model reports it.
     """
 
     def __init__(self, open_embedder: Callable[[], Embedder | None]) -> None:
@@ -160,12 +162,12 @@ class ModelLoader:
         self.state = "none"
 
     def start(self) -> None:
-        """Begin to load."""
+        """Start loading."""
         self.state = "loading"
         self._thread.start()
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until the model is loaded, or cannot be; not at all before `start`."""
+        """Wait until loading has ended. Returns immediately before `start`."""
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
@@ -176,32 +178,32 @@ class ModelLoader:
             if self._embedder is None or getattr(self._embedder, "is_loaded", True):
                 self.state = "ready" if self._embedder else "none"
                 return
-            _log.info("loading the model %s", self._embedder.name)
+            _log.info("loading the embedding model %s", self._embedder.name)
             self._embedder.embed([_PROBE])
         except KnotworkError as error:
             self.state = "failed"
-            _log.warning("the embedding model cannot be loaded: %s", error)
+            _log.warning("cannot load the embedding model: %s", error)
             return
         self.state = "ready"
         _log.info("%s is ready after %.1f s", self._embedder.name, time.monotonic() - started)
 
 
 REQUEST_GRACE_S = 20
-"""Seconds that open requests have to end once the server is told to stop."""
+"""Grace period of open requests at shutdown, in seconds."""
 
 
 class KnotworkServer(uvicorn.Server):
-    """A server that tells its jobs and streams to come to an end before it waits for them."""
+    """A uvicorn server that stops its jobs and streams before it waits for them."""
 
     def __init__(self, app: FastAPI) -> None:
         self._knotwork = app
-        self._tell: Callable[[], None] = lambda: None
+        self._announce: Callable[[], None] = lambda: None
         super().__init__(
             uvicorn.Config(
                 app,
                 lifespan="on",
                 log_config=None,
-                log_level="critical",  # the application tells what goes wrong
+                log_level="critical",  # the application logs errors itself
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
@@ -210,19 +212,19 @@ class KnotworkServer(uvicorn.Server):
             )
         )
 
-    def serve_at(self, host: str, port: int, tell: Callable[[str], None]) -> None:
-        """Serve until told to stop, by a signal or ``should_exit``; ``tell`` gets the address.
+    def serve_at(self, host: str, port: int, announce: Callable[[str], None]) -> None:
+        """Serve until a signal or ``should_exit`` stops the server; ``announce`` gets the URL.
 
-        Raises ConfigError when the address cannot be had, and what kept the application from
-        starting.
+        Raises ConfigError if the address is not available, and the error that kept the application
+        from starting.
         """
         listening = _listen(host, port)
         if threading.current_thread() is threading.main_thread():
-            # The server ends by itself when it gets this signal, and passes it on then.
+            # uvicorn shuts down on this signal and raises it again afterwards.
             signal.signal(signal.SIGTERM, _ignore_signal)
         address = listening.getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-        self._tell = lambda: tell(f"http://{shown}:{address[1]}")
+        self._announce = lambda: announce(f"http://{shown}:{address[1]}")
         with listening, contextlib.suppress(KeyboardInterrupt):
             self.run(sockets=[listening])
         failure: KnotworkError | None = getattr(self._knotwork.state, "failure", None)
@@ -230,13 +232,13 @@ class KnotworkServer(uvicorn.Server):
             raise failure
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell where."""
+        """Start, and announce the URL."""
         await super().startup(sockets)
         if not self.should_exit:
-            self._tell()
+            self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no new connection, and let what is under way end."""
+        """Accept no new connections, and wait for requests in progress."""
         service = getattr(self._knotwork.state, "service", None)
         if service is not None:
             service.begin_closing()
@@ -244,7 +246,7 @@ class KnotworkServer(uvicorn.Server):
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:
-    """Do nothing more: the server has ended."""
+    """Ignore the signal that uvicorn raises again after its shutdown."""
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -253,10 +255,11 @@ def _listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host.strip("[]"), port), family=family, backlog=1_024)
     except OSError as error:
         raise ConfigError(
-            f"It is not possible to listen on {host}, port {port}: {error.strerror or error}.",
-            fix="Name another one with --port, or 0 for any free one.",
+            f"Cannot listen on {host}, port {port}: {error.strerror or error}.",
+            fix="Choose another port with --port, or 0 for any free port.",
         ) from error
-    # Connections inherit it. asyncio sets it on those alone whose socket names its protocol, and
-    # without it the second packet of every answer waits 40 ms for the first to be acknowledged.
+    # Accepted connections inherit this option. asyncio sets it only on sockets created with an
+    # explicit protocol. Without it, the second packet of each response waits 40 ms for the
+    # acknowledgement of the first.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

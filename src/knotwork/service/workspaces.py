@@ -19,7 +19,7 @@ from knotwork.service.keys import WORKSPACE_NAME_RULE, is_workspace_name
 from knotwork.stores.table_file import TABLES_SUFFIX
 
 DEFAULT_WORKSPACE = "default"
-"""The name of the one workspace of a server of one index."""
+"""The name of the only workspace of a server of one index."""
 
 INDEX_SUFFIX = ".knot"
 FILES_SUFFIX = ".files"
@@ -27,7 +27,7 @@ UPLOADS = "uploads"
 EVALUATIONS = "evaluations"
 GRAPHS = "graphs"
 INCOMPLETE_PREFIX = "incoming-"
-"""What the names of uploads and evaluations begin with that are not whole yet."""
+"""Prefix of files and folders that are not completely written yet."""
 
 _COMPANIONS = (
     *("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm"),
@@ -36,37 +36,37 @@ _COMPANIONS = (
 
 
 class Workspace:
-    """One index with the files that were uploaded to it."""
+    """One index with its uploaded files."""
 
     def __init__(self, name: str, path: Path, opener: _Opener) -> None:
         self.name = name
         self.path = path
         self.files = path.with_name(path.stem + FILES_SUFFIX)
         self.writing = threading.Lock()
-        """Held by whoever changes the index or the uploaded files."""
+        """Held while the index or the uploaded files are changed."""
         self.map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not opener.read_only)
-        """Where the graph of the index is laid out."""
+        """The layout of the graph."""
         self._opener = opener
         self._opened: KnowledgeBase | None = None
         self._lock = threading.Lock()
         self.leases = 0
-        """How many use it now; it is opened by those alone."""
+        """The number of current users. The index is opened only under a lease."""
         self.used = 0
-        """When it was used last, as a number that ascends."""
+        """An increasing number that orders workspaces by last use."""
 
     @property
     def uploads(self) -> Path:
-        """The folder of the uploaded files, as it is or would be."""
+        """The folder of uploaded files; it may not exist yet."""
         return self.files / UPLOADS
 
     @property
     def graphs(self) -> Path:
-        """The folder of graphs that wait to be imported."""
+        """The folder of uploaded graphs that are not imported yet."""
         return self.files / GRAPHS
 
     @property
     def base(self) -> KnowledgeBase:
-        """The knowledge base, opened on first use; raises as `knotwork.open`."""
+        """The knowledge base, opened on first use; raises like `knotwork.open`."""
         with self._lock:
             if self._opened is None:
                 self._opened = self._opener.open(self.path)
@@ -74,24 +74,24 @@ class Workspace:
 
     @property
     def is_open(self) -> bool:
-        """Whether the index was opened."""
+        """Whether the index is open."""
         return self._opened is not None
 
     def take(self) -> KnowledgeBase | None:
-        """Return the index for closing, if it was opened; the next use opens it anew."""
+        """Detach the open index for the caller to close, if any. The next use opens it again."""
         with self._lock:
             opened, self._opened = self._opened, None
         self.map.forget()
         return opened
 
     def close(self) -> None:
-        """Close the index, if it was opened."""
+        """Close the index if it is open."""
         opened = self.take()
         if opened is not None:
             opened.close()
 
     def remove_files(self) -> None:
-        """Remove the index and all that belongs to it; it must be closed."""
+        """Delete the index and all files that belong to it. The index must be closed."""
         for ending in _COMPANIONS[::-1]:
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
         if self.files.is_dir():
@@ -99,7 +99,7 @@ class Workspace:
 
 
 class Workspaces:
-    """All workspaces of a server: the index files of a folder, or one index. For many threads."""
+    """The workspaces of a server: the index files of a folder, or one index. Thread-safe."""
 
     def __init__(self, path: Path, settings: Settings, *, read_only: bool = False) -> None:
         self.path = path
@@ -113,7 +113,7 @@ class Workspaces:
         self._lock = threading.Lock()
 
     def names(self) -> list[str]:
-        """Return the names of all workspaces, ascending."""
+        """Return the names of all workspaces, sorted."""
         if not self.is_folder:
             return [DEFAULT_WORKSPACE]
         found = (file.stem for file in self.path.glob(f"*{INDEX_SUFFIX}") if file.is_file())
@@ -124,7 +124,7 @@ class Workspaces:
 
     @contextmanager
     def lease(self, name: str) -> Iterator[Workspace]:
-        """Keep a workspace from being removed or closed. Raises NotFound."""
+        """Protect a workspace from being removed or closed. Raises NotFound."""
         with self._lock:
             workspace = self._find(name)
             self._enter(workspace)
@@ -134,23 +134,25 @@ class Workspaces:
             self._leave(workspace)
 
     def hold(self, workspace: Workspace) -> Callable[[], None]:
-        """Keep a workspace that is leased for longer than the lease; return what lets it go."""
+        """Extend the lease of a leased workspace. Return a function that ends the extension."""
         with self._lock:
             self._enter(workspace)
         return partial(self._leave, workspace)
 
     def create(self, name: str) -> Workspace:
-        """Make an empty workspace. Raises InvalidRequest for what is no name, Conflict where there
-        is one already, or where a server of one index has no room for others.
+        """Create an empty workspace.
+
+        Raises InvalidRequest for an invalid name, Conflict if the workspace exists or the server
+        cannot create any.
         """
-        self._check_change("made")
+        self._check_change("created")
         if not is_workspace_name(name):
-            raise InvalidRequest(f"`{name}` is no name for a workspace.", fix=WORKSPACE_NAME_RULE)
+            raise InvalidRequest(f"Invalid workspace name `{name}`.", fix=WORKSPACE_NAME_RULE)
         with self._lock:
             path = self.path / f"{name}{INDEX_SUFFIX}"
             if path.exists() or name in self._leaving:
                 raise Conflict(
-                    f"There is a workspace `{name}` already.", fix="Choose another name."
+                    f"The workspace `{name}` already exists.", fix="Choose another name."
                 )
             workspace = self._known[name] = Workspace(name, path, self._opener)
             self._enter(workspace)
@@ -161,14 +163,14 @@ class Workspaces:
         return workspace
 
     def remove(self, name: str) -> None:
-        """Remove a workspace with all its files. Raises NotFound, Conflict while it is used."""
+        """Delete a workspace with all its files. Raises NotFound, Conflict while it is in use."""
         self._check_change("removed")
         with self._lock:
             workspace = self._find(name)
             if workspace.leases or not workspace.writing.acquire(blocking=False):
                 raise Conflict(
-                    f"The workspace `{name}` is being used.",
-                    fix="Cancel its jobs, and try again when its requests are done.",
+                    f"The workspace `{name}` is in use.",
+                    fix="Cancel its jobs, and try again when its requests have ended.",
                 )
             self._leaving.add(name)
         try:
@@ -181,8 +183,9 @@ class Workspaces:
                 self._leaving.discard(name)
 
     def discard_leftovers(self, *, waiting: Collection[str] = ()) -> None:
-        """Remove what uploads left that a kill broke off, and files of graphs but those of jobs
-        that are ``waiting`` for them; no upload may be under way.
+        """Delete incomplete uploads and evaluations, and uploaded graphs not in ``waiting``.
+
+        Call it at startup only, before any upload.
         """
         base = self.path if self.is_folder else self.path.parent
         for left in base.glob(f"*{FILES_SUFFIX}/{INCOMPLETE_PREFIX}*"):
@@ -194,7 +197,7 @@ class Workspaces:
                 shutil.rmtree(folder)
 
     def opened(self) -> int:
-        """Return how many are open."""
+        """Return the number of open indexes."""
         with self._lock:
             return sum(workspace.is_open for workspace in self._known.values())
 
@@ -206,7 +209,7 @@ class Workspaces:
             workspace.close()
 
     def _enter(self, workspace: Workspace) -> None:
-        """Count one more who uses a workspace; called with the lock."""
+        """Add a lease to a workspace. The caller holds the lock."""
         self._uses += 1
         workspace.used = self._uses
         workspace.leases += 1
@@ -216,10 +219,10 @@ class Workspaces:
             workspace.leases -= 1
 
     def _make_room(self) -> None:
-        """Close indexes that nobody uses, those first that were not used for longest, until another
-        one may be opened; those in use stay, however many they are.
+        """Close the least recently used idle indexes until another one may be opened.
 
-        Whoever opens one has a lease on it, so that nobody can open what is closed here.
+        Leased indexes stay open, even above the limit. An index is opened only under a lease, so
+        none is opened again while it is closed here.
         """
         with self._lock:
             opened = [workspace for workspace in self._known.values() if workspace.is_open]
@@ -244,18 +247,21 @@ class Workspaces:
             raise no_workspace(name)
         return self._known.setdefault(name, Workspace(name, path, self._opener))
 
-    def _check_change(self, how: str) -> None:
+    def _check_change(self, action: str) -> None:
         if self.read_only:
-            raise Conflict("This server only reads.", fix="Start it without --read-only.")
+            raise Conflict("This server is read-only.", fix="Start it without --read-only.")
         if not self.is_folder:
             raise Conflict(
-                f"This server has one index, and workspaces cannot be {how}.",
+                f"This server serves a single index; workspaces cannot be {action}.",
                 fix="Serve a folder: knotwork serve FOLDER",
             )
 
 
 class _Opener:
-    """Opens indexes. Those with the same local model share it, as all in a process do."""
+    """Open indexes with the settings of the server, one at a time.
+
+    Indexes with the same local model share it, like all knowledge bases of a process.
+    """
 
     def __init__(
         self, settings: Settings, *, read_only: bool, make_room: Callable[[], None]
@@ -272,8 +278,11 @@ class _Opener:
 
 
 def no_workspace(name: str) -> NotFound:
-    """Return the error of a workspace that is not there, or not for this key: the same for both."""
+    """Return the error for a workspace that does not exist or that the key may not see.
+
+    It is the same for both, so that keys cannot probe for names.
+    """
     return NotFound(
-        f"There is no workspace `{name}`, or it is not for this key.",
-        fix="List those there are: GET /api/v1/workspaces",
+        f"Unknown workspace `{name}`, or the key has no access to it.",
+        fix="List workspaces: GET /api/v1/workspaces",
     )

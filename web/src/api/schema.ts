@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List Retrievers
-         * @description List the ways to find passages, the steps they may be composed with, and the modes.
+         * @description List the retrievers, the steps to compose them with, and the answer modes.
          */
         get: operations["list_retrievers"];
         put?: never;
@@ -39,7 +39,7 @@ export interface paths {
         put?: never;
         /**
          * Create Workspace
-         * @description Make an empty workspace. The key must be an administrator's of it, or of all.
+         * @description Create an empty workspace. Needs an admin key for this name or for all workspaces.
          */
         post: operations["create_workspace"];
         delete?: never;
@@ -57,14 +57,14 @@ export interface paths {
         };
         /**
          * Describe Workspace
-         * @description Tell what a workspace holds, in numbers.
+         * @description Return the statistics of a workspace.
          */
         get: operations["describe_workspace"];
         put?: never;
         post?: never;
         /**
          * Delete Workspace
-         * @description Remove a workspace with its index, its uploads and its jobs.
+         * @description Delete a workspace with its index, its uploads and its jobs.
          */
         delete: operations["delete_workspace"];
         options?: never;
@@ -85,8 +85,8 @@ export interface paths {
          * Ask Agent
          * @description Answer a question step by step, as server-sent events.
          *
-         *     They are `step` (a search, what it was for and what it found), and at the end `sources` (all
-         *     passages, with the trace) and `done` (the answer, of sentences of the documents), or `error`.
+         *     Events are `step` (a search, its reason and its result), and finally `sources` (all passages,
+         *     with the trace) and `done` (the answer, quoted from the documents), or `error`.
          */
         post: operations["ask_agent"];
         delete?: never;
@@ -106,7 +106,7 @@ export interface paths {
         put?: never;
         /**
          * Ask Question
-         * @description Answer a question, each statement with its citation, or say that there is no answer.
+         * @description Answer a question with a citation for each statement, or report that there is no answer.
          */
         post: operations["ask_question"];
         delete?: never;
@@ -128,8 +128,8 @@ export interface paths {
          * Stream Answer
          * @description Answer a question as server-sent events.
          *
-         *     They are `stage` (what is being done), `sources` (the passages found), `text` (a piece of the
-         *     answer), `withdrawn` (the pieces so far do not count), and at last `done` (the whole answer) or
+         *     Events are `stage` (the current stage), `sources` (the passages found), `text` (a piece of the
+         *     answer), `withdrawn` (discard the text so far), and finally `done` (the complete answer) or
          *     `error`.
          */
         post: operations["stream_answer"];
@@ -148,9 +148,9 @@ export interface paths {
         };
         /**
          * List Communities
-         * @description List communities with their reports: those about something, of a level or within another.
+         * @description List communities with their reports: by topic, by level, or inside another community.
          *
-         *     Nothing is brought up to date here: a job does that after indexing, and on request.
+         *     This returns the stored communities. A job updates them after indexing and on request.
          */
         get: operations["list_communities"];
         put?: never;
@@ -192,7 +192,7 @@ export interface paths {
         put?: never;
         /**
          * Refresh Communities
-         * @description Have a job bring communities and their reports up to date; no model is asked.
+         * @description Start a job that updates communities and their reports, without a language model.
          */
         post: operations["refresh_communities"];
         delete?: never;
@@ -212,7 +212,7 @@ export interface paths {
         put?: never;
         /**
          * Run Statement
-         * @description Run a read-only openCypher statement on the index, or on an imported graph.
+         * @description Run a read-only openCypher query on the index or on an imported graph.
          */
         post: operations["run_statement"];
         delete?: never;
@@ -230,13 +230,13 @@ export interface paths {
         };
         /**
          * List Documents
-         * @description List documents by uri, and the files that could not be read, with the reason.
+         * @description List documents by URI, including files that could not be read, with the reason.
          */
         get: operations["list_documents"];
         put?: never;
         /**
          * Upload Documents
-         * @description Send files, and have a job index them. A file of a name that is there replaces it.
+         * @description Upload files, and start a job that indexes them. A file replaces one of the same name.
          */
         post: operations["upload_documents"];
         delete?: never;
@@ -254,14 +254,14 @@ export interface paths {
         };
         /**
          * Show Document
-         * @description Return a document with its text, its sections and the boundaries of its chunks.
+         * @description Return a document with its text, its sections and the positions of its chunks.
          */
         get: operations["show_document"];
         put?: never;
         post?: never;
         /**
          * Delete Document
-         * @description Have a job remove a document, with its file if it was uploaded.
+         * @description Start a job that removes a document, and its file if it was uploaded.
          */
         delete: operations["delete_document"];
         options?: never;
@@ -278,7 +278,7 @@ export interface paths {
         };
         /**
          * List Contents
-         * @description Tell what the graph has from a document, and what of it would go with the document.
+         * @description Return what a document contributes to the graph, and what only it contributes.
          */
         get: operations["list_contents"];
         put?: never;
@@ -300,7 +300,7 @@ export interface paths {
         put?: never;
         /**
          * Delete Documents
-         * @description Have a job remove several documents.
+         * @description Start a job that removes several documents.
          */
         post: operations["delete_documents"];
         delete?: never;
@@ -320,7 +320,7 @@ export interface paths {
         put?: never;
         /**
          * Reindex Documents
-         * @description Have a job look again at documents, or at all that the index was made from.
+         * @description Start a job that updates documents, or all folders and files of the index.
          */
         post: operations["reindex_documents"];
         delete?: never;
@@ -338,7 +338,7 @@ export interface paths {
         };
         /**
          * Find Entities
-         * @description Find things by name: by its words, or by a part of it as somebody types it.
+         * @description Find entities by the words of a name, or by a part of it.
          */
         get: operations["find_entities"];
         put?: never;
@@ -360,9 +360,9 @@ export interface paths {
         put?: never;
         /**
          * Estimate Indexing
-         * @description Tell what a language model would read of the uploads, and at what cost.
+         * @description Estimate how much a language model would read of the uploads, and at what cost.
          *
-         *     A few chunks are asked to find out; their replies are kept for the job.
+         *     A few chunks are sent to the model as a sample; their replies are cached for the job.
          */
         post: operations["estimate_indexing"];
         delete?: never;
@@ -380,13 +380,13 @@ export interface paths {
         };
         /**
          * List Evaluations
-         * @description List evaluations, the newest first, with what each retriever came to.
+         * @description List evaluations, newest first, with the results of each retriever.
          */
         get: operations["list_evaluations"];
         put?: never;
         /**
          * Start Evaluation
-         * @description Send questions, and have a job ask retrievers all of them.
+         * @description Upload questions, and start a job that runs them with each retriever.
          */
         post: operations["start_evaluation"];
         delete?: never;
@@ -404,14 +404,14 @@ export interface paths {
         };
         /**
          * Show Evaluation
-         * @description Return an evaluation, and for a page of its questions what each retriever came to.
+         * @description Return an evaluation with a page of its questions and the results of each retriever.
          */
         get: operations["show_evaluation"];
         put?: never;
         post?: never;
         /**
          * Delete Evaluation
-         * @description Remove an evaluation with its results; one that is under way must be cancelled first.
+         * @description Delete an evaluation with its results. A running one must be cancelled first.
          */
         delete: operations["delete_evaluation"];
         options?: never;
@@ -428,10 +428,10 @@ export interface paths {
         };
         /**
          * Compare Evaluations
-         * @description Compare two retrievers, of one evaluation or of two, on the questions that both were asked.
+         * @description Compare two retrievers, of one or two evaluations, on their common questions.
          *
-         *     Each metric comes with wins, ties and losses of the first, and the chance of such a difference
-         *     between equals.
+         *     Each metric has the wins, ties and losses of the first retriever, and the p-value of the
+         *     difference.
          */
         get: operations["compare_evaluations"];
         put?: never;
@@ -453,8 +453,9 @@ export interface paths {
         put?: never;
         /**
          * Explore Graph
-         * @description Walk the graph from names, strongest relations first; names that mean nothing are refused
-         *     with the nearest ones.
+         * @description Explore the graph around entities, strongest relations first.
+         *
+         *     The error for an unknown name suggests similar names.
          */
         post: operations["explore_graph"];
         delete?: never;
@@ -472,7 +473,7 @@ export interface paths {
         };
         /**
          * List Fields
-         * @description List the fields of documents that filters can compare, with their most frequent values.
+         * @description List the document fields that filters can use, with their most frequent values.
          */
         get: operations["list_fields"];
         put?: never;
@@ -492,9 +493,9 @@ export interface paths {
         };
         /**
          * Show Map
-         * @description Return a level of the map: its largest communities, where they lie, and their links.
+         * @description Return a level of the map: its largest communities with their positions and links.
          *
-         *     The map is drawn once for each state of the communities, and kept.
+         *     The map is built once for each state of the communities, and cached.
          */
         get: operations["show_map"];
         put?: never;
@@ -514,7 +515,7 @@ export interface paths {
         };
         /**
          * Open Community
-         * @description Return what lies in a community: those inside, and its most important entities.
+         * @description Return the content of a community: its child communities and most important entities.
          */
         get: operations["open_community"];
         put?: never;
@@ -536,8 +537,8 @@ export interface paths {
         put?: never;
         /**
          * Place Entities
-         * @description Return where entities lie, and the relations among them; those that are not on the map are
-         *     left out.
+         * @description Return the positions of entities and the relations among them, without those that are not on
+         *     the map.
          */
         post: operations["place_entities"];
         delete?: never;
@@ -555,7 +556,7 @@ export interface paths {
         };
         /**
          * Show Entity
-         * @description Return what is known of an entity: its relations, and the passages that speak of it.
+         * @description Return the details of an entity: its relations, and the passages that mention it.
          */
         get: operations["show_entity"];
         put?: never;
@@ -577,8 +578,8 @@ export interface paths {
         put?: never;
         /**
          * Find Neighbours
-         * @description Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` says
-         *     how many there are.
+         * @description Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` is
+         *     the number of all of them.
          */
         post: operations["find_neighbours"];
         delete?: never;
@@ -596,13 +597,15 @@ export interface paths {
         };
         /**
          * List Graphs
-         * @description List the graphs that were imported, by name.
+         * @description List the imported graphs by name.
          */
         get: operations["list_graphs"];
         put?: never;
         /**
          * Import Graph
-         * @description Send the files of a graph, and have a job bring it in. One of that name is replaced.
+         * @description Upload the files of a graph, and start a job that imports it.
+         *
+         *     It replaces a graph of the same name.
          */
         post: operations["import_graph"];
         delete?: never;
@@ -623,7 +626,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Graph
-         * @description Have a job remove an imported graph with all its passages.
+         * @description Start a job that removes an imported graph with all its passages.
          */
         delete: operations["delete_graph"];
         options?: never;
@@ -642,7 +645,7 @@ export interface paths {
         put?: never;
         /**
          * Start Indexing
-         * @description Have a job bring the index up to date with the uploaded files.
+         * @description Start a job that updates the index from the uploaded files.
          */
         post: operations["start_indexing"];
         delete?: never;
@@ -660,7 +663,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description List the jobs of a workspace, the newest first.
+         * @description List the jobs of a workspace, newest first.
          */
         get: operations["list_jobs"];
         put?: never;
@@ -680,7 +683,7 @@ export interface paths {
         };
         /**
          * Show Job
-         * @description Tell where a job stands.
+         * @description Return a job with its progress.
          */
         get: operations["show_job"];
         put?: never;
@@ -702,7 +705,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description Stop a job after the step it is at; what it has done stays.
+         * @description Stop a job after its current step; its results so far are kept.
          */
         post: operations["cancel_job"];
         delete?: never;
@@ -720,9 +723,9 @@ export interface paths {
         };
         /**
          * Follow Job
-         * @description Follow a job as server-sent events: state, progress, failure, and `end` when it is over.
+         * @description Follow a job as server-sent events: `state`, `progress`, `failure`, and finally `end`.
          *
-         *     A client that was cut off sends the id of its last event, and misses none.
+         *     A client that reconnects with the id of its last event misses none.
          */
         get: operations["follow_job"];
         put?: never;
@@ -744,7 +747,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Job
-         * @description Start a job anew that failed or was cancelled; what could not be read is read again.
+         * @description Run a failed or cancelled job again; files that could not be read are retried.
          */
         post: operations["retry_job"];
         delete?: never;
@@ -762,7 +765,7 @@ export interface paths {
         };
         /**
          * List Names
-         * @description List the things that have several names, and the names that are held apart.
+         * @description List the entities with several names, and the names that are kept apart.
          */
         get: operations["list_names"];
         put?: never;
@@ -784,7 +787,7 @@ export interface paths {
         put?: never;
         /**
          * Find Paths
-         * @description Find the shortest paths between two things, each relation with a passage that states it.
+         * @description Find the shortest paths between two entities, each relation with a passage that states it.
          */
         post: operations["find_paths"];
         delete?: never;
@@ -802,13 +805,13 @@ export interface paths {
         };
         /**
          * List Preferences
-         * @description Tell how often each retriever was preferred to each other, and the newest preferences.
+         * @description Count how often each retriever was preferred to each other, and list the latest choices.
          */
         get: operations["list_preferences"];
         put?: never;
         /**
          * Add Preference
-         * @description Keep which retriever's answer to a question was the best, of several side by side.
+         * @description Record which retriever gave the best answer to a question in a comparison.
          */
         post: operations["add_preference"];
         delete?: never;
@@ -828,7 +831,7 @@ export interface paths {
         put?: never;
         /**
          * Search Passages
-         * @description Find the passages that bear on a question, each with its reasons.
+         * @description Find the passages relevant to a question, each with the reasons why it was found.
          */
         post: operations["search_passages"];
         delete?: never;
@@ -846,7 +849,7 @@ export interface paths {
         };
         /**
          * Tell Usage
-         * @description Tell what language models have cost this workspace so far, by stage and by model.
+         * @description Return the tokens and costs of language models so far, by stage and by model.
          */
         get: operations["tell_usage"];
         put?: never;
@@ -866,7 +869,7 @@ export interface paths {
         };
         /**
          * Tell Alive
-         * @description Tell that the server answers.
+         * @description Confirm that the server responds.
          */
         get: operations["tell_alive"];
         put?: never;
@@ -886,9 +889,9 @@ export interface paths {
         };
         /**
          * Tell Ready
-         * @description Return whether the server takes work, and whether its embedding model is loaded.
+         * @description Return whether the server accepts requests, and the state of its embedding model.
          *
-         *     503 while the server stops. While the model is "loading", questions wait for it.
+         *     503 while the server is stopping. While the model is "loading", questions wait for it.
          */
         get: operations["tell_ready"];
         put?: never;
@@ -908,7 +911,7 @@ export interface paths {
         };
         /**
          * Tell Metrics
-         * @description Return what the server counts, for Prometheus. The key must be an administrator's of all.
+         * @description Return the Prometheus metrics. Needs an admin key for all workspaces.
          */
         get: operations["tell_metrics"];
         put?: never;
@@ -930,10 +933,10 @@ export interface paths {
         put?: never;
         /**
          * Complete Chat
-         * @description Answer the last question of a conversation, with [1] in the text and annotations for it.
+         * @description Answer the last question of a conversation, with citations as [1] and annotations.
          *
-         *     Where it leans on the turns before it, as in "and when was it built?", it is understood with
-         *     them; the notes under `knotwork` say how.
+         *     A follow-up such as "and when was it built?" is rewritten with the help of the earlier turns;
+         *     the notes under `knotwork` show how.
          */
         post: operations["complete_chat"];
         delete?: never;
@@ -953,7 +956,7 @@ export interface paths {
         put?: never;
         /**
          * Embed Texts
-         * @description Return the vectors of texts, as questions have them.
+         * @description Return the vectors of texts, embedded like questions.
          */
         post: operations["embed_texts"];
         delete?: never;
@@ -971,7 +974,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description List the workspaces that the key may see, each by itself and with each retriever.
+         * @description List the workspaces that the key may see, each alone and with each retriever.
          */
         get: operations["list_models"];
         put?: never;
@@ -991,7 +994,7 @@ export interface paths {
         };
         /**
          * Show Model
-         * @description Tell whether there is such a model.
+         * @description Return a model, if it exists.
          */
         get: operations["show_model"];
         put?: never;
@@ -1008,19 +1011,19 @@ export interface components {
     schemas: {
         /**
          * AgentRequest
-         * @description Have a question answered step by step: plan, search, judge, and search again.
+         * @description Answer a question step by step: plan, search, judge, and search again.
          */
         AgentRequest: {
             /**
              * Filters
-             * @description What documents and pages must fulfil, as in …/ask.
+             * @description Filter for documents and pages, as in …/ask.
              */
             filters?: string | {
                 [key: string]: unknown;
             } | null;
             /**
              * K
-             * @description Passages, at most.
+             * @description Maximum of passages.
              */
             k?: number | null;
             /**
@@ -1033,19 +1036,19 @@ export interface components {
             question: string;
             /**
              * Steps
-             * @description Searches, at most.
+             * @description Maximum of searches.
              * @default 6
              */
             steps: number;
             /**
              * Tokens
-             * @description Tokens of a language model that plans, at most.
+             * @description Maximum of tokens for a language model that plans.
              * @default 8000
              */
             tokens: number;
             /**
              * Tools
-             * @description The main one first.
+             * @description Retrievers to search with, the main one first.
              * @default [
              *       "graph",
              *       "hybrid",
@@ -1055,14 +1058,14 @@ export interface components {
             tools: string[];
             /**
              * Use Llm
-             * @description Whether a language model takes part.
+             * @description Whether to use a language model.
              * @default true
              */
             use_llm: boolean;
         };
         /**
          * AncestorShape
-         * @description A community that holds another thing.
+         * @description A community that contains an entity or another community.
          */
         AncestorShape: {
             /** Id */
@@ -1074,7 +1077,7 @@ export interface components {
         };
         /**
          * Annotation
-         * @description A mark such as [1] in the text, and its source.
+         * @description A citation mark such as [1] in the text, with its source.
          */
         Annotation: {
             /**
@@ -1087,7 +1090,7 @@ export interface components {
         };
         /**
          * AnswerShape
-         * @description An answer; when ``answered`` is false, its citations are the nearest passages.
+         * @description An answer; if ``answered`` is false, its citations are the nearest passages.
          */
         AnswerShape: {
             /** Answer */
@@ -1098,7 +1101,7 @@ export interface components {
             citations: components["schemas"]["CitationShape"][];
             /**
              * Confidence
-             * @description 0 to 1: the answer is right. Null for outlines and counts.
+             * @description 0 to 1: the estimated probability that the answer is right. Null for outlines and counts.
              */
             confidence: number | null;
             /** Mode */
@@ -1113,18 +1116,18 @@ export interface components {
             reason: string;
             /**
              * Results
-             * @description The rows of the query that answers, if any, and of `retrieval_query`.
+             * @description The rows of the query that answers the question, and of `retrieval_query`.
              */
             results: components["schemas"]["ResultShape"][];
             /** Retriever */
             retriever: string;
             /**
              * Short
-             * @description The few words that answer, where they are sure.
+             * @description The answer in a few words, if it is certain.
              * @default
              */
             short: string;
-            /** @description strong: more likely right than not; weak; none: no answer is given. Null where confidence is. */
+            /** @description strong: more likely right than not; weak; none: no answer. Null if confidence is null. */
             strength: components["schemas"]["Strength"] | null;
             usage: components["schemas"]["UsageShape"];
         };
@@ -1135,31 +1138,31 @@ export interface components {
         AskRequest: {
             /**
              * Budget
-             * @description The most to spend: tokens, as "3k", or money.
+             * @description Ceiling in tokens, such as "3k", or in money.
              * @default
              */
             budget: string;
             /**
              * Expand
-             * @description Search by the model's keywords too.
+             * @description Also search by keywords from the model.
              * @default false
              */
             expand: boolean;
             /**
              * Filters
-             * @description What documents and pages must fulfil: a text, as "author = 'Ann' and date >= 2023", or an object, as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
+             * @description Filter for documents and pages: a text such as "author = 'Ann' and date >= 2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
              */
             filters?: string | {
                 [key: string]: unknown;
             } | null;
             /**
              * K
-             * @description Passages, at most.
+             * @description Maximum of passages.
              */
             k?: number | null;
             /**
              * Min Score
-             * @description Passages that score less, on the scale of the retriever, are left out.
+             * @description Minimum score of a passage, on the scale of the retriever.
              */
             min_score?: number | null;
             /**
@@ -1179,23 +1182,23 @@ export interface components {
             question: string;
             /**
              * Retrieval Query
-             * @description Read-only Cypher that runs over the passages found: it starts from `node`, a chunk, and `score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
+             * @description Read-only Cypher over the passages found. `node` is a chunk and `score` its score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
              */
             retrieval_query?: string | null;
             /**
              * Retriever
-             * @description A name of GET /api/v1/retrievers, or several composed.
+             * @description A name from GET /api/v1/retrievers, or a composition of several.
              */
             retriever?: string | null;
             /**
              * Turns
-             * @description Earlier questions that this one may lean on, with answers, the last one last.
+             * @description Earlier questions of the conversation with their answers, oldest first.
              * @default []
              */
             turns: components["schemas"]["TurnShape"][];
             /**
              * Use Llm
-             * @description Whether a language model takes part.
+             * @description Whether to use a language model.
              * @default true
              */
             use_llm: boolean;
@@ -1222,7 +1225,7 @@ export interface components {
         Body_import_graph: {
             /**
              * Columns
-             * @description Of tables without a header, with commas.
+             * @description Columns of tables without a header, by commas.
              * @default
              */
             columns: string;
@@ -1239,18 +1242,18 @@ export interface components {
             files: string[];
             /**
              * Format
-             * @description Else told by endings.
+             * @description Default: by the suffix of the files.
              */
             format?: ("table" | "graphml" | "turtle" | "ntriples" | "nquads" | "trig") | null;
             /**
              * Name
-             * @description Else as the first file.
+             * @description Default: that of the first file.
              * @default
              */
             name: string;
             /**
              * Vectors
-             * @description Embed passages; by default those of up to 2,000 things.
+             * @description Whether to embed passages; default: for graphs up to 2,000 entities.
              */
             vectors?: boolean | null;
         };
@@ -1258,25 +1261,25 @@ export interface components {
         Body_start_evaluation: {
             /**
              * Answers
-             * @description Whether answers are judged, too.
+             * @description Whether to judge answers, too.
              * @default false
              */
             answers: boolean;
             /**
              * Budget
-             * @description For all questions together.
+             * @description Ceiling for all questions.
              * @default
              */
             budget: string;
             /**
              * Filters
-             * @description What documents and pages must fulfil, as "author = 'Ann' and date >= 2023"; as the text of …/ask. Gold documents that do not count as missed.
+             * @description Filter for documents and pages, such as "author = 'Ann' and date >= 2023"; the text form of …/ask. Filtered-out gold documents count as missed.
              * @default
              */
             filters: string;
             /**
              * K
-             * @description Passages ranked.
+             * @description Ranked passages.
              * @default 50
              */
             k: number;
@@ -1287,12 +1290,12 @@ export interface components {
             name: string;
             /**
              * Questions
-             * @description Lines of JSON: question, and gold_pids (documents) or answers, or both.
+             * @description JSON Lines: question, with gold_pids (documents), answers, or both.
              */
             questions: string;
             /**
              * Retrievers
-             * @description Names, each by itself or with commas.
+             * @description Names, repeated or separated by commas.
              * @default [
              *       "auto",
              *       "hybrid",
@@ -1303,12 +1306,12 @@ export interface components {
             retrievers: string[];
             /**
              * Unanswerable
-             * @description The same, of questions without an answer.
+             * @description JSON Lines: questions without an answer.
              */
             unanswerable?: string | null;
             /**
              * Use Llm
-             * @description Whether a language model takes part.
+             * @description Whether to use a language model.
              * @default false
              */
             use_llm: boolean;
@@ -1322,12 +1325,12 @@ export interface components {
             budget: string;
             /**
              * Files
-             * @description Files; a name may have folders.
+             * @description Files; names may include folders.
              */
             files: string[];
             /**
              * Index
-             * @description False keeps the files for `estimate`, and for a later `index`.
+             * @description False stores the files for `estimate` and a later `index`.
              * @default true
              */
             index: boolean;
@@ -1336,7 +1339,8 @@ export interface components {
         };
         /**
          * CaseShape
-         * @description A question, and what each retriever came to; each group of gold documents gives one fact.
+         * @description A question with the result of each retriever; each group of ``gold`` documents states one
+         *     fact.
          */
         CaseShape: {
             /** Answers */
@@ -1356,7 +1360,7 @@ export interface components {
         };
         /**
          * ChatCompletion
-         * @description The response to a conversation. ``knotwork`` has the whole answer in our own shape.
+         * @description The response to a conversation; ``knotwork`` is the answer as in /api/v1.
          */
         ChatCompletion: {
             /** Choices */
@@ -1391,7 +1395,7 @@ export interface components {
         };
         /**
          * ChatRequest
-         * @description A conversation; its last message of the user is the question.
+         * @description A conversation; its last user message is the question.
          */
         ChatRequest: {
             /**
@@ -1405,12 +1409,12 @@ export interface components {
             messages: components["schemas"]["ChatMessage"][];
             /**
              * Model
-             * @description WORKSPACE or WORKSPACE:RETRIEVER, as GET /v1/models lists them.
+             * @description WORKSPACE or WORKSPACE:RETRIEVER, as listed by GET /v1/models.
              */
             model: string;
             /**
              * N
-             * @description One answer.
+             * @description Only one answer is supported.
              */
             n?: number | null;
             /**
@@ -1422,7 +1426,7 @@ export interface components {
         };
         /**
          * Choice
-         * @description The one answer.
+         * @description The only answer.
          */
         Choice: {
             /**
@@ -1442,7 +1446,7 @@ export interface components {
         };
         /**
          * ChunkShape
-         * @description Where a passage begins and ends, and its sentences.
+         * @description The positions of a chunk and its sentences.
          */
         ChunkShape: {
             /** Id */
@@ -1466,7 +1470,7 @@ export interface components {
         /**
          * CircleColumns
          * @description Communities: ``x``, ``y`` and ``radius`` on the map; ``size`` counts entities, ``matching``
-         *     those that fit the filters, ``children`` the communities right inside.
+         *     those that match the filters, ``children`` the communities of the next level inside.
          */
         CircleColumns: {
             /** Children */
@@ -1492,7 +1496,7 @@ export interface components {
         };
         /**
          * CitationShape
-         * @description Where a statement of an answer stands: ``text[span]`` of the document is ``quote``.
+         * @description A source of an answer: the characters ``span`` of the document are ``quote``.
          */
         CitationShape: {
             /** Chunk Id */
@@ -1521,20 +1525,20 @@ export interface components {
         };
         /**
          * CommunitiesRequest
-         * @description Bring communities up to date.
+         * @description Update communities.
          */
         CommunitiesRequest: {
             /**
              * Rebuild
-             * @description Rebuild all communities; none is kept.
+             * @description Rebuild all communities from scratch.
              * @default false
              */
             rebuild: boolean;
         };
         /**
          * CommunityList
-         * @description Communities, the first of ``total``; ``levels`` are their numbers from the topmost on,
-         *     ``is_current`` says whether they are those of the documents as they are.
+         * @description The first of ``total`` communities; ``levels`` are the level numbers from the top, and
+         *     ``is_current`` is false if documents changed since the communities were built.
          */
         CommunityList: {
             /** Communities */
@@ -1548,12 +1552,12 @@ export interface components {
         };
         /**
          * CommunityShape
-         * @description A community with its report; level 0 is the topmost.
+         * @description A community with its report; level 0 is the top level.
          */
         CommunityShape: {
             /**
              * Children
-             * @description Communities within it, of the next level.
+             * @description Number of communities inside it, of the next level.
              */
             children: number;
             /** Findings */
@@ -1562,7 +1566,7 @@ export interface components {
             id: string;
             /**
              * Is Stale
-             * @description Whether what it is about changed since it was found.
+             * @description Whether its documents changed since it was built.
              */
             is_stale: boolean;
             /** Language */
@@ -1588,7 +1592,7 @@ export interface components {
         };
         /**
          * CommunityView
-         * @description A community opened: those inside, its most important entities, and what can be filtered.
+         * @description The content of a community: its children, its most important entities, and the facets.
          */
         CommunityView: {
             /** Around */
@@ -1610,7 +1614,7 @@ export interface components {
         };
         /**
          * ContentPart
-         * @description A part of a message; only text is read.
+         * @description A part of a message; only text parts are used.
          */
         ContentPart: {
             /**
@@ -1628,18 +1632,19 @@ export interface components {
         DeleteRequest: {
             /**
              * Documents
-             * @description Uris.
+             * @description URIs.
              */
             documents: string[];
         };
         /**
          * DifferenceShape
-         * @description The paired difference of two; ``cases`` are those that differ most in ``sorted_by``.
+         * @description The paired difference of two sides; ``cases`` are sorted by their difference in
+         *     ``sorted_by``.
          */
         DifferenceShape: {
             /**
              * Cases
-             * @description The largest differences first, either way.
+             * @description Largest differences first, in either direction.
              */
             cases: components["schemas"]["PairedQuestion"][];
             first: components["schemas"]["SideShape"];
@@ -1655,8 +1660,8 @@ export interface components {
         };
         /**
          * DocumentContents
-         * @description What the graph has from a document: things by how often they are named, relations by
-         *     weight. What is ``only_here`` goes with the document.
+         * @description What a document contributes to the graph: entities by number of mentions, relations by
+         *     weight. Those with ``only_here`` are removed with the document.
          */
         DocumentContents: {
             /** Relations */
@@ -1666,7 +1671,7 @@ export interface components {
         };
         /**
          * DocumentDetails
-         * @description A document with its text, its parts and its passages; all spans are offsets in ``text``.
+         * @description A document with its text, sections and chunks; all spans are offsets in ``text``.
          */
         DocumentDetails: {
             /** Chunks */
@@ -1694,7 +1699,7 @@ export interface components {
         };
         /**
          * DocumentList
-         * @description A page of documents; ``next`` is where the next one begins, null at the end.
+         * @description A page of documents; ``next`` is the start of the next page, null at the end.
          */
         DocumentList: {
             /** Documents */
@@ -1728,8 +1733,8 @@ export interface components {
         };
         /**
          * EdgeColumns
-         * @description Relations, strongest first. ``source`` and ``target`` are positions in the entities, and
-         *     after these in ``anchors``; ``relation`` is one in ``relations``.
+         * @description Relations, strongest first. ``source`` and ``target`` are positions in the list of entities
+         *     followed by ``anchors``; ``relation`` is a position in ``relations``.
          */
         EdgeColumns: {
             /** Anchors */
@@ -1765,7 +1770,7 @@ export interface components {
         };
         /**
          * EmbeddingList
-         * @description Vectors in the order of the texts.
+         * @description The vectors in the order of the texts.
          */
         EmbeddingList: {
             /** Data */
@@ -1803,7 +1808,7 @@ export interface components {
         };
         /**
          * EmbeddingShape
-         * @description One vector: numbers, or the base64 of 32-bit floats, lowest byte first.
+         * @description One vector: numbers, or base64 of little-endian 32-bit floats.
          */
         EmbeddingShape: {
             /** Embedding */
@@ -1819,7 +1824,7 @@ export interface components {
         };
         /**
          * EmbeddingUsage
-         * @description The tokens of the texts, about.
+         * @description The approximate number of tokens of the texts.
          */
         EmbeddingUsage: {
             /** Prompt Tokens */
@@ -1829,12 +1834,12 @@ export interface components {
         };
         /**
          * EntitiesRequest
-         * @description Find where entities lie, and the relations among them.
+         * @description Find the positions of entities, and the relations among them.
          */
         EntitiesRequest: {
             /**
              * Document
-             * @description Only what this document mentions.
+             * @description Only entities in this document.
              * @default
              */
             document: string;
@@ -1852,14 +1857,14 @@ export interface components {
             types?: string[];
             /**
              * Weight
-             * @description Relations of at least this weight.
+             * @description Minimum weight of relations.
              * @default 0
              */
             weight: number;
         };
         /**
          * EntityColumns
-         * @description Entities: where they lie, in how many passages they stand, in which lowest community.
+         * @description Entities with position, number of passages that mention them, and lowest community.
          */
         EntityColumns: {
             /** Chunks */
@@ -1879,7 +1884,7 @@ export interface components {
         };
         /**
          * EntityDetails
-         * @description All that is known of an entity; ``x`` and ``y`` are null while it is not on the map.
+         * @description The details of an entity; ``x`` and ``y`` are null if it is not on the map.
          */
         EntityDetails: {
             /** Communities */
@@ -1911,7 +1916,7 @@ export interface components {
         };
         /**
          * EntityList
-         * @description Things, best match first.
+         * @description Entities, best match first.
          */
         EntityList: {
             /** Entities */
@@ -1919,7 +1924,7 @@ export interface components {
         };
         /**
          * EntityShape
-         * @description A thing of the graph.
+         * @description An entity of the graph.
          */
         EntityShape: {
             /** Chunks */
@@ -2141,7 +2146,7 @@ export interface components {
         };
         /**
          * ErrorBody
-         * @description What went wrong, and what to do about it.
+         * @description What went wrong, and how to fix it.
          */
         ErrorBody: {
             /** Code */
@@ -2153,7 +2158,7 @@ export interface components {
         };
         /**
          * ErrorEnvelope
-         * @description The response to a request that could not be met.
+         * @description The response to a failed request.
          */
         ErrorEnvelope: {
             error: components["schemas"]["ErrorBody"];
@@ -2162,7 +2167,7 @@ export interface components {
         };
         /**
          * EstimateShape
-         * @description The mean of a metric over ``questions`` of them, with its 95 % confidence interval.
+         * @description The mean of a metric over ``questions`` questions, with its 95 % confidence interval.
          */
         EstimateShape: {
             /** High */
@@ -2176,7 +2181,7 @@ export interface components {
         };
         /**
          * EvaluationDetails
-         * @description An evaluation with a page of its questions; ``next`` is where the next page begins.
+         * @description An evaluation with a page of its questions; ``next`` is the start of the next page.
          */
         EvaluationDetails: {
             /** Answers */
@@ -2221,7 +2226,7 @@ export interface components {
         };
         /**
          * EvaluationList
-         * @description Evaluations, the newest first.
+         * @description Evaluations, newest first.
          */
         EvaluationList: {
             /** Evaluations */
@@ -2231,7 +2236,7 @@ export interface components {
         };
         /**
          * EvaluationShape
-         * @description An evaluation and what came of it so far; ``state`` is that of its newest job.
+         * @description An evaluation with its results so far; ``state`` is that of its newest job.
          */
         EvaluationShape: {
             /** Answers */
@@ -2272,14 +2277,14 @@ export interface components {
         };
         /**
          * EvidenceShape
-         * @description What a retriever found, best first.
+         * @description The passages, paths and rows that a retriever found, best first.
          */
         EvidenceShape: {
             /** Confidence */
             confidence: number;
             /**
              * Filter
-             * @description The filter that was applied, as a text; empty for none.
+             * @description The applied filter as a text; empty for none.
              */
             filter: string;
             /** Hits */
@@ -2299,7 +2304,7 @@ export interface components {
         };
         /**
          * ExploreRequest
-         * @description Walk the graph from names, strongest relations first.
+         * @description Explore the graph around entities, strongest relations first.
          */
         ExploreRequest: {
             /**
@@ -2315,13 +2320,13 @@ export interface components {
             direction: "both" | "in" | "out";
             /**
              * Fan
-             * @description Neighbours of each, at most.
+             * @description Maximum of neighbours per entity.
              * @default 8
              */
             fan: number;
             /**
              * Limit
-             * @description Relations, at most.
+             * @description Maximum of relations.
              * @default 50
              */
             limit: number;
@@ -2330,7 +2335,7 @@ export interface components {
         };
         /**
          * Facet
-         * @description A value to filter by, and how many have it.
+         * @description A value to filter by, with its count.
          */
         Facet: {
             /** Count */
@@ -2340,7 +2345,7 @@ export interface components {
         };
         /**
          * FacetList
-         * @description The values that most have; ``total`` says how many values there are.
+         * @description The most frequent values; ``total`` is the number of all values.
          */
         FacetList: {
             /** Total */
@@ -2350,12 +2355,12 @@ export interface components {
         };
         /**
          * FieldShape
-         * @description A field of documents that filters can compare.
+         * @description A document field that filters can use.
          */
         FieldShape: {
             /**
              * Documents
-             * @description How many documents have it.
+             * @description Number of documents with this field.
              */
             documents: number;
             /**
@@ -2368,7 +2373,7 @@ export interface components {
         };
         /**
          * FindingShape
-         * @description A statement of a report, and where it stands.
+         * @description A finding of a community report, and the passages that support it.
          */
         FindingShape: {
             /** Supports */
@@ -2378,7 +2383,7 @@ export interface components {
         };
         /**
          * GraphUpload
-         * @description What became of the files of a graph; the job imports them.
+         * @description The stored and refused files of a graph, and the job that imports them.
          */
         GraphUpload: {
             /** Files */
@@ -2391,7 +2396,7 @@ export interface components {
         };
         /**
          * HitShape
-         * @description A passage and why it is here; spans are offsets in the document.
+         * @description A passage, and why it was found; spans are offsets in the document.
          */
         HitShape: {
             /** Chunk Id */
@@ -2452,7 +2457,7 @@ export interface components {
         };
         /**
          * ImportedGraph
-         * @description A graph, and what it is in the index; ``name`` is what statements call it.
+         * @description An imported graph; ``name`` is its name in queries.
          */
         ImportedGraph: {
             /** Chunks */
@@ -2468,18 +2473,18 @@ export interface components {
         };
         /**
          * IndexRequest
-         * @description Index what was uploaded, as far as it changed.
+         * @description Index new and changed uploads.
          */
         IndexRequest: {
             /**
              * Budget
-             * @description The most to spend: tokens, as "200k", or money.
+             * @description Ceiling in tokens, such as "200k", or in money.
              * @default
              */
             budget: string;
             /**
              * Retry
-             * @description Read again what could not be read before.
+             * @description Retry files that could not be read before.
              * @default false
              */
             retry: boolean;
@@ -2522,12 +2527,12 @@ export interface components {
         };
         /**
          * KnotworkOptions
-         * @description What only this server understands, under the key `knotwork`.
+         * @description Options specific to Knotwork, under the key `knotwork`.
          */
         KnotworkOptions: {
             /**
              * Filters
-             * @description What documents and pages must fulfil, as in /api/v1/…/ask.
+             * @description Filter for documents and pages, as in /api/v1/…/ask.
              */
             filters?: string | {
                 [key: string]: unknown;
@@ -2552,7 +2557,7 @@ export interface components {
             retrieval_query?: string | null;
             /**
              * Sources
-             * @description Whether the text ends with a list of its sources.
+             * @description Whether to append a list of sources to the text.
              * @default none
              * @enum {string}
              */
@@ -2560,7 +2565,7 @@ export interface components {
         };
         /**
          * LevelShape
-         * @description A level of communities; ``radius`` is that in which half of its entities lie.
+         * @description A level of communities; half of its entities are in communities of at least ``radius``.
          */
         LevelShape: {
             /** Communities */
@@ -2572,7 +2577,7 @@ export interface components {
         };
         /**
          * LinkColumns
-         * @description Links between communities: positions in their list, and what all relations weigh.
+         * @description Links between communities: positions in their list, and the total weight of relations.
          */
         LinkColumns: {
             /** Source */
@@ -2584,8 +2589,8 @@ export interface components {
         };
         /**
          * MeasuredQuestion
-         * @description One question asked of one retriever; ``gold_rank`` is that of the first gold document among
-         *     those found, null where there is none.
+         * @description The result of one question with one retriever; ``gold_rank`` is the rank of the first gold
+         *     document, null if none was found.
          */
         MeasuredQuestion: {
             answer?: components["schemas"]["AnswerShape"] | null;
@@ -2624,8 +2629,8 @@ export interface components {
         };
         /**
          * MetricDifference
-         * @description Two sides over the same questions: how often the first is better (``wins``), and the chance
-         *     of such a difference between equals (``p_value``, of a two-sided sign-flip permutation test).
+         * @description A metric of two sides on the same questions; ``wins`` counts questions where the first is
+         *     better, ``p_value`` is that of a two-sided sign-flip permutation test.
          */
         MetricDifference: {
             /** Difference */
@@ -2647,7 +2652,7 @@ export interface components {
         };
         /**
          * ModelList
-         * @description The models that the key may name.
+         * @description The models that the key may use.
          */
         ModelList: {
             /** Data */
@@ -2661,7 +2666,7 @@ export interface components {
         };
         /**
          * ModelShape
-         * @description A model that may be named: a workspace, or one of its retrievers.
+         * @description A model: a workspace, or a workspace with a retriever.
          */
         ModelShape: {
             /**
@@ -2685,7 +2690,7 @@ export interface components {
         };
         /**
          * NameList
-         * @description Which names mean one thing.
+         * @description Merged entities, and names that are kept apart.
          */
         NameList: {
             /** Apart */
@@ -2704,7 +2709,7 @@ export interface components {
         NeighboursRequest: {
             /**
              * Document
-             * @description Only what this document mentions.
+             * @description Only entities in this document.
              * @default
              */
             document: string;
@@ -2712,7 +2717,7 @@ export interface components {
             entity: string;
             /**
              * Known
-             * @description What is drawn: no neighbours, but ends of relations.
+             * @description Entities already drawn: not returned, but relations to them are.
              */
             known?: string[];
             /**
@@ -2732,14 +2737,14 @@ export interface components {
             types?: string[];
             /**
              * Weight
-             * @description Relations of at least this weight.
+             * @description Minimum weight of relations.
              * @default 0
              */
             weight: number;
         };
         /**
          * NewPreference
-         * @description Tell which of several answers to one question was the best; no ``winner`` is a tie.
+         * @description Record which of several answers to a question was best; without ``winner``, a tie.
          */
         NewPreference: {
             /** Question */
@@ -2751,7 +2756,7 @@ export interface components {
         };
         /**
          * NewWorkspace
-         * @description Make a workspace.
+         * @description Create a workspace.
          */
         NewWorkspace: {
             /** Name */
@@ -2775,7 +2780,7 @@ export interface components {
         };
         /**
          * OpenAIError
-         * @description The response to a request that could not be met.
+         * @description The response to a failed request.
          */
         OpenAIError: {
             error: components["schemas"]["OpenAIErrorBody"];
@@ -2796,10 +2801,10 @@ export interface components {
         };
         /**
          * OutcomeShape
-         * @description What one retriever came to; ``skipped`` says why it could not run, and is empty if it did.
+         * @description The summary of one retriever; ``skipped`` is the reason why it could not run, or empty.
          *
-         *     Times are those of the search; those of answers are null where none were asked for. Tokens and
-         *     money are sums; money is null where a price is not known.
+         *     Times of answers are null if no answers were requested. Tokens and money are totals; money is
+         *     null if a price is unknown.
          */
         OutcomeShape: {
             /** Answer P50 Ms */
@@ -2863,7 +2868,7 @@ export interface components {
         };
         /**
          * PageShape
-         * @description Where a page begins.
+         * @description The label and the start of a page.
          */
         PageShape: {
             /** Label */
@@ -2873,7 +2878,7 @@ export interface components {
         };
         /**
          * PairedQuestion
-         * @description A question on which both were measured.
+         * @description A question with the metrics of both sides.
          */
         PairedQuestion: {
             /** First */
@@ -2891,7 +2896,7 @@ export interface components {
         };
         /**
          * PairShape
-         * @description Two names that are held apart, or were decided on.
+         * @description A decision about two names.
          */
         PairShape: {
             /** First */
@@ -2907,7 +2912,7 @@ export interface components {
         };
         /**
          * PartShape
-         * @description Entities with the relations among them, and how many there were to choose from.
+         * @description Entities with the relations among them, and the totals they were taken from.
          */
         PartShape: {
             edges: components["schemas"]["EdgeColumns"];
@@ -2945,12 +2950,12 @@ export interface components {
         };
         /**
          * PathsRequest
-         * @description Find the shortest paths between two things.
+         * @description Find the shortest paths between two entities.
          */
         PathsRequest: {
             /**
              * Limit
-             * @description Paths, at most.
+             * @description Maximum of paths.
              * @default 5
              */
             limit: number;
@@ -2959,7 +2964,7 @@ export interface components {
         };
         /**
          * PreferenceList
-         * @description Pairs, the most often compared first, and the newest preferences.
+         * @description Pairs, most often compared first, and the latest preferences, newest first.
          */
         PreferenceList: {
             /** Latest */
@@ -2971,8 +2976,8 @@ export interface components {
         };
         /**
          * PreferencePair
-         * @description Two retrievers over all comparisons that had both: how often the first was preferred, and
-         *     the chance of such a difference between equals.
+         * @description Two retrievers over all comparisons with both: how often the first was preferred, and the
+         *     p-value of the difference.
          */
         PreferencePair: {
             /** First */
@@ -2990,7 +2995,7 @@ export interface components {
         };
         /**
          * PreferenceShape
-         * @description What was preferred; ``winner`` is null for a tie.
+         * @description A recorded preference; ``winner`` is null for a tie.
          */
         PreferenceShape: {
             /** Created */
@@ -3004,7 +3009,7 @@ export interface components {
         };
         /**
          * RankedShape
-         * @description A passage that was found, and whether its document is a gold one.
+         * @description A retrieved passage, and whether it is from a gold document.
          */
         RankedShape: {
             /** Chunk Id */
@@ -3022,7 +3027,7 @@ export interface components {
         };
         /**
          * RefusedFile
-         * @description A file of an upload that was not taken, and why.
+         * @description A rejected file of an upload, and the reason.
          */
         RefusedFile: {
             /** Fix */
@@ -3036,18 +3041,18 @@ export interface components {
         };
         /**
          * ReindexRequest
-         * @description Look again at documents, or at all; what changed is indexed again, failures are retried.
+         * @description Update documents, or all of them: changed files are indexed again, failures are retried.
          */
         ReindexRequest: {
             /**
              * Budget
-             * @description The most to spend: tokens, as "200k", or money.
+             * @description Ceiling in tokens, such as "200k", or in money.
              * @default
              */
             budget: string;
             /**
              * Documents
-             * @description Uris; none is all.
+             * @description URIs; empty: all.
              * @default []
              */
             documents: string[];
@@ -3056,7 +3061,7 @@ export interface components {
         };
         /**
          * RelationHere
-         * @description A relation that a document states; ``only_here`` says that no other one does.
+         * @description A relation that a document states; ``only_here``: no other document states it.
          */
         RelationHere: {
             /** Chunks */
@@ -3078,7 +3083,7 @@ export interface components {
         };
         /**
          * RelationRow
-         * @description A relation of an entity: ``forward`` says that the entity is its source.
+         * @description A relation of an entity; ``forward`` is true if the entity is its source.
          */
         RelationRow: {
             /** Chunks */
@@ -3098,7 +3103,7 @@ export interface components {
         };
         /**
          * ResultShape
-         * @description The rows of a statement.
+         * @description The rows that a query returned.
          */
         ResultShape: {
             /** Columns */
@@ -3118,12 +3123,12 @@ export interface components {
             place: string;
             /**
              * Row Count
-             * @description How many rows of files that are, if it is known.
+             * @description The number of all such rows, if known.
              */
             row_count: number | null;
             /**
              * Row Sources
-             * @description The first of the rows of files that the result was computed from.
+             * @description The first rows of files that the result was computed from.
              */
             row_sources: components["schemas"]["RowSourceShape"][];
             /** Rows */
@@ -3132,7 +3137,7 @@ export interface components {
             seconds: number;
             /**
              * Source
-             * @description The retriever that made the statement, or retrieval_query.
+             * @description The retriever that wrote the statement, or retrieval_query.
              * @default
              */
             source: string;
@@ -3143,7 +3148,7 @@ export interface components {
         };
         /**
          * RowSourceShape
-         * @description A row of a file that a result was computed from.
+         * @description A row of an indexed file that a result was computed from.
          */
         RowSourceShape: {
             /** Document */
@@ -3152,7 +3157,7 @@ export interface components {
             document_id: string;
             /**
              * Row
-             * @description Its number in the file or sheet, from 1, the header included.
+             * @description Row number in the file or sheet, from 1, including the header.
              */
             row: number;
             /**
@@ -3170,19 +3175,19 @@ export interface components {
         SearchRequest: {
             /**
              * Filters
-             * @description What documents and pages must fulfil: a text, as "author = 'Ann' and date >= 2023", or an object, as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
+             * @description Filter for documents and pages: a text such as "author = 'Ann' and date >= 2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
              */
             filters?: string | {
                 [key: string]: unknown;
             } | null;
             /**
              * K
-             * @description Passages, at most.
+             * @description Maximum of passages.
              */
             k?: number | null;
             /**
              * Min Score
-             * @description Passages that score less, on the scale of the retriever, are left out.
+             * @description Minimum score of a passage, on the scale of the retriever.
              */
             min_score?: number | null;
             /**
@@ -3196,18 +3201,18 @@ export interface components {
             question: string;
             /**
              * Retrieval Query
-             * @description Read-only Cypher that runs over the passages found: it starts from `node`, a chunk, and `score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
+             * @description Read-only Cypher over the passages found. `node` is a chunk and `score` its score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
              */
             retrieval_query?: string | null;
             /**
              * Retriever
-             * @description A name of GET /api/v1/retrievers, or several composed.
+             * @description A name from GET /api/v1/retrievers, or a composition of several.
              */
             retriever?: string | null;
         };
         /**
          * SectionShape
-         * @description A part of a document under a heading; the root is of level 0.
+         * @description A part of a document under a heading; the root has level 0.
          */
         SectionShape: {
             /** Id */
@@ -3226,7 +3231,7 @@ export interface components {
         };
         /**
          * SentenceShape
-         * @description A sentence of a passage that bears on the question.
+         * @description A sentence of a passage that is relevant to the question.
          */
         SentenceShape: {
             /** Relevance */
@@ -3251,7 +3256,7 @@ export interface components {
         };
         /**
          * SourceShape
-         * @description A passage that mentions an entity; ``marks`` are offsets in the document, as ``span``.
+         * @description A passage that mentions an entity; ``marks`` are the mentions, as offsets in the document.
          */
         SourceShape: {
             /** About */
@@ -3278,18 +3283,18 @@ export interface components {
         };
         /**
          * StatementRequest
-         * @description Run a read-only statement.
+         * @description Run a read-only query.
          */
         StatementRequest: {
             /**
              * Graph
-             * @description An imported graph; empty is the index.
+             * @description An imported graph; empty: the index.
              * @default
              */
             graph: string;
             /**
              * Limit
-             * @description Rows, at most.
+             * @description Maximum of rows.
              * @default 1000
              */
             limit: number;
@@ -3307,7 +3312,7 @@ export interface components {
         };
         /**
          * StepShape
-         * @description A sentence that leads from one passage over an entity to the next.
+         * @description A step of an evidence path: a sentence that leads via an entity to the next passage.
          */
         StepShape: {
             /** Chunk Id */
@@ -3328,7 +3333,7 @@ export interface components {
         };
         /**
          * StreamOptions
-         * @description What a stream brings beside the text.
+         * @description Options of a streamed response.
          */
         StreamOptions: {
             /**
@@ -3345,7 +3350,7 @@ export interface components {
         Strength: "strong" | "weak" | "none";
         /**
          * SubgraphShape
-         * @description A part of the graph, in the order it was reached; ``is_cut`` says that there is more.
+         * @description A part of the graph in the order of exploration; ``is_cut`` is true if the limit was hit.
          */
         SubgraphShape: {
             /** Edges */
@@ -3357,7 +3362,7 @@ export interface components {
         };
         /**
          * SupportShape
-         * @description Where a statement of a report stands.
+         * @description The position of a passage that supports a finding.
          */
         SupportShape: {
             /** Chunk Id */
@@ -3374,7 +3379,7 @@ export interface components {
         };
         /**
          * ThingHere
-         * @description A thing that a document names; ``only_here`` says that no other one does.
+         * @description An entity that a document mentions; ``only_here``: no other document mentions it.
          */
         ThingHere: {
             /** Id */
@@ -3390,7 +3395,7 @@ export interface components {
         };
         /**
          * ThingShape
-         * @description A thing with several names, the usual one first.
+         * @description An entity with several names, the preferred one first.
          */
         ThingShape: {
             /** Chunks */
@@ -3402,7 +3407,7 @@ export interface components {
         };
         /**
          * TokenCounts
-         * @description The tokens that a language model took; none where no model was asked.
+         * @description The tokens of a language model; 0 if none was used.
          */
         TokenCounts: {
             /** Completion Tokens */
@@ -3427,7 +3432,7 @@ export interface components {
         };
         /**
          * Upload
-         * @description What became of an upload; the job indexes the files, null where none was wanted.
+         * @description The result of an upload; ``job`` indexes the files, null if not requested.
          */
         Upload: {
             /** Files */
@@ -3438,7 +3443,7 @@ export interface components {
         };
         /**
          * UploadedFile
-         * @description A file of an upload that was taken; ``uri`` is what its document will be called.
+         * @description An accepted file of an upload; ``uri`` is that of its document.
          */
         UploadedFile: {
             /** Document Id */
@@ -3452,7 +3457,7 @@ export interface components {
         };
         /**
          * UrlCitation
-         * @description Where a mark of the text leads; from and to in characters (Unicode code points).
+         * @description A citation mark and its link; indexes are in characters (Unicode code points).
          */
         UrlCitation: {
             /** End Index */
@@ -3466,7 +3471,7 @@ export interface components {
         };
         /**
          * UsageShape
-         * @description What an operation cost. Money is text: a float would not be exact.
+         * @description The cost of an operation. Money is text, because a float is not exact.
          */
         UsageShape: {
             /** Input Tokens */
@@ -3484,7 +3489,7 @@ export interface components {
         };
         /**
          * WorkspaceDetails
-         * @description A workspace with what it holds, in numbers.
+         * @description A workspace with its statistics.
          */
         WorkspaceDetails: {
             /** Chunks */
@@ -3511,7 +3516,7 @@ export interface components {
             };
             /**
              * Model
-             * @description The language model that reads for the index; empty for none.
+             * @description The language model for indexing; empty for none.
              */
             model: string;
             /** Name */
@@ -3524,13 +3529,13 @@ export interface components {
             role: string;
             /**
              * Tier
-             * @description How much it does where nothing else is said.
+             * @description The default tier: how much the model does.
              */
             tier: string;
         };
         /**
          * WorkspaceShape
-         * @description A workspace, and what the key may do in it.
+         * @description A workspace, and the role of the key in it.
          */
         WorkspaceShape: {
             /** Name */
@@ -3565,7 +3570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_dict_str__Any__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3594,7 +3599,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_list_WorkspaceShape__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3627,7 +3632,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_WorkspaceShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3659,7 +3664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_WorkspaceDetails_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3691,7 +3696,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_WorkspaceShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3731,7 +3736,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3767,7 +3772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_AnswerShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3807,7 +3812,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3822,11 +3827,11 @@ export interface operations {
         parameters: {
             query?: {
                 about?: string;
-                /** @description 0 is the topmost. */
+                /** @description 0 is the top level. */
                 level?: number | null;
                 limit?: number;
                 members?: number;
-                /** @description A community: those within it, and no other. */
+                /** @description A community: list only those inside it. */
                 parent?: string;
             };
             header?: never;
@@ -3847,7 +3852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_CommunityList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3880,7 +3885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_CommunityShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3916,7 +3921,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3952,7 +3957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_ResultShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3966,12 +3971,12 @@ export interface operations {
     list_documents: {
         parameters: {
             query?: {
-                /** @description Only those that failed, or not. */
+                /** @description Only failed ones, or only others. */
                 failed?: boolean | null;
                 limit?: number;
-                /** @description What uris have in them. */
+                /** @description Part of URIs, ignoring case. */
                 name?: string;
-                /** @description What uris begin with. */
+                /** @description Prefix of URIs. */
                 prefix?: string;
                 start?: number;
             };
@@ -3993,7 +3998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_DocumentList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4008,7 +4013,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same files, within a day, an upload is answered as it was the first time, and not done twice. */
+                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
                 "idempotency-key"?: string | null;
             };
             path: {
@@ -4032,7 +4037,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_Upload_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4066,7 +4071,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_DocumentDetails_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4100,7 +4105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4134,7 +4139,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_DocumentContents_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4170,7 +4175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4206,7 +4211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4241,7 +4246,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EntityList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4277,7 +4282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_dict_str__Any__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4312,7 +4317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EvaluationList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4327,7 +4332,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same files, within a day, an upload is answered as it was the first time, and not done twice. */
+                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
                 "idempotency-key"?: string | null;
             };
             path: {
@@ -4351,7 +4356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EvaluationShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4365,11 +4370,11 @@ export interface operations {
     show_evaluation: {
         parameters: {
             query?: {
-                /** @description Questions, at most. */
+                /** @description Maximum of questions. */
                 limit?: number;
-                /** @description Only the one with this id. */
+                /** @description Id of the only question to return. */
                 question?: string | null;
-                /** @description The first question. */
+                /** @description Position of the first question. */
                 start?: number;
             };
             header?: never;
@@ -4392,7 +4397,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EvaluationDetails_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4426,7 +4431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EvaluationShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4440,15 +4445,15 @@ export interface operations {
     compare_evaluations: {
         parameters: {
             query?: {
-                /** @description Questions told. */
+                /** @description Maximum of questions. */
                 limit?: number;
-                /** @description What questions are sorted by. */
+                /** @description Metric to sort questions by. */
                 metric?: string;
-                /** @description By default the same. */
+                /** @description The second evaluation. Default: the same. */
                 other?: string;
-                /** @description By default the first that is another. */
+                /** @description Default: the first other retriever. */
                 other_retriever?: string;
-                /** @description By default the first. */
+                /** @description Default: the first. */
                 retriever?: string;
             };
             header?: never;
@@ -4471,7 +4476,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_DifferenceShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4507,7 +4512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_SubgraphShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4539,7 +4544,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_list_FieldShape__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4553,17 +4558,17 @@ export interface operations {
     show_map: {
         parameters: {
             query?: {
-                /** @description Only what this document mentions. */
+                /** @description Only entities in this document. */
                 document?: string;
-                /** @description 0 is the topmost. */
+                /** @description 0 is the top level. */
                 level?: number;
-                /** @description Communities, at most. */
+                /** @description Maximum of communities. */
                 limit?: number;
                 /** @description Names of relations. */
                 relations?: string[];
                 /** @description Types of entities. */
                 types?: string[];
-                /** @description Relations of at least this weight. */
+                /** @description Minimum weight of relations. */
                 weight?: number;
             };
             header?: never;
@@ -4584,14 +4589,14 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_Overview_"];
                 };
             };
-            /** @description As it was before. */
+            /** @description Not modified. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4605,15 +4610,15 @@ export interface operations {
     open_community: {
         parameters: {
             query?: {
-                /** @description Only what this document mentions. */
+                /** @description Only entities in this document. */
                 document?: string;
-                /** @description Entities, at most. */
+                /** @description Maximum of entities. */
                 limit?: number;
                 /** @description Names of relations. */
                 relations?: string[];
                 /** @description Types of entities. */
                 types?: string[];
-                /** @description Relations of at least this weight. */
+                /** @description Minimum weight of relations. */
                 weight?: number;
             };
             header?: never;
@@ -4635,14 +4640,14 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_CommunityView_"];
                 };
             };
-            /** @description As it was before. */
+            /** @description Not modified. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4678,7 +4683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_PartShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4714,7 +4719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EntityDetails_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4750,7 +4755,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_PartShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4782,7 +4787,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_list_ImportedGraph__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4797,7 +4802,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same files, within a day, an upload is answered as it was the first time, and not done twice. */
+                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
                 "idempotency-key"?: string | null;
             };
             path: {
@@ -4821,7 +4826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_GraphUpload_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4855,7 +4860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4891,7 +4896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4925,7 +4930,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_list_JobShape__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4959,7 +4964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4993,7 +4998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5033,7 +5038,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5067,7 +5072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_JobShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5102,7 +5107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_NameList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5138,7 +5143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_PathList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5152,7 +5157,7 @@ export interface operations {
     list_preferences: {
         parameters: {
             query?: {
-                /** @description Newest ones told. */
+                /** @description Maximum of preferences. */
                 limit?: number;
             };
             header?: never;
@@ -5173,7 +5178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_PreferenceList_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5209,7 +5214,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_PreferenceShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5245,7 +5250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_EvidenceShape_"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5277,7 +5282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_dict_str__Any__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5306,7 +5311,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_dict_str__str__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5335,7 +5340,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope_dict_str__str__"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5364,7 +5369,7 @@ export interface operations {
                     "text/plain": unknown;
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5402,7 +5407,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5435,7 +5440,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmbeddingList"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5464,7 +5469,7 @@ export interface operations {
                     "application/json": components["schemas"]["ModelList"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5495,7 +5500,7 @@ export interface operations {
                     "application/json": components["schemas"]["ModelShape"];
                 };
             };
-            /** @description What went wrong. */
+            /** @description Error. */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -322,7 +322,7 @@ def mcp_command(
             opened,
             permissions,
             port=port,
-            tell=lambda address: session.terminal.note(f"Serving {address}; stop with Ctrl-C."),
+            announce=lambda address: session.terminal.note(f"Serving {address}; stop with Ctrl-C."),
         )
     else:
         serve_stdio(opened, permissions)

@@ -1,1 +1,1 @@
-"""The routes below /api/v1, a file for each of the things they are about."""
+"""The HTTP routes, one module per resource, below /api/v1; `openai` is below /v1."""

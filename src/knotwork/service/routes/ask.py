@@ -1,4 +1,4 @@
-"""Routes of questions: retrievers, search, answers, streams, and agents."""
+"""Routes for questions: list retrievers, search, ask, stream answers, and run agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from knotwork.agents.agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS, AgentStep
-from knotwork.agents.ask import AgentReply, ask_agent_events
+from knotwork.agents.ask import ask_agent_events
 from knotwork.errors import KnotworkError
 from knotwork.retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork.service.access import Caller, ReadWorkspace, Server
@@ -48,36 +48,39 @@ from knotwork.service.schemas.answers import (
 from knotwork.service.server import Service
 from knotwork.service.workspaces import Workspace
 from knotwork.synthesis import ask_request
-from knotwork.synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
+from knotwork.synthesis.ask_request import ASK_MODES, AskEventKind
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000
 
 
 class AgentRequest(RequestModel):
-    """Have a question answered step by step: plan, search, judge, and search again."""
+    """Answer a question step by step: plan, search, judge, and search again."""
 
     question: Text
     kind: Literal["iterative", "corrective", "reasoning"] = "iterative"
     tools: list[Annotated[Text, Field(max_length=500)]] = Field(
-        list(DEFAULT_TOOLS), min_length=1, max_length=6, description="The main one first."
+        list(DEFAULT_TOOLS),
+        min_length=1,
+        max_length=6,
+        description="Retrievers to search with, the main one first.",
     )
-    steps: int = Field(DEFAULT_STEPS, ge=1, le=MOST_STEPS, description="Searches, at most.")
+    steps: int = Field(DEFAULT_STEPS, ge=1, le=MOST_STEPS, description="Maximum of searches.")
     tokens: int = Field(
         DEFAULT_TOKENS,
         ge=0,
         le=MOST_AGENT_TOKENS,
-        description="Tokens of a language model that plans, at most.",
+        description="Maximum of tokens for a language model that plans.",
     )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
-    use_llm: bool = Field(default=True, description="Whether a language model takes part.")
+    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
+    use_llm: bool = Field(default=True, description="Whether to use a language model.")
     filters: FilterText | dict[str, Any] | None = Field(
-        None, description="What documents and pages must fulfil, as in …/ask."
+        None, description="Filter for documents and pages, as in …/ask."
     )
 
 
 class StepOfAgent(BaseModel):
-    """A search of an agent; ``tokens`` are those of all steps so far."""
+    """A search of an agent; ``tokens`` is the total of all steps so far."""
 
     number: int
     tool: str
@@ -89,7 +92,7 @@ class StepOfAgent(BaseModel):
 
     @classmethod
     def of(cls, step: AgentStep) -> Self:
-        """Return a step as JSON."""
+        """Build the JSON of a step."""
         return cls(
             number=step.number,
             tool=step.tool,
@@ -106,7 +109,7 @@ router = APIRouter(tags=["questions"])
 
 @router.get("/retrievers")
 async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
-    """List the ways to find passages, the steps they may be composed with, and the modes."""
+    """List the retrievers, the steps to compose them with, and the answer modes."""
     return wrap(
         {
             "auto": AUTO_IS,
@@ -131,7 +134,7 @@ async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
 async def search_passages(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: SearchRequest
 ) -> Envelope[EvidenceShape]:
-    """Find the passages that bear on a question, each with its reasons."""
+    """Find the passages relevant to a question, each with the reasons why it was found."""
     question = check_question(server, key, _search_request(asked))
     evidence, documents = await server.threads.run(search, workspace, question)
     return wrap(EvidenceShape.of(evidence, documents))
@@ -141,7 +144,7 @@ async def search_passages(
 async def ask_question(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: AskRequest
 ) -> Envelope[AnswerShape]:
-    """Answer a question, each statement with its citation, or say that there is no answer."""
+    """Answer a question with a citation for each statement, or report that there is no answer."""
     question = check_question(server, key, _ask_request(asked))
     answer = await server.threads.run(ask, server, workspace, question)
     return wrap(AnswerShape.of(answer))
@@ -157,54 +160,49 @@ async def stream_answer(
 ) -> EventStream:
     """Answer a question as server-sent events.
 
-    They are `stage` (what is being done), `sources` (the passages found), `text` (a piece of the
-    answer), `withdrawn` (the pieces so far do not count), and at last `done` (the whole answer) or
+    Events are `stage` (the current stage), `sources` (the passages found), `text` (a piece of the
+    answer), `withdrawn` (discard the text so far), and finally `done` (the complete answer) or
     `error`.
     """
     question = check_question(server, key, _ask_request(asked))
-    make = partial(_ask_steps, server, workspace, question)
-    steps = await start_stream(server.threads.iterate(make))
-    return EventStream(keep_alive(_write_answer_events(steps)))
+    make = partial(_answer_events, server, workspace, question)
+    events = await start_stream(server.threads.iterate(make))
+    return EventStream(keep_alive(_format_events(events)))
 
 
-AskStep = tuple[AskEvent, EvidenceShape | None]
+NamedEvent = tuple[str, object]
+"""The name and the JSON data of a server-sent event."""
 
 
-def _ask_steps(
+def _answer_events(
     server: Service, workspace: Workspace, question: ask_request.AskRequest
-) -> Iterator[AskStep]:
-    """Yield the steps to an answer, with what was found as JSON tells it."""
+) -> Iterator[NamedEvent]:
     for event in ask_events(server, workspace, question):
-        found = event.evidence
-        shape = EvidenceShape.of(found, documents_of(workspace, found)) if found else None
-        yield event, shape
+        if event.evidence is not None:
+            evidence = EvidenceShape.of(event.evidence, documents_of(workspace, event.evidence))
+            names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
+            yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
+            yield "sources", evidence.model_dump(mode="json")
+        elif event.kind is AskEventKind.ASKED:
+            yield "stage", {"stage": "writing", "model": event.text}
+        elif event.kind is AskEventKind.STEP:
+            yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
+        elif event.kind is AskEventKind.TEXT:
+            yield "text", {"text": event.text}
+        elif event.kind is AskEventKind.WITHDRAWN:
+            yield "withdrawn", {"reason": event.text}
+        elif event.answer is not None:
+            yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
 
 
-async def _write_answer_events(steps: AsyncGenerator[AskStep]) -> AsyncGenerator[bytes]:
+async def _format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:
+    """Yield events as bytes; an error of Knotwork ends the stream with an `error` event."""
     try:
-        async with aclosing(steps) as told:
-            async for event, evidence in told:
-                for name, data in _name_events(event, evidence):
-                    yield format_event(data, event=name)
+        async with aclosing(events) as open_events:
+            async for name, data in open_events:
+                yield format_event(data, event=name)
     except KnotworkError as error:
         yield format_event(describe_error(error), event="error")
-
-
-def _name_events(event: AskEvent, evidence: EvidenceShape | None) -> Iterator[tuple[str, Any]]:
-    if evidence is not None:
-        names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
-        yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
-        yield "sources", evidence.model_dump(mode="json")
-    elif event.kind is AskEventKind.ASKED:
-        yield "stage", {"stage": "writing", "model": event.text}
-    elif event.kind is AskEventKind.STEP:
-        yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
-    elif event.kind is AskEventKind.TEXT:
-        yield "text", {"text": event.text}
-    elif event.kind is AskEventKind.WITHDRAWN:
-        yield "withdrawn", {"reason": event.text}
-    elif event.answer is not None:
-        yield "done", AnswerShape.of(event.answer).model_dump(mode="json")
 
 
 def _search_request(asked: SearchRequest) -> ask_request.AskRequest:
@@ -238,20 +236,19 @@ async def ask_agent(
 ) -> EventStream:
     """Answer a question step by step, as server-sent events.
 
-    They are `step` (a search, what it was for and what it found), and at the end `sources` (all
-    passages, with the trace) and `done` (the answer, of sentences of the documents), or `error`.
+    Events are `step` (a search, its reason and its result), and finally `sources` (all passages,
+    with the trace) and `done` (the answer, quoted from the documents), or `error`.
     """
     wanted = ask_request.AskRequest(asked.question, use_llm=asked.use_llm)
     question = check_question(server, key, wanted)
     make = partial(_agent_events, server, workspace, asked, question.budget)
-    steps = await start_stream(server.threads.iterate(make))
-    return EventStream(keep_alive(_write_agent_events(steps)))
+    events = await start_stream(server.threads.iterate(make))
+    return EventStream(keep_alive(_format_events(events)))
 
 
 def _agent_events(
     server: Service, workspace: Workspace, asked: AgentRequest, budget: str
-) -> Iterator[tuple[str, object]]:
-    """Yield the names and the data of events."""
+) -> Iterator[NamedEvent]:
     with trace("agent", workspace.name, f"agent:{asked.kind}") as span:
         for reply in ask_agent_events(
             workspace.base,
@@ -267,26 +264,13 @@ def _agent_events(
         ):
             if reply.step is not None:
                 yield "step", StepOfAgent.of(reply.step).model_dump(mode="json")
-            else:
-                if reply.answer is not None:
-                    answer = reply.answer
-                    server.meters.count_answer(answer.mode, answer.usage, answered=answer.answered)
-                    span.note_usage(answer.model, answer.usage)
-                yield from _final_events(workspace, reply)
-
-
-def _final_events(workspace: Workspace, reply: AgentReply) -> Iterator[tuple[str, object]]:
-    if reply.evidence is not None:
-        found = EvidenceShape.of(reply.evidence, documents_of(workspace, reply.evidence))
-        yield "sources", found.model_dump(mode="json")
-    if reply.answer is not None:
-        yield "done", AnswerShape.of(reply.answer).model_dump(mode="json")
-
-
-async def _write_agent_events(steps: AsyncGenerator[tuple[str, object]]) -> AsyncGenerator[bytes]:
-    try:
-        async with aclosing(steps) as told:
-            async for name, data in told:
-                yield format_event(data, event=name)
-    except KnotworkError as error:
-        yield format_event(describe_error(error), event="error")
+                continue
+            if reply.answer is not None:
+                answer = reply.answer
+                server.metrics.count_answer(answer.mode, answer.usage, answered=answer.answered)
+                span.note_usage(answer.model, answer.usage)
+            if reply.evidence is not None:
+                found = EvidenceShape.of(reply.evidence, documents_of(workspace, reply.evidence))
+                yield "sources", found.model_dump(mode="json")
+            if reply.answer is not None:
+                yield "done", AnswerShape.of(reply.answer).model_dump(mode="json")

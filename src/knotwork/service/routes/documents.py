@@ -1,4 +1,4 @@
-"""Routes of documents: upload, list, show, reindex and delete."""
+"""Routes for documents: upload, list, show, reindex and delete."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 
-from knotwork.errors import InvalidRequest, LoadError, NotFound
+from knotwork.errors import NotFound
 from knotwork.records import Document
 from knotwork.service.access import Caller, ReadWorkspace, Server, WriteWorkspace
 from knotwork.service.document_graph import read_document_graph
@@ -22,20 +22,25 @@ from knotwork.service.schemas.workspaces import (
     DocumentShape,
     FieldShape,
     JobShape,
-    RefusedFile,
     ReindexRequest,
     TierName,
     Upload,
     UploadedFile,
 )
 from knotwork.service.server import Service
-from knotwork.service.uploads import SpooledFile, check_content, parse_upload_name, store_file
+from knotwork.service.uploads import (
+    SpooledFile,
+    check_content,
+    parse_upload_name,
+    store_file,
+    store_files,
+)
 from knotwork.service.workspaces import Workspace
 from knotwork.stores.base import LedgerEntry
 
 router = APIRouter(tags=["documents"])
 uploads = APIRouter(tags=["documents"])
-"""Apart, since what is sent may be larger here."""
+"""Routes with a larger limit for the request body."""
 
 DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
 
@@ -45,22 +50,24 @@ async def upload_documents(
     key: Caller,
     server: Server,
     workspace: WriteWorkspace,
-    files: Annotated[list[UploadFile], File(description="Files; a name may have folders.")],
+    files: Annotated[list[UploadFile], File(description="Files; names may include folders.")],
     idempotency_key: IdempotencyKey = None,
     tier: Annotated[TierName | None, Form()] = None,
     budget: Annotated[str, Form(max_length=40)] = "",
     index: Annotated[
-        bool, Form(description="False keeps the files for `estimate`, and for a later `index`.")
+        bool, Form(description="False stores the files for `estimate` and a later `index`.")
     ] = True,
 ) -> Envelope[Upload]:
-    """Send files, and have a job index them. A file of a name that is there replaces it."""
+    """Upload files, and start a job that indexes them. A file replaces one of the same name."""
     server.jobs.check()
     spooled = [SpooledFile(file.filename or "", file.file) for file in files]
     options = {"tier": tier, "budget": budget, "retry": False} if index else None
-    told = {"to": "documents", "index": index, **(options or {})}
-    repeats = IdempotentUpload(server, key, workspace, idempotency_key, files=spooled, options=told)
-    keep = partial(_store_upload, server, workspace, spooled, options)
-    return wrap(await repeats.answer(keep, Upload))
+    fields = {"to": "documents", "index": index, **(options or {})}
+    upload = IdempotentUpload(
+        server, key, workspace, idempotency_key, files=spooled, options=fields
+    )
+    store = partial(_store_upload, server, workspace, spooled, options)
+    return wrap(await upload.answer(store, Upload))
 
 
 def _store_upload(
@@ -69,37 +76,26 @@ def _store_upload(
     spooled: list[SpooledFile],
     options: dict[str, Any] | None,
 ) -> Upload:
-    """Keep those files that can be documents, and have them indexed with the options, if any."""
-    kept: list[UploadedFile] = []
-    refused: list[RefusedFile] = []
+    """Store the valid files, and start a job that indexes them if there are ``options``."""
     max_file_mb = workspace.base.settings.index.max_file_mb
-    for file in spooled:
-        try:
-            place = parse_upload_name(file.name)
-            check_content(file, max_file_mb=max_file_mb)
-            uri = store_file(file, place, workspace)
-        except LoadError as error:
-            name = file.name.encode("utf-8", "replace").decode()[:500]
-            refused.append(
-                RefusedFile(name=name, reason=error.reason, message=error.message, fix=error.fix)
-            )
-            continue
-        identifier = Document(uri, "").id
-        kept.append(UploadedFile(name=file.name, uri=uri, document_id=identifier, size=file.size))
-    if not kept:
-        told = " ".join(file.message for file in refused[:5]) or "There is no file in it."
-        raise InvalidRequest(
-            f"Nothing of the upload can be kept. {told}", fix=refused[0].fix if refused else ""
-        )
+
+    def store(file: SpooledFile) -> UploadedFile:
+        path = parse_upload_name(file.name)
+        check_content(file, max_file_mb=max_file_mb)
+        uri = store_file(file, path, workspace)
+        document_id = Document(uri, "").id
+        return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=file.size)
+
+    stored, refused = store_files(spooled, store)
     job = None
     if options is not None:
         job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
-    return Upload(files=kept, refused=refused, job=job)
+    return Upload(files=stored, refused=refused, job=job)
 
 
 @router.get("/workspaces/{workspace}/fields")
 async def list_fields(server: Server, workspace: ReadWorkspace) -> Envelope[list[FieldShape]]:
-    """List the fields of documents that filters can compare, with their most frequent values."""
+    """List the document fields that filters can use, with their most frequent values."""
     fields = await server.threads.run(workspace.base.fields)
     return wrap([FieldShape.of(field) for field in fields])
 
@@ -110,11 +106,11 @@ async def list_documents(
     workspace: ReadWorkspace,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    failed: Annotated[bool | None, Query(description="Only those that failed, or not.")] = None,
-    prefix: Annotated[str, Query(max_length=1_000, description="What uris begin with.")] = "",
-    name: Annotated[str, Query(max_length=1_000, description="What uris have in them.")] = "",
+    failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
+    prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
+    name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
 ) -> Envelope[DocumentList]:
-    """List documents by uri, and the files that could not be read, with the reason."""
+    """List documents by URI, including files that could not be read, with the reason."""
 
     def read() -> DocumentList:
         wanted = name.casefold()
@@ -140,13 +136,13 @@ async def list_documents(
 async def show_document(
     server: Server, workspace: ReadWorkspace, document: DocumentId
 ) -> Envelope[DocumentDetails]:
-    """Return a document with its text, its sections and the boundaries of its chunks."""
+    """Return a document with its text, its sections and the positions of its chunks."""
 
     def read() -> DocumentDetails:
         store = workspace.base.store.documents
         found = store.documents([document])
         if document not in found:
-            raise _no_document(document)
+            raise _unknown_document(document)
         chunks = store.chunks(store.chunk_ids(document))
         ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
         return DocumentDetails.of(found[document], store.sections(document), ordered)
@@ -158,12 +154,12 @@ async def show_document(
 async def list_contents(
     server: Server, workspace: ReadWorkspace, document: DocumentId
 ) -> Envelope[DocumentContents]:
-    """Tell what the graph has from a document, and what of it would go with the document."""
+    """Return what a document contributes to the graph, and what only it contributes."""
 
     def read() -> DocumentContents:
         store = workspace.base.store
         if document not in store.documents.documents([document]):
-            raise _no_document(document)
+            raise _unknown_document(document)
         return DocumentContents.of(read_document_graph(store, document))
 
     return wrap(await server.threads.run(read))
@@ -173,14 +169,14 @@ async def list_contents(
 async def delete_document(
     server: Server, workspace: WriteWorkspace, document: DocumentId
 ) -> Envelope[JobShape]:
-    """Have a job remove a document, with its file if it was uploaded."""
+    """Start a job that removes a document, and its file if it was uploaded."""
 
     def submit() -> JobShape:
         for entry in workspace.base.documents():
             if Document(entry.uri, "").id == document:
                 arguments = {"documents": [entry.uri]}
                 return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
-        raise _no_document(document)
+        raise _unknown_document(document)
 
     return wrap(await server.threads.run(submit))
 
@@ -189,7 +185,7 @@ async def delete_document(
 async def delete_documents(
     server: Server, workspace: WriteWorkspace, asked: DeleteRequest
 ) -> Envelope[JobShape]:
-    """Have a job remove several documents."""
+    """Start a job that removes several documents."""
 
     def submit() -> JobShape:
         uris = [entry.uri for entry in known_entries(workspace, asked.documents)]
@@ -202,7 +198,7 @@ async def delete_documents(
 async def reindex_documents(
     server: Server, workspace: WriteWorkspace, asked: ReindexRequest
 ) -> Envelope[JobShape]:
-    """Have a job look again at documents, or at all that the index was made from."""
+    """Start a job that updates documents, or all folders and files of the index."""
 
     def submit() -> JobShape:
         known_entries(workspace, asked.documents)
@@ -223,5 +219,5 @@ def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[Document
     ]
 
 
-def _no_document(identifier: str) -> NotFound:
-    return NotFound(f"There is no document `{identifier}`.", fix="List them: GET …/documents")
+def _unknown_document(identifier: str) -> NotFound:
+    return NotFound(f"Unknown document `{identifier}`.", fix="List documents: GET …/documents")

@@ -1,4 +1,4 @@
-"""Routes of evaluations: measure retrievers on questions, and compare them."""
+"""Routes for evaluations: measure retrievers on questions, and compare them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from knotwork.service.workspaces import Workspace
 
 router = APIRouter(tags=["evaluations"])
 uploads = APIRouter(tags=["evaluations"])
-"""Apart, since what is sent may be larger here."""
+"""Routes with a larger limit for the request body."""
 
 EvaluationId = Annotated[str, Path(description="The id of an evaluation.", max_length=40)]
 MOST_QUESTIONS = 10_000
@@ -67,43 +67,46 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     workspace: WriteWorkspace,
     questions: Annotated[
         UploadFile,
-        File(description="Lines of JSON: question, and gold_pids (documents) or answers, or both."),
+        File(description="JSON Lines: question, with gold_pids (documents), answers, or both."),
     ],
     unanswerable: Annotated[
-        UploadFile | None, File(description="The same, of questions without an answer.")
+        UploadFile | None, File(description="JSON Lines: questions without an answer.")
     ] = None,
     retrievers: Annotated[
         list[Annotated[str, Form(max_length=500)]],
-        Form(max_length=_MOST_RETRIEVERS, description="Names, each by itself or with commas."),
-    ] = ["auto", "hybrid", "dense", "bm25"],  # noqa: B006  the schema tells it; nothing changes it
+        Form(max_length=_MOST_RETRIEVERS, description="Names, repeated or separated by commas."),
+    ] = ["auto", "hybrid", "dense", "bm25"],  # noqa: B006  a default for the schema; never modified
     name: Annotated[str, Form(max_length=200)] = "",
-    k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Passages ranked.")] = RANKED_DEPTH,
-    answers: Annotated[bool, Form(description="Whether answers are judged, too.")] = False,
-    use_llm: Annotated[bool, Form(description="Whether a language model takes part.")] = False,
-    budget: Annotated[str, Form(max_length=40, description="For all questions together.")] = "",
+    k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Ranked passages.")] = RANKED_DEPTH,
+    answers: Annotated[bool, Form(description="Whether to judge answers, too.")] = False,
+    use_llm: Annotated[bool, Form(description="Whether to use a language model.")] = False,
+    budget: Annotated[str, Form(max_length=40, description="Ceiling for all questions.")] = "",
     filters: Annotated[
         str,
         Form(
             max_length=MOST_FILTER_CHARACTERS,
-            description="What documents and pages must fulfil, as \"author = 'Ann' and "
-            'date >= 2023"; as the text of …/ask. Gold documents that do not count as missed.',
+            description="Filter for documents and pages, such as \"author = 'Ann' and "
+            'date >= 2023"; the text form of …/ask. Filtered-out gold documents count as missed.',
         ),
     ] = "",
     idempotency_key: IdempotencyKey = None,
 ) -> Envelope[EvaluationShape]:
-    """Send questions, and have a job ask retrievers all of them."""
+    """Upload questions, and start a job that runs them with each retriever."""
     server.jobs.check()
     _check_budget(server, key, budget, use_llm=use_llm)
     if unanswerable is not None and not answers:
         raise InvalidRequest(
-            "Questions without an answer are measured by answers alone.",
-            fix="Send `answers` as true, too, or leave them out.",
+            "Questions without an answer are measured by answers only.",
+            fix="Set `answers` to true, or omit `unanswerable`.",
         )
     names = read_retrievers(",".join(retrievers))
     if len(names) > _MOST_RETRIEVERS:
-        raise InvalidRequest(f"{_MOST_RETRIEVERS} retrievers are the most.", fix="Name fewer.")
+        raise InvalidRequest(
+            f"{len(names)} retrievers were given; the limit is {_MOST_RETRIEVERS}.",
+            fix="Name fewer.",
+        )
 
-    options = {
+    options: dict[str, Any] = {
         "name": name.strip() or questions.filename or "",
         "retrievers": names,
         "k": k,
@@ -114,19 +117,26 @@ async def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     }
 
     def start() -> EvaluationShape:
-        workspace.base.filtered_store(filters)  # raises for a filter that cannot be read
+        workspace.base.filtered_store(filters)  # raises FilterError for an invalid filter
         _check_retrievers(workspace, names)
-        asked = _read_questions(workspace, questions, unanswerable)
-        plan = _plan(workspace, asked, options)
-        evaluation = EvaluationStore(workspace).create(plan, asked)
+        cases = _read_questions(workspace, questions, unanswerable)
+        plan = PlanShape(
+            id=secrets.token_hex(8),
+            created=utc_now(),
+            questions=len(cases.cases),
+            unanswerable=len(cases.unanswerable),
+            documents=workspace.base.stats().documents,
+            **options,
+        )
+        evaluation = EvaluationStore(workspace).create(plan, cases)
         job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
         return _describe(evaluation, [job])
 
     files = [questions, *([unanswerable] if unanswerable is not None else [])]
     sent = [SpooledFile(file.filename or "", file.file) for file in files]
-    told = {"to": "evaluations", **options}
-    repeats = IdempotentUpload(server, key, workspace, idempotency_key, files=sent, options=told)
-    return wrap(await repeats.answer(start, EvaluationShape))
+    fields = {"to": "evaluations", **options}
+    upload = IdempotentUpload(server, key, workspace, idempotency_key, files=sent, options=fields)
+    return wrap(await upload.answer(start, EvaluationShape))
 
 
 @router.get("/workspaces/{workspace}/evaluations")
@@ -136,7 +146,7 @@ async def list_evaluations(
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Envelope[EvaluationList]:
-    """List evaluations, the newest first, with what each retriever came to."""
+    """List evaluations, newest first, with the results of each retriever."""
 
     def read() -> EvaluationList:
         found = EvaluationStore(workspace).listed()
@@ -152,13 +162,13 @@ async def show_evaluation(
     server: Server,
     workspace: ReadWorkspace,
     evaluation: EvaluationId,
-    start: Annotated[int, Query(ge=0, le=10**9, description="The first question.")] = 0,
-    limit: Annotated[int, Query(ge=0, le=500, description="Questions, at most.")] = 100,
+    start: Annotated[int, Query(ge=0, le=10**9, description="Position of the first question.")] = 0,
+    limit: Annotated[int, Query(ge=0, le=500, description="Maximum of questions.")] = 100,
     question: Annotated[
-        str | None, Query(max_length=1_000, description="Only the one with this id.")
+        str | None, Query(max_length=1_000, description="Id of the only question to return.")
     ] = None,
 ) -> Envelope[EvaluationDetails]:
-    """Return an evaluation, and for a page of its questions what each retriever came to."""
+    """Return an evaluation with a page of its questions and the results of each retriever."""
 
     def read() -> EvaluationDetails:
         found = EvaluationStore(workspace).find(evaluation)
@@ -187,18 +197,22 @@ async def compare_evaluations(
     server: Server,
     workspace: ReadWorkspace,
     evaluation: EvaluationId,
-    retriever: Annotated[str, Query(max_length=500, description="By default the first.")] = "",
-    other: Annotated[str, Query(max_length=40, description="By default the same.")] = "",
-    other_retriever: Annotated[
-        str, Query(max_length=500, description="By default the first that is another.")
+    retriever: Annotated[str, Query(max_length=500, description="Default: the first.")] = "",
+    other: Annotated[
+        str, Query(max_length=40, description="The second evaluation. Default: the same.")
     ] = "",
-    metric: Annotated[str, Query(max_length=40, description="What questions are sorted by.")] = "",
-    limit: Annotated[int, Query(ge=0, le=MOST_QUESTIONS, description="Questions told.")] = 100,
+    other_retriever: Annotated[
+        str, Query(max_length=500, description="Default: the first other retriever.")
+    ] = "",
+    metric: Annotated[str, Query(max_length=40, description="Metric to sort questions by.")] = "",
+    limit: Annotated[
+        int, Query(ge=0, le=MOST_QUESTIONS, description="Maximum of questions.")
+    ] = 100,
 ) -> Envelope[DifferenceShape]:
-    """Compare two retrievers, of one evaluation or of two, on the questions that both were asked.
+    """Compare two retrievers, of one or two evaluations, on their common questions.
 
-    Each metric comes with wins, ties and losses of the first, and the chance of such a difference
-    between equals.
+    Each metric has the wins, ties and losses of the first retriever, and the p-value of the
+    difference.
     """
 
     def read() -> DifferenceShape:
@@ -209,7 +223,7 @@ async def compare_evaluations(
         rest = [name for name in second.plan.retrievers if second is not one or name != first]
         if not other_retriever and not rest:
             raise InvalidRequest(
-                "The evaluation has one retriever.", fix="Name an `other` evaluation."
+                "The evaluation has only one retriever.", fix="Set `other` to another evaluation."
             )
         sides = ComparedRetriever(one, first), ComparedRetriever(second, other_retriever or rest[0])
         return compare_sides(*sides, metric=metric, limit=limit)
@@ -221,7 +235,7 @@ async def compare_evaluations(
 async def delete_evaluation(
     server: Server, workspace: WriteWorkspace, evaluation: EvaluationId
 ) -> Envelope[EvaluationShape]:
-    """Remove an evaluation with its results; one that is under way must be cancelled first."""
+    """Delete an evaluation with its results. A running one must be cancelled first."""
 
     def remove() -> EvaluationShape:
         server.jobs.check()
@@ -229,7 +243,7 @@ async def delete_evaluation(
         shown = _describe(known.find(evaluation), _jobs(server, workspace))
         if shown.state in ("queued", "running"):
             raise Conflict(
-                "The evaluation is under way.",
+                "The evaluation is still running.",
                 fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",
             )
         known.remove(evaluation)
@@ -238,30 +252,20 @@ async def delete_evaluation(
     return wrap(await server.threads.run(remove))
 
 
-def _plan(workspace: Workspace, asked: QuestionSet, options: dict[str, Any]) -> PlanShape:
-    return PlanShape(
-        id=secrets.token_hex(8),
-        created=utc_now(),
-        questions=len(asked.cases),
-        unanswerable=len(asked.unanswerable),
-        documents=workspace.base.stats().documents,
-        **options,
-    )
-
-
 def _check_budget(server: Service, key: AccessKey, budget: str, *, use_llm: bool) -> None:
     if budget:
         parse_ceiling(budget)
     if use_llm and server.limits.question_budget and not key.role.covers(KeyRole.ADMIN):
         raise NotPermitted(
-            "This server sets the budget of a question, and an evaluation asks many.",
-            fix="Leave out `use_llm`, or use a key with the role admin.",
+            "This server limits the budget of a question, and an evaluation has many.",
+            fix="Omit `use_llm`, or use a key with the role admin.",
         )
 
 
 def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
-    """Raise UnknownName or ConfigError for what is no retriever; whether each can work on the
-    index, is told by the evaluation.
+    """Raise UnknownName or ConfigError for an invalid retriever.
+
+    A valid retriever that cannot run on the index is skipped by the evaluation, with the reason.
     """
     base = workspace.base
     embedder = base.embedder if base.store.meta().get(EMBEDDER_META) else None
@@ -277,30 +281,32 @@ def _read_questions(
 ) -> QuestionSet:
     uris = {entry.uri for entry in workspace.base.documents() if entry.document_id}
     files = [questions.file, *([unanswerable.file] if unanswerable is not None else [])]
-    asked = read_question_set(
-        *map(_lines, files),
+    cases = read_question_set(
+        *map(_read_lines, files),
         documents=uris,
-        names=(_name_of(questions), _name_of(unanswerable)),
+        names=(_printable_name(questions), _printable_name(unanswerable)),
     )
-    if len(asked.all) > MOST_QUESTIONS:
+    if len(cases.all) > MOST_QUESTIONS:
         raise RequestTooLarge(
-            f"There are {len(asked.all):,} questions; the limit is {MOST_QUESTIONS:,}.",
+            f"There are {len(cases.all):,} questions; the limit is {MOST_QUESTIONS:,}.",
             fix="Send fewer at a time.",
         )
-    return asked
+    return cases
 
 
-def _name_of(file: UploadFile | None) -> str:
-    """Return what a file is called in messages."""
+def _printable_name(file: UploadFile | None) -> str:
+    """Return the name of a file for error messages."""
     return "".join(c for c in (file.filename or "")[:100] if c.isprintable()) if file else ""
 
 
-def _lines(file: BinaryIO) -> Iterator[str]:
+def _read_lines(file: BinaryIO) -> Iterator[str]:
     file.seek(0)
     try:
         yield from file.read().decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise InvalidRequest("The questions are not in UTF-8.", fix="Convert them.") from error
+        raise InvalidRequest(
+            "The questions are not encoded in UTF-8.", fix="Save the file as UTF-8."
+        ) from error
 
 
 def _jobs(server: Service, workspace: Workspace) -> list[Job]:
@@ -308,7 +314,7 @@ def _jobs(server: Service, workspace: Workspace) -> list[Job]:
 
 
 def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
-    """Return an evaluation as it stands; ``jobs`` are those of the workspace, the newest first."""
+    """Build the JSON of an evaluation; ``jobs`` are those of the workspace, newest first."""
     plan = evaluation.plan
     own = (job for job in jobs if job.arguments.get("evaluation") == plan.id)
     newest = next(own, None)
@@ -316,7 +322,7 @@ def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
     if summary is not None:
         state, finished, outcomes = "finished", summary.finished, summary.outcomes
     else:
-        # Its job may be forgotten, or was never started by a server that was killed.
+        # The job may have been deleted, or never started because the server was killed.
         state, finished = (newest.state, newest.finished) if newest else ("cancelled", "")
         outcomes = summarize_results(plan.retrievers, evaluation.results(), {})
     return EvaluationShape(
@@ -361,12 +367,12 @@ class ComparedRetriever:
             raise UnknownName("retriever", self.retriever, known, place=place)
 
     def describe(self) -> SideShape:
-        """Return the side as JSON."""
+        """Build the JSON of this side."""
         plan = self.evaluation.plan
         return SideShape(evaluation=plan.id, name=plan.name, retriever=self.retriever)
 
     def values(self) -> dict[tuple[str, str], MetricValues]:
-        """Return the metrics by question, as its id and its text."""
+        """Return the metrics of each question, by its id and text."""
         cases = self.evaluation.questions().all
         return {
             (cases[result.position].id, cases[result.position].question): result.values
@@ -378,18 +384,18 @@ class ComparedRetriever:
 def compare_sides(
     one: ComparedRetriever, other: ComparedRetriever, *, metric: str, limit: int
 ) -> DifferenceShape:
-    """Compare two sides on all questions on which both were measured.
+    """Compare two sides on all questions measured for both.
 
-    Up to ``limit`` questions are told, those first that differ most in a metric, by default the
-    first. Raises UnknownName for a metric that was not measured, Conflict without a common
-    question.
+    Returns up to ``limit`` questions, those with the largest difference in ``metric`` first (by
+    default, the first metric). Raises UnknownName for a metric that was not measured, Conflict
+    without a common question.
     """
     found, others = one.values(), other.values()
     common = [key for key in found if key in others and found[key].keys() & others[key].keys()]
     if not common:
         raise Conflict(
-            "The two have no question in common that was measured.",
-            fix="Compare evaluations of the same questions, when they are done.",
+            "The two have no measured question in common.",
+            fix="Compare finished evaluations of the same questions.",
         )
     metrics = {name: None for key in common for name in found[key] if name in others[key]}
     sorted_by = metric or next(iter(metrics))

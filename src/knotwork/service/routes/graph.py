@@ -1,4 +1,4 @@
-"""Routes of the graph: neighbourhoods, entities, paths, names, communities and Cypher."""
+"""Routes for the graph: neighbourhoods, entities, paths, names, communities and Cypher."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ EntityNames = Annotated[list[Text], Field(min_length=1, max_length=MOST_SEEDS)]
 
 
 class ExploreRequest(RequestModel):
-    """Walk the graph from names, strongest relations first."""
+    """Explore the graph around entities, strongest relations first."""
 
     names: EntityNames
     direction: Literal["both", "in", "out"] = "both"
     depth: int = Field(2, ge=1, le=6)
-    fan: int = Field(8, ge=1, le=100, description="Neighbours of each, at most.")
-    limit: int = Field(50, ge=1, le=MOST_RELATIONS, description="Relations, at most.")
+    fan: int = Field(8, ge=1, le=100, description="Maximum of neighbours per entity.")
+    limit: int = Field(50, ge=1, le=MOST_RELATIONS, description="Maximum of relations.")
 
 
 class NodeShape(BaseModel):
@@ -56,7 +56,7 @@ class EdgeShape(BaseModel):
 
 
 class SubgraphShape(BaseModel):
-    """A part of the graph, in the order it was reached; ``is_cut`` says that there is more."""
+    """A part of the graph in the order of exploration; ``is_cut`` is true if the limit was hit."""
 
     nodes: list[NodeShape]
     edges: list[EdgeShape]
@@ -64,7 +64,7 @@ class SubgraphShape(BaseModel):
 
     @classmethod
     def of(cls, subgraph: Subgraph, *, limit: int) -> Self:
-        """Return a subgraph as JSON."""
+        """Build the JSON of a subgraph."""
         return cls(
             nodes=[
                 NodeShape(
@@ -88,10 +88,10 @@ class SubgraphShape(BaseModel):
 
 
 class PathsRequest(RequestModel):
-    """Find the shortest paths between two things."""
+    """Find the shortest paths between two entities."""
 
     names: Annotated[list[Text], Field(min_length=2, max_length=2)]
-    limit: int = Field(5, ge=1, le=50, description="Paths, at most.")
+    limit: int = Field(5, ge=1, le=50, description="Maximum of paths.")
 
 
 class PathList(BaseModel):
@@ -101,12 +101,12 @@ class PathList(BaseModel):
 
 
 class StatementRequest(RequestModel):
-    """Run a read-only statement."""
+    """Run a read-only query."""
 
     statement: Annotated[str, Field(min_length=1, max_length=20_000)]
     parameters: dict[str, Any] = Field(default_factory=dict)
-    graph: str = Field("", max_length=200, description="An imported graph; empty is the index.")
-    limit: int = Field(1_000, ge=1, le=10_000, description="Rows, at most.")
+    graph: str = Field("", max_length=200, description="An imported graph; empty: the index.")
+    limit: int = Field(1_000, ge=1, le=10_000, description="Maximum of rows.")
     timeout_s: float = Field(10.0, gt=0, le=60)
 
 
@@ -119,7 +119,7 @@ class MemberShape(BaseModel):
 
 
 class SupportShape(BaseModel):
-    """Where a statement of a report stands."""
+    """The position of a passage that supports a finding."""
 
     document: str
     document_id: str
@@ -128,20 +128,20 @@ class SupportShape(BaseModel):
 
 
 class FindingShape(BaseModel):
-    """A statement of a report, and where it stands."""
+    """A finding of a community report, and the passages that support it."""
 
     text: str
     supports: list[SupportShape]
 
 
 class CommunityShape(BaseModel):
-    """A community with its report; level 0 is the topmost."""
+    """A community with its report; level 0 is the top level."""
 
     id: str
     level: int
     parent: str | None
-    children: int = Field(description="Communities within it, of the next level.")
-    is_stale: bool = Field(description="Whether what it is about changed since it was found.")
+    children: int = Field(description="Number of communities inside it, of the next level.")
+    is_stale: bool = Field(description="Whether its documents changed since it was built.")
     size: int
     members: list[MemberShape]
     title: str
@@ -163,7 +163,7 @@ class CommunityShape(BaseModel):
         children: int,
         is_stale: bool,
     ) -> Self:
-        """Return a community as JSON; ``names`` are those of the members that are shown."""
+        """Build the JSON of a community; ``names`` are those of the members to include."""
         community, report = topic.community, topic.report
         return cls(
             id=community.id,
@@ -207,8 +207,8 @@ class CommunityShape(BaseModel):
 
 
 class CommunityList(BaseModel):
-    """Communities, the first of ``total``; ``levels`` are their numbers from the topmost on,
-    ``is_current`` says whether they are those of the documents as they are.
+    """The first of ``total`` communities; ``levels`` are the level numbers from the top, and
+    ``is_current`` is false if documents changed since the communities were built.
     """
 
     communities: list[CommunityShape]
@@ -218,7 +218,7 @@ class CommunityList(BaseModel):
 
 
 class EntityShape(BaseModel):
-    """A thing of the graph."""
+    """An entity of the graph."""
 
     id: str
     name: str
@@ -227,13 +227,13 @@ class EntityShape(BaseModel):
 
 
 class EntityList(BaseModel):
-    """Things, best match first."""
+    """Entities, best match first."""
 
     entities: list[EntityShape]
 
 
 class ThingShape(BaseModel):
-    """A thing with several names, the usual one first."""
+    """An entity with several names, the preferred one first."""
 
     names: list[str]
     entity_ids: list[str]
@@ -241,7 +241,7 @@ class ThingShape(BaseModel):
 
 
 class PairShape(BaseModel):
-    """Two names that are held apart, or were decided on."""
+    """A decision about two names."""
 
     first: str
     second: str
@@ -251,7 +251,7 @@ class PairShape(BaseModel):
 
 
 class NameList(BaseModel):
-    """Which names mean one thing."""
+    """Merged entities, and names that are kept apart."""
 
     things: list[ThingShape]
     apart: list[PairShape]
@@ -268,8 +268,9 @@ _MOST_MEMBERS = 200
 async def explore_graph(
     server: Server, workspace: ReadWorkspace, asked: ExploreRequest
 ) -> Envelope[SubgraphShape]:
-    """Walk the graph from names, strongest relations first; names that mean nothing are refused
-    with the nearest ones.
+    """Explore the graph around entities, strongest relations first.
+
+    The error for an unknown name suggests similar names.
     """
     subgraph = await server.threads.run(
         workspace.base.explore,
@@ -289,7 +290,7 @@ async def find_entities(
     name: Annotated[str, Query(min_length=1, max_length=500)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Envelope[EntityList]:
-    """Find things by name: by its words, or by a part of it as somebody types it."""
+    """Find entities by the words of a name, or by a part of it."""
 
     def find() -> EntityList:
         return EntityList(
@@ -306,7 +307,7 @@ async def find_entities(
 async def find_paths(
     server: Server, workspace: ReadWorkspace, asked: PathsRequest
 ) -> Envelope[PathList]:
-    """Find the shortest paths between two things, each relation with a passage that states it."""
+    """Find the shortest paths between two entities, each relation with a passage that states it."""
 
     def find() -> PathList:
         paths = workspace.base.paths(*asked.names, limit=asked.limit)
@@ -322,14 +323,14 @@ async def list_names(
     about: Annotated[str, Query(max_length=500)] = "",
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Envelope[NameList]:
-    """List the things that have several names, and the names that are held apart."""
+    """List the entities with several names, and the names that are kept apart."""
 
     def read() -> NameList:
-        known = workspace.base.same_names(about)
+        same = workspace.base.same_names(about)
         return NameList(
             things=[
                 ThingShape(names=list(t.names), entity_ids=list(t.entity_ids), chunks=t.chunks)
-                for t in known.things[:limit]
+                for t in same.things[:limit]
             ],
             apart=[
                 PairShape(
@@ -339,10 +340,10 @@ async def list_names(
                     source=named.decision.source,
                     reason=named.decision.reason,
                 )
-                for named in known.apart[:limit]
+                for named in same.apart[:limit]
             ],
-            compared=known.compared,
-            waiting=known.waiting,
+            compared=same.compared,
+            waiting=same.waiting,
         )
 
     return wrap(await server.threads.run(read))
@@ -353,16 +354,16 @@ async def list_communities(
     server: Server,
     workspace: ReadWorkspace,
     about: Annotated[str, Query(max_length=1_000)] = "",
-    level: Annotated[int | None, Query(ge=0, le=100, description="0 is the topmost.")] = None,
+    level: Annotated[int | None, Query(ge=0, le=100, description="0 is the top level.")] = None,
     parent: Annotated[
-        str, Query(max_length=40, description="A community: those within it, and no other.")
+        str, Query(max_length=40, description="A community: list only those inside it.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     members: Annotated[int, Query(ge=0, le=_MOST_MEMBERS)] = 8,
 ) -> Envelope[CommunityList]:
-    """List communities with their reports: those about something, of a level or within another.
+    """List communities with their reports: by topic, by level, or inside another community.
 
-    Nothing is brought up to date here: a job does that after indexing, and on request.
+    This returns the stored communities. A job updates them after indexing and on request.
     """
 
     def read() -> CommunityList:
@@ -395,14 +396,14 @@ async def show_community(
     def read() -> CommunityShape:
         store = workspace.base.store
         if isinstance(store, StoresCommunities):
-            held, reports = (
-                store.communities.communities([community]),
-                store.communities.reports([community]),
-            )
-            if community in held and community in reports:
-                topic = Topic(held[community], reports[community])
+            found = store.communities.communities([community])
+            reports = store.communities.reports([community])
+            if community in found and community in reports:
+                topic = Topic(found[community], reports[community])
                 return _describe_communities(workspace, [topic], _MOST_MEMBERS)[0]
-        raise NotFound(f"There is no community `{community}`.", fix="List them: GET …/communities")
+        raise NotFound(
+            f"Unknown community `{community}`.", fix="List communities: GET …/communities"
+        )
 
     return wrap(await server.threads.run(read))
 
@@ -411,7 +412,7 @@ async def show_community(
 async def run_statement(
     server: Server, workspace: ReadWorkspace, asked: StatementRequest
 ) -> Envelope[ResultShape]:
-    """Run a read-only openCypher statement on the index, or on an imported graph."""
+    """Run a read-only openCypher query on the index or on an imported graph."""
     result = await server.threads.run(
         workspace.base.cypher,
         asked.statement,
@@ -430,9 +431,9 @@ def _describe_communities(
     chunks = store.documents.chunks({i for topic in topics for i in topic.report.chunk_ids})
     documents = store.documents.documents({chunk.document_id for chunk in chunks.values()})
     names = workspace.base.member_names(topics, most=members)
-    held = store.communities if isinstance(store, StoresCommunities) else None
-    parents = Counter(read_parents(held).values()) if held and topics else Counter()
-    stale = frozenset(held.stale()) if held and topics else frozenset()
+    communities = store.communities if isinstance(store, StoresCommunities) else None
+    parents = Counter(read_parents(communities).values()) if communities and topics else Counter()
+    stale = frozenset(communities.stale()) if communities and topics else frozenset()
     return [
         CommunityShape.of(
             topic,
@@ -447,7 +448,7 @@ def _describe_communities(
 
 
 MOST_SCANNED = 20_000
-"""Things whose names are looked through for a part; where there are more, whole words find them."""
+"""Most entities for which parts of names are searched; in larger graphs, only whole words are."""
 
 _NAME_CONTAINS = (
     "MATCH (e:Entity) WHERE toLower(e.name) CONTAINS $part "
@@ -457,10 +458,10 @@ _NAME_CONTAINS = (
 
 
 def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entity]:
-    """Return entities by name, keywords left out: what is called just so, those with its words, the
-    best first, then those with it as a part.
+    """Return entities by name, without keywords.
 
-    Raises as `KnowledgeBase.cypher`.
+    Exact matches come first, then those with its words, best first, then those that contain it.
+    Raises like `KnowledgeBase.cypher`.
     """
     store = base.store
     ids = [hit.id for hit in store.texts("entity").search(name, k=limit)]
@@ -469,6 +470,6 @@ def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entit
         ids += [str(row[0]) for row in base.cypher(_NAME_CONTAINS, part, row_limit=limit).rows]
     found = store.graph.entities(ids)
     known = (found[i] for i in dict.fromkeys(ids) if i in found)
-    things = [entity for entity in known if not entity.is_keyword]
+    entities = [entity for entity in known if not entity.is_keyword]
     wanted = name.strip().casefold()
-    return sorted(things, key=lambda thing: thing.name.casefold() != wanted)[:limit]
+    return sorted(entities, key=lambda entity: entity.name.casefold() != wanted)[:limit]

@@ -1,4 +1,4 @@
-"""Routes of imported graphs: upload, list and delete."""
+"""Routes for imported graphs: upload, list and delete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi import APIRouter, File, Form, UploadFile
 from fastapi import Path as InPath
 from pydantic import BaseModel
 
-from knotwork.errors import InvalidRequest, LoadError, NotFound
+from knotwork.errors import LoadError, NotFound
 from knotwork.indexing.graph_import.formats import list_files
 from knotwork.indexing.graph_import.graph_importer import graph_root
 from knotwork.records.documents import GRAPH_URI
@@ -23,7 +23,7 @@ from knotwork.service.job_runner import graph_files, hide_folder
 from knotwork.service.responses import Envelope, wrap
 from knotwork.service.schemas.workspaces import JobShape, RefusedFile
 from knotwork.service.server import Service
-from knotwork.service.uploads import SpooledFile, check_content, parse_upload_name
+from knotwork.service.uploads import SpooledFile, check_content, parse_upload_name, store_files
 from knotwork.service.workspaces import INCOMPLETE_PREFIX, Workspace
 from knotwork.stores.base import LedgerEntry
 from knotwork.stores.property_graphs import StoresPropertyGraphs
@@ -32,7 +32,7 @@ GraphFormatName = Literal["table", "graphml", "turtle", "ntriples", "nquads", "t
 
 
 class ImportedGraph(BaseModel):
-    """A graph, and what it is in the index; ``name`` is what statements call it."""
+    """An imported graph; ``name`` is its name in queries."""
 
     name: str
     uri: str
@@ -42,7 +42,7 @@ class ImportedGraph(BaseModel):
 
 
 class GraphUpload(BaseModel):
-    """What became of the files of a graph; the job imports them."""
+    """The stored and refused files of a graph, and the job that imports them."""
 
     name: str
     files: list[str]
@@ -52,7 +52,7 @@ class GraphUpload(BaseModel):
 
 router = APIRouter(tags=["graph"])
 uploads = APIRouter(tags=["graph"])
-"""Apart, since what is sent may be larger here."""
+"""Routes with a larger limit for the request body."""
 
 GraphName = Annotated[str, InPath(description="The name of an imported graph.", max_length=200)]
 
@@ -63,20 +63,24 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
     server: Server,
     workspace: WriteWorkspace,
     files: Annotated[list[UploadFile], File(description="Triples, tables, GraphML or RDF.")],
-    name: Annotated[str, Form(max_length=100, description="Else as the first file.")] = "",
+    name: Annotated[str, Form(max_length=100, description="Default: that of the first file.")] = "",
     format: Annotated[  # noqa: A002
-        GraphFormatName | None, Form(description="Else told by endings.")
+        GraphFormatName | None, Form(description="Default: by the suffix of the files.")
     ] = None,
     columns: Annotated[
-        str, Form(max_length=1_000, description="Of tables without a header, with commas.")
+        str, Form(max_length=1_000, description="Columns of tables without a header, by commas.")
     ] = "",
     delimiter: Annotated[str, Form(max_length=4, description="Column separator.")] = "",
     vectors: Annotated[
-        bool | None, Form(description="Embed passages; by default those of up to 2,000 things.")
+        bool | None,
+        Form(description="Whether to embed passages; default: for graphs up to 2,000 entities."),
     ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Envelope[GraphUpload]:
-    """Send the files of a graph, and have a job bring it in. One of that name is replaced."""
+    """Upload the files of a graph, and start a job that imports it.
+
+    It replaces a graph of the same name.
+    """
     server.jobs.check()
     spooled = [SpooledFile(file.filename or "", file.file) for file in files]
     options = {
@@ -86,26 +90,28 @@ async def import_graph(  # noqa: PLR0913, PLR0917  one for each field
         "delimiter": delimiter,
         "vectors": vectors,
     }
-    told = {"to": "graphs", **options}
-    repeats = IdempotentUpload(server, key, workspace, idempotency_key, files=spooled, options=told)
-    keep = partial(_store_upload, server, workspace, spooled, options)
-    return wrap(await repeats.answer(keep, GraphUpload))
+    fields = {"to": "graphs", **options}
+    upload = IdempotentUpload(
+        server, key, workspace, idempotency_key, files=spooled, options=fields
+    )
+    store = partial(_store_upload, server, workspace, spooled, options)
+    return wrap(await upload.answer(store, GraphUpload))
 
 
 @router.get("/workspaces/{workspace}/graphs")
 async def list_graphs(server: Server, workspace: ReadWorkspace) -> Envelope[list[ImportedGraph]]:
-    """List the graphs that were imported, by name."""
+    """List the imported graphs by name."""
 
     def read() -> list[ImportedGraph]:
         store = workspace.base.store
-        held = store.property_graphs.names() if isinstance(store, StoresPropertyGraphs) else []
+        graphs = store.property_graphs.names() if isinstance(store, StoresPropertyGraphs) else []
         return [
             ImportedGraph(
                 name=name,
                 uri=graph_root(name),
                 documents=len(entries),
                 chunks=sum(entry.chunks for entry in entries),
-                property_graph=name in held,
+                property_graph=name in graphs,
             )
             for name, entries in sorted(_imported_graphs(workspace).items())
         ]
@@ -117,12 +123,12 @@ async def list_graphs(server: Server, workspace: ReadWorkspace) -> Envelope[list
 async def delete_graph(
     server: Server, workspace: WriteWorkspace, graph: GraphName
 ) -> Envelope[JobShape]:
-    """Have a job remove an imported graph with all its passages."""
+    """Start a job that removes an imported graph with all its passages."""
 
     def submit() -> JobShape:
         entries = _imported_graphs(workspace).get(graph)
         if entries is None:
-            raise NotFound(f"There is no graph `{graph}`.", fix="List them: GET …/graphs")
+            raise NotFound(f"Unknown graph `{graph}`.", fix="List graphs: GET …/graphs")
         uris = [entry.uri for entry in entries]
         return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
 
@@ -140,58 +146,31 @@ def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
 def _store_upload(
     server: Service, workspace: Workspace, spooled: list[SpooledFile], options: dict[str, Any]
 ) -> GraphUpload:
-    """Keep those files that can be of a graph in a folder of their own, and have it imported."""
+    """Store the valid files of a graph in a new folder, and start a job that imports them."""
     token = secrets.token_hex(8)
-    beside = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
-    beside.mkdir(parents=True)
-    try:
-        kept, refused = _store_files(workspace, spooled, beside)
-        _require_any(kept, refused)
-        with hide_folder(beside):
-            list_files(graph_files(beside, kept), format=options["format"])
-        beside.rename(workspace.graphs / token)
-    except BaseException:
-        shutil.rmtree(beside)
-        raise
-    name = options["name"] or Path(kept[0]).stem
-    arguments = {**options, "name": name, "folder": token, "files": kept}
-    job = server.jobs.submit(workspace.name, "import_graph", arguments)
-    return GraphUpload(name=name, files=kept, refused=refused, job=JobShape.of(job))
-
-
-def _store_files(
-    workspace: Workspace, spooled: list[SpooledFile], folder: Path
-) -> tuple[list[str], list[RefusedFile]]:
-    kept: list[str] = []
-    refused: list[RefusedFile] = []
+    folder = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
+    folder.mkdir(parents=True)
     max_file_mb = workspace.base.settings.index.max_file_mb
-    for file in spooled:
-        try:
-            # Their folders mean nothing here, and two files of one name cannot both be meant.
-            name = parse_upload_name(file.name).name
-            _refuse_duplicate(name, kept)
-            check_content(file, max_file_mb=max_file_mb)
-        except LoadError as error:
-            shown = file.name.encode("utf-8", "replace").decode()[:500]
-            refused.append(
-                RefusedFile(name=shown, reason=error.reason, message=error.message, fix=error.fix)
-            )
-            continue
+
+    def store(file: SpooledFile) -> str:
+        name = parse_upload_name(file.name).name  # folders are irrelevant here
+        if (folder / name).exists():
+            raise LoadError("name", f"`{name}` occurs twice.", fix="Rename one of the files.")
+        check_content(file, max_file_mb=max_file_mb)
         file.stream.seek(0)
         with (folder / name).open("wb") as target:
             shutil.copyfileobj(file.stream, target)
-        kept.append(name)
-    return kept, refused
+        return name
 
-
-def _require_any(kept: list[str], refused: list[RefusedFile]) -> None:
-    if not kept:
-        told = " ".join(file.message for file in refused[:5]) or "There is no file in it."
-        raise InvalidRequest(
-            f"Nothing of the upload can be kept. {told}", fix=refused[0].fix if refused else ""
-        )
-
-
-def _refuse_duplicate(name: str, kept: list[str]) -> None:
-    if name in kept:
-        raise LoadError("name", f"`{name}` came twice.", fix="Rename one.")
+    try:
+        stored, refused = store_files(spooled, store)
+        with hide_folder(folder):
+            list_files(graph_files(folder, stored), format=options["format"])
+        folder.rename(workspace.graphs / token)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    name = options["name"] or Path(stored[0]).stem
+    arguments = {**options, "name": name, "folder": token, "files": stored}
+    job = server.jobs.submit(workspace.name, "import_graph", arguments)
+    return GraphUpload(name=name, files=stored, refused=refused, job=JobShape.of(job))

@@ -1,4 +1,4 @@
-"""Routes of jobs: start, list, follow, cancel and retry."""
+"""Routes for jobs: start, list, follow, cancel and retry."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def list_jobs(
     workspace: ReadWorkspace,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Envelope[list[JobShape]]:
-    """List the jobs of a workspace, the newest first."""
+    """List the jobs of a workspace, newest first."""
     jobs = await server.threads.run(server.records.jobs, workspace.name, limit=limit)
     return wrap([JobShape.of(job) for job in jobs])
 
@@ -46,7 +46,7 @@ async def list_jobs(
 async def start_indexing(
     server: Server, workspace: WriteWorkspace, asked: IndexRequest
 ) -> Envelope[JobShape]:
-    """Have a job bring the index up to date with the uploaded files."""
+    """Start a job that updates the index from the uploaded files."""
     job = await server.threads.run(server.jobs.submit, workspace.name, "index", asked.model_dump())
     return wrap(JobShape.of(job))
 
@@ -55,20 +55,22 @@ async def start_indexing(
 async def estimate_indexing(
     server: Server, workspace: WriteWorkspace, asked: IndexRequest
 ) -> Envelope[dict[str, Any]]:
-    """Tell what a language model would read of the uploads, and at what cost.
+    """Estimate how much a language model would read of the uploads, and at what cost.
 
-    A few chunks are asked to find out; their replies are kept for the job.
+    A few chunks are sent to the model as a sample; their replies are cached for the job.
     """
 
     def estimate() -> dict[str, Any]:
         if not workspace.uploads.is_dir():
-            raise InvalidRequest("Nothing was uploaded.", fix="Send files: POST …/documents")
+            raise InvalidRequest(
+                "The workspace has no uploads.", fix="Upload files: POST …/documents"
+            )
         options = asked.model_dump()
         found = workspace.base.estimate([str(workspace.uploads)], **options)
         described, money = asdict(found), found.run.money
-        # As text: a float would not be the sum to the last digit.
-        told = None if money is None else {key: str(v) for key, v in asdict(money).items()}
-        described["run"] = {**described["run"], "money": told}
+        # As text, because a float is not exact.
+        exact = None if money is None else {key: str(v) for key, v in asdict(money).items()}
+        described["run"] = {**described["run"], "money": exact}
         return described
 
     return wrap(await server.threads.run(estimate))
@@ -78,7 +80,7 @@ async def estimate_indexing(
 async def refresh_communities(
     server: Server, workspace: WriteWorkspace, asked: CommunitiesRequest
 ) -> Envelope[JobShape]:
-    """Have a job bring communities and their reports up to date; no model is asked."""
+    """Start a job that updates communities and their reports, without a language model."""
     job = await server.threads.run(
         server.jobs.submit, workspace.name, "communities", asked.model_dump()
     )
@@ -87,21 +89,21 @@ async def refresh_communities(
 
 @router.get("/workspaces/{workspace}/jobs/{job}")
 async def show_job(server: Server, workspace: ReadWorkspace, job: JobId) -> Envelope[JobShape]:
-    """Tell where a job stands."""
+    """Return a job with its progress."""
     found = await server.threads.run(server.jobs.find, workspace.name, job)
     return wrap(JobShape.of(found))
 
 
 @router.post("/workspaces/{workspace}/jobs/{job}/cancel")
 async def cancel_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Envelope[JobShape]:
-    """Stop a job after the step it is at; what it has done stays."""
+    """Stop a job after its current step; its results so far are kept."""
     found = await server.threads.run(server.jobs.cancel, workspace.name, job)
     return wrap(JobShape.of(found))
 
 
 @router.post("/workspaces/{workspace}/jobs/{job}/retry", status_code=202)
 async def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Envelope[JobShape]:
-    """Start a job anew that failed or was cancelled; what could not be read is read again."""
+    """Run a failed or cancelled job again; files that could not be read are retried."""
 
     def submit() -> Job:
         found = server.jobs.find(workspace.name, job)
@@ -122,9 +124,9 @@ async def follow_job(
     job: JobId,
     last_event_id: Annotated[str | None, Header(max_length=30)] = None,
 ) -> EventStream:
-    """Follow a job as server-sent events: state, progress, failure, and `end` when it is over.
+    """Follow a job as server-sent events: `state`, `progress`, `failure`, and finally `end`.
 
-    A client that was cut off sends the id of its last event, and misses none.
+    A client that reconnects with the id of its last event misses none.
     """
     await server.threads.run(server.jobs.find, workspace.name, job)
     after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
@@ -133,7 +135,7 @@ async def follow_job(
 
 async def _events(server: Service, workspace: str, job: str, after: int) -> AsyncGenerator[bytes]:
     while True:
-        # Looked at before the events: none that it tells of can come later.
+        # Read before the events: a job in a final state adds no more of them.
         found = server.jobs.find(workspace, job)
         for event in server.records.events(job, after=after):
             after = event.number

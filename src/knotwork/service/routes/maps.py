@@ -1,4 +1,4 @@
-"""Routes of the graph map: levels, communities, neighbours, and the details of an entity."""
+"""Routes for the graph map: levels, communities, neighbours, and the details of an entity."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from knotwork.stores.extensions import StoresCommunities
 router = APIRouter(tags=["graph"])
 T = TypeVar("T")
 
-_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "As it was before."}}
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified."}}
 
 CommunityId = Annotated[str, Path(max_length=40)]
 
@@ -55,16 +55,16 @@ async def show_map(
     response: Response,
     asked: Annotated[LevelQuery, Query()],
 ) -> Envelope[Overview] | Response:
-    """Return a level of the map: its largest communities, where they lie, and their links.
+    """Return a level of the map: its largest communities with their positions and links.
 
-    The map is drawn once for each state of the communities, and kept.
+    The map is built once for each state of the communities, and cached.
     """
 
     def read(graph_map: GraphMap) -> Overview:
         if asked.level and asked.level >= graph_map.levels:
             raise InvalidRequest(
-                f"There is no level {asked.level} of communities.",
-                fix=f"The levels are 0 (the topmost) to {max(graph_map.levels - 1, 0)}.",
+                f"The map has no level {asked.level}.",
+                fix=f"Use a level from 0 (the top level) to {max(graph_map.levels - 1, 0)}.",
             )
         return build_overview(workspace, graph_map, asked)
 
@@ -84,14 +84,14 @@ async def open_community(
     asked: Annotated[CommunityQuery, Query()],
     community: CommunityId,
 ) -> Envelope[CommunityView] | Response:
-    """Return what lies in a community: those inside, and its most important entities."""
+    """Return the content of a community: its child communities and most important entities."""
 
     def read(graph_map: GraphMap) -> CommunityView:
         place = graph_map.find_community(community)
         if place is None:
             raise NotFound(
-                f"There is no community `{community}` on the map.",
-                fix="List them: GET …/graph",
+                f"The community `{community}` is not on the map.",
+                fix="List communities: GET …/graph",
             )
         return build_community_view(workspace, graph_map, place, asked)
 
@@ -102,12 +102,12 @@ async def open_community(
 async def find_neighbours(
     server: Server, workspace: ReadWorkspace, asked: NeighboursRequest
 ) -> Envelope[PartShape]:
-    """Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` says
-    how many there are.
+    """Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` is
+    the number of all of them.
     """
 
     def find() -> PartShape:
-        graph_map = workspace.map.of(workspace.base.store)
+        graph_map = workspace.map.current(workspace.base.store)
         places = graph_map.find_entities([asked.entity])
         if not places:
             raise _not_on_map(asked.entity)
@@ -128,12 +128,12 @@ async def find_neighbours(
 async def place_entities(
     server: Server, workspace: ReadWorkspace, asked: EntitiesRequest
 ) -> Envelope[PartShape]:
-    """Return where entities lie, and the relations among them; those that are not on the map are
-    left out.
+    """Return the positions of entities and the relations among them, without those that are not on
+    the map.
     """
 
     def find() -> PartShape:
-        graph_map = workspace.map.of(workspace.base.store)
+        graph_map = workspace.map.current(workspace.base.store)
         part = map_views.view_entities(
             graph_map,
             graph_map.find_entities(asked.entities),
@@ -153,17 +153,17 @@ async def show_entity(
     relations: Annotated[int, Query(ge=0, le=200)] = 50,
     sources: Annotated[int, Query(ge=0, le=50)] = 8,
 ) -> Envelope[EntityDetails]:
-    """Return what is known of an entity: its relations, and the passages that speak of it."""
+    """Return the details of an entity: its relations, and the passages that mention it."""
 
     def read() -> EntityDetails:
         store = workspace.base.store
         found = read_dossier(store, entity, relations=relations, passages=sources)
         if found is None:
             raise NotFound(
-                f"There is no entity `{entity}`.",
-                fix="It may have gone with its document. Find others: GET …/entities?name=…",
+                f"Unknown entity `{entity}`.",
+                fix="Its document may have been removed. Find entities: GET …/entities?name=…",
             )
-        graph_map = workspace.map.of(store)
+        graph_map = workspace.map.current(store)
         places = graph_map.find_entities([entity])
         if not places:
             return EntityDetails.of(found, place=None, communities=[], relations_total=0)
@@ -189,9 +189,9 @@ async def _cached_response(
     *,
     keeps: bool = False,
 ) -> Envelope[T] | Response:
-    """Return a view of the map, or the word that it is as it was before.
+    """Return a view of the map, or 304 if the client has the current version.
 
-    With ``keeps``, the view is kept for whoever asks next.
+    ``keeps`` stores the view in the cache of the map.
     """
     tag = await server.threads.run(_etag, workspace, str(request.url.query))
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
@@ -199,7 +199,7 @@ async def _cached_response(
         return Response(status_code=304, headers=headers)
 
     def make() -> T:
-        return read(workspace.map.of(workspace.base.store))
+        return read(workspace.map.current(workspace.base.store))
 
     found = await server.threads.run(lambda: workspace.map.recall(tag, make) if keeps else make())
     response.headers.update(headers)
@@ -207,28 +207,28 @@ async def _cached_response(
 
 
 def _etag(workspace: Workspace, query: str) -> str:
-    """Return what changes with the index and with what is asked of it."""
+    """Return a weak entity tag that changes with the index and with the query."""
     store = workspace.base.store
-    key = workspace.map.of(store).key
+    key = workspace.map.current(store).key
     return f'W/"{content_id(key, store.generation(), query)}"'
 
 
 def _not_on_map(entity: str) -> NotFound:
     return NotFound(
         f"The entity `{entity}` is not on the map.",
-        fix="If it came since communities were found, find them anew: POST …/communities/refresh",
+        fix="If it was added after the last update: POST …/communities/refresh",
     )
 
 
 LINKS_FOR_EACH = 3
-"""Links between communities that are drawn, for each community."""
+"""Links drawn per community."""
 EDGES_FOR_EACH = 3
-"""Relations that are drawn, for each entity."""
+"""Relations drawn per entity."""
 _FEWEST_EDGES = 90
 
 
 def read_map_filter(workspace: Workspace, asked: FilterFields) -> MapFilter:
-    """Return what is to be drawn. Raises InvalidRequest for a document that is not there."""
+    """Build the filter of a request. Raises InvalidRequest for an unknown document."""
     return MapFilter(
         types=frozenset(asked.types),
         relations=frozenset(asked.relations),
@@ -238,7 +238,7 @@ def read_map_filter(workspace: Workspace, asked: FilterFields) -> MapFilter:
 
 
 def build_overview(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery) -> Overview:
-    """Return a level of the map: its largest communities and the links among them."""
+    """Build a level of the map: its largest communities and the links among them."""
     wanted = read_map_filter(workspace, asked)
     chosen = map_views.select(graph_map, wanted)
     drawn = map_views.communities_at_level(graph_map, asked.level)
@@ -267,7 +267,7 @@ def build_overview(workspace: Workspace, graph_map: GraphMap, asked: LevelQuery)
 def build_community_view(
     workspace: Workspace, graph_map: GraphMap, place: int, asked: CommunityQuery
 ) -> CommunityView:
-    """Return a community opened: those right inside it, and its most important entities."""
+    """Build the view of a community: its children, and its most important entities."""
     wanted = read_map_filter(workspace, asked)
     chosen = map_views.select(graph_map, wanted)
     children = np.flatnonzero(graph_map.community_parents == place)
@@ -297,7 +297,7 @@ def build_community_view(
 def name_communities(
     workspace: Workspace, graph_map: GraphMap, places: Sequence[int]
 ) -> list[AncestorShape]:
-    """Return communities by their titles."""
+    """Return the titles and levels of communities."""
     reports = _community_reports(workspace, graph_map, places)
     return [
         AncestorShape(
@@ -319,7 +319,7 @@ def _circle_columns(
 
 
 def _community_title(graph_map: GraphMap, place: int, report: CommunityReport | None) -> str:
-    """Return the title of a community; one whose report is gone has the names of its entities."""
+    """Return the title of a community, or its top entities if it has no report."""
     if report is not None and report.title:
         return report.title
     level = int(graph_map.community_levels[place])
@@ -356,7 +356,7 @@ def _entities_of(workspace: Workspace, document: str) -> frozenset[str]:
     store = workspace.base.store
     if not store.documents.documents([document]):
         raise InvalidRequest(
-            f"There is no document `{document}`.", fix="List those there are: GET …/documents"
+            f"Unknown document `{document}`.", fix="List documents: GET …/documents"
         )
     mentions = store.graph.mentions(store.documents.chunk_ids(document))
     return frozenset(mention.entity_id for found in mentions.values() for mention in found)

@@ -1,6 +1,6 @@
 """OpenAI-compatible API below /v1: chat completions with citations, embeddings and models.
 
-Chat answers the last question of a conversation. Earlier turns only clarify it and are not sources.
+Chat answers the last question of a conversation. Earlier turns clarify it, but are not sources.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ from knotwork.text.token_counts import count_tokens
 router = APIRouter(tags=["openai"])
 
 TURN_CHARACTERS = 2_000
-"""Of each question and answer before, as many count."""
+"""Number of characters used of each earlier question and answer."""
 
 _DONE = b"data: [DONE]\n\n"
-_WITHDRAWN_NOTICE = "\n\n(The text so far does not count.)\n\n"
+_WITHDRAWN_NOTICE = "\n\n(Please disregard the text above.)\n\n"
 _SENTENCE = re.compile(r".*?\]\s*|.+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """A request and what its response begins with."""
+    """A chat request, and the fields shared by all parts of its response."""
 
     asked: ChatRequest
     workspace: str
@@ -75,19 +75,19 @@ class _Conversation:
     created: int
 
     def sources(self, answer: Answer) -> str:
-        """Return the list of sources that ends the text, if one is wanted."""
+        """Return the list of sources to append to the text, if it was requested."""
         if self.asked.knotwork.sources != "markdown":
             return ""
         return list_sources(answer, workspace=self.workspace, base_url=self.base_url)
 
     def annotate(self, answer: Answer, *, shift: int = 0) -> list[Annotation]:
-        """Return the annotations of an answer that begins ``shift`` characters into the text."""
+        """Return the annotations of an answer that starts at offset ``shift`` of the text."""
         return annotate_citations(
             answer, workspace=self.workspace, base_url=self.base_url, shift=shift
         )
 
     def chunk(self, choices: list[dict[str, Any]], **more: object) -> bytes:
-        """Return a piece of the response as an event."""
+        """Return one chunk of a streamed response."""
         body = {
             "id": self.id,
             "object": "chat.completion.chunk",
@@ -99,7 +99,7 @@ class _Conversation:
         return f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode()
 
     def delta(self, delta: dict[str, Any], *, finish: str | None = None) -> bytes:
-        """Return what comes next of the one answer."""
+        """Return a chunk with the next part of the answer."""
         return self.chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
 
 
@@ -111,16 +111,16 @@ class _Conversation:
 async def complete_chat(
     request: Request, key: Caller, server: Server, asked: ChatRequest
 ) -> ChatCompletion | Response:
-    """Answer the last question of a conversation, with [1] in the text and annotations for it.
+    """Answer the last question of a conversation, with citations as [1] and annotations.
 
-    Where it leans on the turns before it, as in "and when was it built?", it is understood with
-    them; the notes under `knotwork` say how.
+    A follow-up such as "and when was it built?" is rewritten with the help of the earlier turns;
+    the notes under `knotwork` show how.
     """
     name, retriever = split_model(asked.model)
     text = next((m.text for m in reversed(asked.messages) if m.role == "user"), "")
     if not text:
         raise InvalidRequest(
-            "No message of the user has text.", fix='Send {"role": "user", "content": "…"}.'
+            "There is no user message with text.", fix='Send {"role": "user", "content": "…"}.'
         )
     options = asked.knotwork
     question = AskRequest(
@@ -137,19 +137,19 @@ async def complete_chat(
     question = check_question(server, key, question)
     identifier = f"chatcmpl-{secrets.token_hex(12)}"
     base_url = str(request.base_url)
-    talk = _Conversation(asked, name, base_url, identifier, int(time.time()))
+    conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
     lease = lease_model(server, key, asked.model)
     if asked.stream:
-        return await _stream(server, lease, question, talk)
+        return await _stream(server, lease, question, conversation)
     with lease as workspace:
         answer = await server.threads.run(ask, server, workspace, question)
     message = AssistantMessage(
-        content=answer.lead + answer.text + talk.sources(answer),
-        annotations=talk.annotate(answer, shift=len(answer.lead)),
+        content=answer.lead + answer.text + conversation.sources(answer),
+        annotations=conversation.annotate(answer, shift=len(answer.lead)),
     )
     return ChatCompletion(
-        id=talk.id,
-        created=talk.created,
+        id=conversation.id,
+        created=conversation.created,
         model=asked.model,
         choices=[Choice(message=message)],
         usage=_count_tokens_used(answer),
@@ -158,7 +158,7 @@ async def complete_chat(
 
 
 def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
-    """Return the questions before the last one, each with what was answered, if anything was."""
+    """Return the questions before the last one, each with its answer or ""."""
     turns: list[tuple[str, str]] = []
     for message in messages:
         if message.role == "user" and message.text:
@@ -173,64 +173,68 @@ async def _stream(
     server: Service,
     lease: AbstractContextManager[Workspace],
     question: AskRequest,
-    talk: _Conversation,
+    conversation: _Conversation,
 ) -> Response:
-    """Return the stream of an answer, which keeps the workspace until it ends."""
+    """Return the stream of an answer, which keeps the workspace open until it ends."""
 
     def steps() -> Iterator[AskEvent]:
         with lease as workspace:
             yield from ask_events(server, workspace, question)
 
-    begun = await start_stream(server.threads.iterate(steps))
-    return EventStream(keep_alive(_chunks(begun, talk)))
+    started = await start_stream(server.threads.iterate(steps))
+    return EventStream(keep_alive(_stream_chunks(started, conversation)))
 
 
-async def _chunks(steps: AsyncGenerator[AskEvent], talk: _Conversation) -> AsyncGenerator[bytes]:
-    """Yield a stream: the role, the text, all annotations at once, the end, and what it cost."""
-    written = _SentText()
+async def _stream_chunks(
+    steps: AsyncGenerator[AskEvent], conversation: _Conversation
+) -> AsyncGenerator[bytes]:
+    """Yield the role, the text, all annotations, the end, and the token usage if requested."""
+    sent = _SentText()
     answer: Answer | None = None
     try:
-        yield talk.delta({"role": "assistant", "content": ""})
+        yield conversation.delta({"role": "assistant", "content": ""})
         async with aclosing(steps) as events:
             async for event in events:
                 answer = event.answer or answer
-                if piece := written.add(event):
-                    yield talk.delta({"content": piece})
+                if piece := sent.add(event):
+                    yield conversation.delta({"content": piece})
         assert answer is not None, "the last event has the answer"
-        for piece in written.finish(answer, talk.sources(answer)):
-            yield talk.delta({"content": piece})
-        annotations = talk.annotate(answer, shift=len(written.withdrawn) + len(answer.lead))
+        for piece in sent.finish(answer, conversation.sources(answer)):
+            yield conversation.delta({"content": piece})
+        shift = len(sent.withdrawn) + len(answer.lead)
+        annotations = conversation.annotate(answer, shift=shift)
         if annotations:
             listed = [{"index": n, **a.model_dump(mode="json")} for n, a in enumerate(annotations)]
-            yield talk.delta({"annotations": listed})
-        yield talk.delta({}, finish="stop")
-        if talk.asked.stream_options and talk.asked.stream_options.include_usage:
-            yield talk.chunk([], usage=_count_tokens_used(answer).model_dump())
+            yield conversation.delta({"annotations": listed})
+        yield conversation.delta({}, finish="stop")
+        options = conversation.asked.stream_options
+        if options and options.include_usage:
+            yield conversation.chunk([], usage=_count_tokens_used(answer).model_dump())
         yield _DONE
     except KnotworkError as error:
-        # Without [DONE]: a client must not take what came for an answer.
+        # No [DONE]: clients must not take the text so far for a complete answer.
         yield f"data: {json.dumps({'error': describe_openai_error(error)})}\n\n".encode()
 
 
 class _SentText:
-    """What was sent of an answer. Text cannot be taken back: it is said that it does not count."""
+    """The text sent so far. Sent text cannot be removed, so a notice follows if it is withdrawn."""
 
     def __init__(self) -> None:
         self.withdrawn = ""
         self._text = ""
 
     def add(self, event: AskEvent) -> str:
-        """Return what to send for a step."""
+        """Return the text to send for an event."""
         if event.kind is AskEventKind.TEXT:
             self._text += event.text
             return event.text
         return self._withdraw() if event.kind is AskEventKind.WITHDRAWN else ""
 
     def finish(self, answer: Answer, sources: str) -> Iterator[str]:
-        """Yield what is still to be sent of the whole answer, sentence by sentence."""
+        """Yield the rest of the answer sentence by sentence, and the sources."""
         if not answer.text.startswith(self._text):
             yield self._withdraw()
-        if answer.lead:  # only of what is quoted, of which nothing was sent before
+        if answer.lead:  # only quoted answers have one, and they are not streamed before
             yield answer.lead
         yield from _SENTENCE.findall(answer.text[len(self._text) :])
         if sources:
@@ -256,7 +260,7 @@ _MOST_EMBEDDED_CHARACTERS = 500_000
 
 @router.post("/embeddings")
 async def embed_texts(key: Caller, server: Server, asked: EmbeddingRequest) -> EmbeddingList:
-    """Return the vectors of texts, as questions have them."""
+    """Return the vectors of texts, embedded like questions."""
     with lease_model(server, key, asked.model) as workspace:
         return await server.threads.run(_embed, workspace, asked)
 
@@ -265,29 +269,29 @@ def _embed(workspace: Workspace, asked: EmbeddingRequest) -> EmbeddingList:
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
     if sum(map(len, texts)) > _MOST_EMBEDDED_CHARACTERS:
         raise RequestTooLarge(
-            f"The texts have more than {_MOST_EMBEDDED_CHARACTERS:,} characters together.",
+            f"The texts have more than {_MOST_EMBEDDED_CHARACTERS:,} characters in total.",
             fix="Send fewer at a time.",
         )
     embedder = workspace.base.embedder
     if embedder is None:
         raise ConfigError(
-            "This server has no embedder.", fix="Set embedding.model, or install its extra."
+            "The workspace has no embedder.", fix="Set embedding.model, or install its extra."
         )
     if asked.dimensions not in (None, embedder.dimension):
         raise ConfigError(
-            f"The vectors of `{embedder.name}` have {embedder.dimension} dimensions, and no other "
-            "number.",
-            fix="Leave out `dimensions`.",
+            f"`{embedder.name}` supports only {embedder.dimension} dimensions, not "
+            f"{asked.dimensions}.",
+            fix="Omit `dimensions`.",
         )
     rows = embedder.embed(texts)
-    packed = asked.encoding_format == "base64"
+    as_base64 = asked.encoding_format == "base64"
     tokens = sum(map(count_tokens, texts))
     return EmbeddingList(
         data=[
             EmbeddingShape(
                 index=index,
                 embedding=base64.b64encode(row.astype("<f4").tobytes()).decode()
-                if packed
+                if as_base64
                 else [float(value) for value in row],
             )
             for index, row in enumerate(rows)
@@ -302,7 +306,7 @@ MODEL_SEPARATOR = ":"
 
 @router.get("/models")
 async def list_models(key: Caller, server: Server) -> ModelList:
-    """List the workspaces that the key may see, each by itself and with each retriever."""
+    """List the workspaces that the key may see, each alone and with each retriever."""
     names = await server.threads.run(server.workspaces.names)
     retrievers = retriever_names(model=False)
     return ModelList(
@@ -317,7 +321,7 @@ async def list_models(key: Caller, server: Server) -> ModelList:
 
 @router.get("/models/{model:path}")
 async def show_model(key: Caller, server: Server, model: str) -> ModelShape:
-    """Tell whether there is such a model."""
+    """Return a model, if it exists."""
     _, retriever = split_model(model)
     with lease_model(server, key, model):
         if retriever and retriever not in retriever_names():
@@ -326,14 +330,14 @@ async def show_model(key: Caller, server: Server, model: str) -> ModelShape:
 
 
 def split_model(model: str) -> tuple[str, str | None]:
-    """Return the workspace and the retriever that a model's name means."""
+    """Split the name of a model into its workspace and its retriever, if any."""
     workspace, _, retriever = model.partition(MODEL_SEPARATOR)
     return workspace, retriever.strip() or None
 
 
 @contextmanager
 def lease_model(server: Service, key: AccessKey, model: str) -> Iterator[Workspace]:
-    """Keep the workspace of a model; raises NotFound for one that is not there for this key."""
+    """Keep the workspace of a model open. Raises NotFound if it does not exist for this key."""
     name, _ = split_model(model)
     if not key.may_see(name):
         raise model_not_found(model)
@@ -349,10 +353,13 @@ def lease_model(server: Service, key: AccessKey, model: str) -> Iterator[Workspa
 
 
 def model_not_found(model: str) -> NotFound:
-    """Return the error of a model that is not there, or not for this key: the same for both."""
+    """Return the error for a model that does not exist or that the key may not see.
+
+    It is the same for both, so that keys cannot probe for names.
+    """
     return NotFound(
-        f"There is no model `{model}`, or it is not for this key.",
-        fix="List those there are: GET /v1/models",
+        f"Unknown model `{model}`, or the key has no access to it.",
+        fix="List models: GET /v1/models",
     )
 
 
@@ -361,34 +368,34 @@ _QUOTE_LENGTH = 160
 
 
 def citation_url(citation: Citation, *, workspace: str, base_url: str) -> str:
-    """Return the address of the page that shows a citation in its document."""
-    place = {
+    """Return the URL of the web page that shows a citation in its document."""
+    query = {
         "ws": workspace,
         "chunk": citation.chunk_id,
         "start": citation.span.start,
         "end": citation.span.end,
     }
     document = Document(citation.document, "").id
-    return f"{base_url.rstrip('/')}/ui/documents/{document}?{urlencode(place)}"
+    return f"{base_url.rstrip('/')}/ui/documents/{document}?{urlencode(query)}"
 
 
 def annotate_citations(
     answer: Answer, *, workspace: str, base_url: str, shift: int = 0
 ) -> list[Annotation]:
-    """Return an annotation for every mark such as [1] in the text of an answer, in its order.
+    """Return an annotation for each citation mark such as [1] in the text of an answer, in order.
 
-    An answer that is none has no marks; its nearest passages are then all at the end of the text.
-    ``shift`` is where the text begins in what it is a part of.
+    Without an answer, the text has no marks, and the nearest passages are annotated at its end.
+    ``shift`` is added to all offsets.
     """
-    known = {citation.number: citation for citation in answer.citations}
+    by_number = {citation.number: citation for citation in answer.citations}
     text = answer.text
-    places = [
-        (match.start(), match.end(), known[int(match[1])])
+    marks = [
+        (match.start(), match.end(), by_number[int(match[1])])
         for match in _CITATION_MARK.finditer(text)
-        if answer.answered and int(match[1]) in known
+        if answer.answered and int(match[1]) in by_number
     ]
     if not answer.answered:
-        places = [(len(text), len(text), citation) for citation in answer.citations]
+        marks = [(len(text), len(text), citation) for citation in answer.citations]
     return [
         Annotation(
             url_citation=UrlCitation(
@@ -398,12 +405,12 @@ def annotate_citations(
                 url=citation_url(citation, workspace=workspace, base_url=base_url),
             )
         )
-        for start, end, citation in places
+        for start, end, citation in marks
     ]
 
 
 def list_sources(answer: Answer, *, workspace: str, base_url: str) -> str:
-    """Return the sources of an answer as a list in Markdown, for what shows no annotations."""
+    """Return the sources of an answer as a Markdown list, for clients without annotations."""
     lines = []
     for citation in answer.citations:
         page = citation_url(citation, workspace=workspace, base_url=base_url)
@@ -414,6 +421,6 @@ def list_sources(answer: Answer, *, workspace: str, base_url: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text on one line that Markdown does not read anything into."""
+    """Return a text on one line, cut and with Markdown characters escaped."""
     line = " ".join(text.split())[:_QUOTE_LENGTH]
     return re.sub(r"([\\`*_\[\]<>()!#|])", r"\\\1", line)

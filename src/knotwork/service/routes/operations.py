@@ -1,4 +1,4 @@
-"""Routes of operations: health checks and Prometheus metrics."""
+"""Routes for operations: health checks and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ router = APIRouter(tags=["operations"])
 
 @router.get("/health/live")
 async def tell_alive() -> Envelope[dict[str, str]]:
-    """Tell that the server answers."""
+    """Confirm that the server responds."""
     return wrap({"status": "alive"})
 
 
 @router.get("/health/ready")
 async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
-    """Return whether the server takes work, and whether its embedding model is loaded.
+    """Return whether the server accepts requests, and the state of its embedding model.
 
-    503 while the server stops. While the model is "loading", questions wait for it.
+    503 while the server is stopping. While the model is "loading", questions wait for it.
     """
     if server.closing:
         raise Overloaded("The server is stopping.", retry_after_s=5.0)
@@ -32,11 +32,14 @@ async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def tell_metrics(key: Caller, server: Server) -> Response:
-    """Return what the server counts, for Prometheus. The key must be an administrator's of all."""
+    """Return the Prometheus metrics. Needs an admin key for all workspaces."""
     require(key, KeyRole.ADMIN)
     if not key.sees_all:
-        raise NotPermitted("The counts are of all workspaces.", fix="Use a key of all workspaces.")
-    server.meters.opened.set(server.workspaces.opened())
+        raise NotPermitted(
+            "The metrics cover all workspaces, but the key does not.",
+            fix="Use a key for all workspaces.",
+        )
+    server.metrics.opened.set(server.workspaces.opened())
     for state, count in server.records.counts().items():
-        server.meters.jobs.labels(state).set(count)
-    return Response(server.meters.render(), media_type=METRICS_MEDIA_TYPE)
+        server.metrics.jobs.labels(state).set(count)
+    return Response(server.metrics.render(), media_type=METRICS_MEDIA_TYPE)

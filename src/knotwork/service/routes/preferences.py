@@ -1,4 +1,4 @@
-"""Routes of preferences: which of several answers a person preferred, one line each in a file."""
+"""Routes for preferences: which of several answers a person preferred. Stored as JSON Lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from knotwork.evaluation.metrics import compare_paired
 from knotwork.service.access import ReadWorkspace, Server, WriteWorkspace
-from knotwork.service.evaluation_store import utc_now
+from knotwork.service.job_store import utc_now
 from knotwork.service.responses import Envelope, wrap
 from knotwork.service.schemas.answers import RequestModel, Text
 from knotwork.service.workspaces import EVALUATIONS, Workspace
@@ -21,7 +21,7 @@ RetrieverName = Annotated[Text, Field(max_length=500)]
 
 
 class NewPreference(RequestModel):
-    """Tell which of several answers to one question was the best; no ``winner`` is a tie."""
+    """Record which of several answers to a question was best; without ``winner``, a tie."""
 
     question: Annotated[Text, Field(max_length=8_000)]
     retrievers: Annotated[list[RetrieverName], Field(min_length=2, max_length=6)]
@@ -30,14 +30,14 @@ class NewPreference(RequestModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len(set(self.retrievers)) < len(self.retrievers):
-            raise ValueError("`retrievers` names one twice")
+            raise ValueError("`retrievers` contains a duplicate")
         if self.winner is not None and self.winner not in self.retrievers:
-            raise ValueError("`winner` is none of `retrievers`")
+            raise ValueError("`winner` must be one of `retrievers`")
         return self
 
 
 class PreferenceShape(BaseModel):
-    """What was preferred; ``winner`` is null for a tie."""
+    """A recorded preference; ``winner`` is null for a tie."""
 
     created: str
     question: str
@@ -46,8 +46,8 @@ class PreferenceShape(BaseModel):
 
 
 class PreferencePair(BaseModel):
-    """Two retrievers over all comparisons that had both: how often the first was preferred, and
-    the chance of such a difference between equals.
+    """Two retrievers over all comparisons with both: how often the first was preferred, and the
+    p-value of the difference.
     """
 
     first: str
@@ -59,7 +59,7 @@ class PreferencePair(BaseModel):
 
 
 class PreferenceList(BaseModel):
-    """Pairs, the most often compared first, and the newest preferences."""
+    """Pairs, most often compared first, and the latest preferences, newest first."""
 
     pairs: list[PreferencePair]
     latest: list[PreferenceShape]
@@ -73,7 +73,7 @@ router = APIRouter(tags=["evaluations"])
 async def add_preference(
     server: Server, workspace: WriteWorkspace, asked: NewPreference
 ) -> Envelope[PreferenceShape]:
-    """Keep which retriever's answer to a question was the best, of several side by side."""
+    """Record which retriever gave the best answer to a question in a comparison."""
     server.jobs.check()
     preference = PreferenceShape(created=utc_now(), **asked.model_dump())
     await server.threads.run(store_preference, workspace, preference)
@@ -84,16 +84,16 @@ async def add_preference(
 async def list_preferences(
     server: Server,
     workspace: ReadWorkspace,
-    limit: Annotated[int, Query(ge=0, le=1_000, description="Newest ones told.")] = 50,
+    limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of preferences.")] = 50,
 ) -> Envelope[PreferenceList]:
-    """Tell how often each retriever was preferred to each other, and the newest preferences."""
+    """Count how often each retriever was preferred to each other, and list the latest choices."""
 
     def read() -> PreferenceList:
-        known = read_preferences(workspace)
+        stored = read_preferences(workspace)
         return PreferenceList(
-            pairs=pair_preferences(known),
-            latest=known[::-1][:limit],
-            total=len(known),
+            pairs=pair_preferences(stored),
+            latest=stored[::-1][:limit],
+            total=len(stored),
         )
 
     return wrap(await server.threads.run(read))
@@ -103,7 +103,7 @@ _FILE = "preferences.jsonl"
 
 
 def store_preference(workspace: Workspace, preference: PreferenceShape) -> None:
-    """Add a preference to those of a workspace."""
+    """Append a preference to the file of a workspace."""
     folder = workspace.files / EVALUATIONS
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / _FILE).open("ab") as file:
@@ -111,19 +111,19 @@ def store_preference(workspace: Workspace, preference: PreferenceShape) -> None:
 
 
 def read_preferences(workspace: Workspace) -> list[PreferenceShape]:
-    """Return all preferences of a workspace, the oldest first; a broken line does not count."""
+    """Return all preferences of a workspace, oldest first; an incomplete line is ignored."""
     try:
         lines = (workspace.files / EVALUATIONS / _FILE).read_bytes().splitlines(keepends=True)
     except FileNotFoundError:
         return []
-    whole = (line for line in lines if line.endswith(b"\n"))
-    return [PreferenceShape.model_validate_json(line) for line in whole]
+    complete = (line for line in lines if line.endswith(b"\n"))
+    return [PreferenceShape.model_validate_json(line) for line in complete]
 
 
 def pair_preferences(preferences: Sequence[PreferenceShape]) -> list[PreferencePair]:
-    """Return for each two retrievers which was preferred how often, those with most first.
+    """Count the preferences between each two retrievers, most often compared first.
 
-    A winner is preferred to each of the others, which tell nothing of one another.
+    A winner is preferred to each of the others. Nothing follows for the others among themselves.
     """
     signs: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for preference in preferences:

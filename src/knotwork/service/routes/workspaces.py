@@ -1,4 +1,4 @@
-"""Routes of workspaces: list, create, describe, delete, and usage of models."""
+"""Routes for workspaces: list, create, describe, delete, and report model usage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def list_workspaces(key: Caller, server: Server) -> Envelope[list[Workspac
 async def create_workspace(
     key: Caller, server: Server, asked: NewWorkspace
 ) -> Envelope[WorkspaceShape]:
-    """Make an empty workspace. The key must be an administrator's of it, or of all."""
+    """Create an empty workspace. Needs an admin key for this name or for all workspaces."""
     if not key.may_see(asked.name):
         raise no_workspace(asked.name)
     require(key, KeyRole.ADMIN)
@@ -45,10 +45,11 @@ async def create_workspace(
 async def describe_workspace(
     key: Caller, server: Server, workspace: ReadWorkspace
 ) -> Envelope[WorkspaceDetails]:
-    """Tell what a workspace holds, in numbers."""
+    """Return the statistics of a workspace."""
 
     def describe() -> WorkspaceDetails:
         stats = workspace.base.stats()
+        model = chat_model_spec(workspace.base.settings.llm, "extract")
         return WorkspaceDetails(
             name=workspace.name,
             role=_role_of(key, server),
@@ -57,7 +58,7 @@ async def describe_workspace(
             entities=stats.entities,
             failed=stats.failed,
             embedder=stats.embedder,
-            model=_model_of(workspace),
+            model="" if model == NO_CHAT_MODEL else model,
             tier=workspace.base.settings.llm.tier,
             labels=dict(stats.graph.labels),
             edge_types=dict(stats.graph.edge_types),
@@ -73,7 +74,7 @@ async def describe_workspace(
 async def delete_workspace(
     key: Caller, server: Server, workspace: WorkspaceName
 ) -> Envelope[WorkspaceShape]:
-    """Remove a workspace with its index, its uploads and its jobs."""
+    """Delete a workspace with its index, its uploads and its jobs."""
     if not key.may_see(workspace):
         raise no_workspace(workspace)
     require(key, KeyRole.ADMIN)
@@ -88,19 +89,13 @@ async def delete_workspace(
 
 @router.get("/workspaces/{workspace}/usage")
 async def tell_usage(server: Server, workspace: ReadWorkspace) -> Envelope[dict[str, Any]]:
-    """Tell what language models have cost this workspace so far, by stage and by model."""
+    """Return the tokens and costs of language models so far, by stage and by model."""
     return wrap(await server.threads.run(_read_usage, workspace))
 
 
 def _role_of(key: Caller, server: Server) -> KeyRole:
-    """Return what a key may do here: on a server that only reads, nobody may more."""
-    return KeyRole.READ if server.place.read_only else key.role
-
-
-def _model_of(workspace: Workspace) -> str:
-    """Return the name of the model that reads for the index, or nothing."""
-    spec = chat_model_spec(workspace.base.settings.llm, "extract")
-    return "" if spec == NO_CHAT_MODEL else spec
+    """Return the effective role of a key: a read-only server allows nothing but reading."""
+    return KeyRole.READ if server.config.read_only else key.role
 
 
 def _read_usage(workspace: Workspace) -> dict[str, Any]:

@@ -37,7 +37,7 @@ Offsets = Annotated[
 
 
 class RequestModel(BaseModel):
-    """What every request with a body has: no fields but those that are known."""
+    """The base of request bodies: unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,23 +47,23 @@ class SearchRequest(RequestModel):
 
     question: Text
     retriever: Annotated[str, Field(max_length=500)] | None = Field(
-        None, description="A name of GET /api/v1/retrievers, or several composed."
+        None, description="A name from GET /api/v1/retrievers, or a composition of several."
     )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Passages, at most.")
+    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
     filters: FilterText | dict[str, Any] | None = Field(
         None,
-        description="What documents and pages must fulfil: a text, as \"author = 'Ann' and date >= "
-        '2023", or an object, as {"author": "Ann", "date": {"gte": 2023}}. '
+        description="Filter for documents and pages: a text such as \"author = 'Ann' and date >= "
+        '2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. '
         "GET /api/v1/workspaces/{workspace}/fields lists the fields.",
     )
     min_score: float | None = Field(
-        None, description="Passages that score less, on the scale of the retriever, are left out."
+        None, description="Minimum score of a passage, on the scale of the retriever."
     )
     retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
         None,
-        description="Read-only Cypher that runs over the passages found: it starts from `node`, a "
-        "chunk, and `score`, as MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its "
-        "rows are the last of `results`; chunks in these rows are added to the passages.",
+        description="Read-only Cypher over the passages found. `node` is a chunk and `score` its "
+        "score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last "
+        "of `results`; chunks in these rows are added to the passages.",
     )
     query_params: dict[str, Any] | None = Field(
         None, description="Parameters of `retrieval_query`; `$question` is the question."
@@ -81,20 +81,20 @@ class AskRequest(SearchRequest):
     """Answer a question."""
 
     mode: str = Field("auto", max_length=40, description="auto, basic, local, global …")
-    expand: bool = Field(default=False, description="Search by the model's keywords too.")
-    use_llm: bool = Field(default=True, description="Whether a language model takes part.")
+    expand: bool = Field(default=False, description="Also search by keywords from the model.")
+    use_llm: bool = Field(default=True, description="Whether to use a language model.")
     budget: str = Field(
-        "", max_length=40, description='The most to spend: tokens, as "3k", or money.'
+        "", max_length=40, description='Ceiling in tokens, such as "3k", or in money.'
     )
     turns: list[TurnShape] = Field(
         default=[],
         max_length=20,
-        description="Earlier questions that this one may lean on, with answers, the last one last.",
+        description="Earlier questions of the conversation with their answers, oldest first.",
     )
 
 
 class CitationShape(BaseModel):
-    """Where a statement of an answer stands: ``text[span]`` of the document is ``quote``."""
+    """A source of an answer: the characters ``span`` of the document are ``quote``."""
 
     number: int
     document: str
@@ -109,7 +109,7 @@ class CitationShape(BaseModel):
 
     @classmethod
     def of(cls, citation: Citation) -> Self:
-        """Return a citation as JSON."""
+        """Build the JSON of a citation."""
         return cls(
             number=citation.number,
             document=citation.document,
@@ -125,7 +125,7 @@ class CitationShape(BaseModel):
 
 
 class UsageShape(BaseModel):
-    """What an operation cost. Money is text: a float would not be exact."""
+    """The cost of an operation. Money is text, because a float is not exact."""
 
     model_calls: int
     input_tokens: int
@@ -136,7 +136,7 @@ class UsageShape(BaseModel):
 
     @classmethod
     def of(cls, usage: Usage) -> Self:
-        """Return what was used as JSON."""
+        """Build the JSON of a usage."""
         return cls(
             model_calls=usage.model_calls,
             input_tokens=usage.input_tokens,
@@ -148,17 +148,17 @@ class UsageShape(BaseModel):
 
 
 class RowSourceShape(BaseModel):
-    """A row of a file that a result was computed from."""
+    """A row of an indexed file that a result was computed from."""
 
     document: str
     document_id: str
     table: str
-    row: int = Field(description="Its number in the file or sheet, from 1, the header included.")
+    row: int = Field(description="Row number in the file or sheet, from 1, including the header.")
     span: Offsets
 
     @classmethod
     def of(cls, source: RowSource) -> Self:
-        """Return the place of a row as JSON."""
+        """Build the JSON of a row."""
         return cls(
             document=source.document,
             document_id=Document(source.document, "").id,
@@ -169,7 +169,7 @@ class RowSourceShape(BaseModel):
 
 
 class ResultShape(BaseModel):
-    """The rows of a statement."""
+    """The rows that a query returned."""
 
     language: str
     statement: str
@@ -180,17 +180,17 @@ class ResultShape(BaseModel):
     seconds: float
     place: str = Field(description="The graph or the tables that the statement read.")
     source: str = Field(
-        "", description="The retriever that made the statement, or retrieval_query."
+        "", description="The retriever that wrote the statement, or retrieval_query."
     )
     confidence: float
     row_sources: list[RowSourceShape] = Field(
-        description="The first of the rows of files that the result was computed from."
+        description="The first rows of files that the result was computed from."
     )
-    row_count: int | None = Field(description="How many rows of files that are, if it is known.")
+    row_count: int | None = Field(description="The number of all such rows, if known.")
 
     @classmethod
     def of(cls, result: QueryResult) -> Self:
-        """Return rows as JSON."""
+        """Build the JSON of a query result."""
         return cls(
             language=result.language,
             statement=result.statement,
@@ -208,19 +208,20 @@ class ResultShape(BaseModel):
 
 
 class AnswerShape(BaseModel):
-    """An answer; when ``answered`` is false, its citations are the nearest passages."""
+    """An answer; if ``answered`` is false, its citations are the nearest passages."""
 
     question: str
     answer: str
-    short: str = Field("", description="The few words that answer, where they are sure.")
+    short: str = Field("", description="The answer in a few words, if it is certain.")
     answered: bool
     reason: str
     confidence: float | None = Field(
-        description="0 to 1: the answer is right. Null for outlines and counts."
+        description="0 to 1: the estimated probability that the answer is right. Null for outlines "
+        "and counts."
     )
     strength: Strength | None = Field(
-        description="strong: more likely right than not; weak; none: no answer is given. "
-        "Null where confidence is."
+        description="strong: more likely right than not; weak; none: no answer. Null if confidence "
+        "is null."
     )
     retriever: str
     mode: str
@@ -228,22 +229,22 @@ class AnswerShape(BaseModel):
     notes: list[str]
     citations: list[CitationShape]
     results: list[ResultShape] = Field(
-        description="The rows of the query that answers, if any, and of `retrieval_query`."
+        description="The rows of the query that answers the question, and of `retrieval_query`."
     )
     usage: UsageShape
 
     @model_validator(mode="before")
     @classmethod
-    def _add_strength(cls, given: object) -> object:
-        """Complete an answer that an earlier version stored, in a run of an evaluation."""
-        if not isinstance(given, dict) or "strength" in given:
-            return given
-        confidence, answered = given.get("confidence", 0.0), given.get("answered", False)
-        return {**given, "strength": rate_strength(confidence, answered=answered)}
+    def _add_strength(cls, values: object) -> object:
+        """Add the strength to an answer that an older version stored in an evaluation."""
+        if not isinstance(values, dict) or "strength" in values:
+            return values
+        confidence, answered = values.get("confidence", 0.0), values.get("answered", False)
+        return {**values, "strength": rate_strength(confidence, answered=answered)}
 
     @classmethod
     def of(cls, answer: Answer) -> Self:
-        """Return an answer as JSON."""
+        """Build the JSON of an answer."""
         return cls(
             question=answer.question,
             answer=answer.text,
@@ -263,7 +264,7 @@ class AnswerShape(BaseModel):
 
 
 class StepShape(BaseModel):
-    """A sentence that leads from one passage over an entity to the next."""
+    """A step of an evidence path: a sentence that leads via an entity to the next passage."""
 
     chunk_id: str
     sentence: Offsets
@@ -274,14 +275,14 @@ class StepShape(BaseModel):
 
 
 class SentenceShape(BaseModel):
-    """A sentence of a passage that bears on the question."""
+    """A sentence of a passage that is relevant to the question."""
 
     span: Offsets
     relevance: float
 
 
 class HitShape(BaseModel):
-    """A passage and why it is here; spans are offsets in the document."""
+    """A passage, and why it was found; spans are offsets in the document."""
 
     rank: int
     chunk_id: str
@@ -299,7 +300,7 @@ class HitShape(BaseModel):
 
     @classmethod
     def of(cls, rank: int, hit: Hit, documents: DocumentsById) -> Self:
-        """Return a hit as JSON."""
+        """Build the JSON of a hit."""
         document = documents.get(hit.chunk.document_id)
         return cls(
             rank=rank,
@@ -355,7 +356,7 @@ class PathShape(BaseModel):
 
     @classmethod
     def of(cls, path: GraphPath) -> Self:
-        """Return a path as JSON."""
+        """Build the JSON of a path."""
         hops = [
             HopShape(
                 source=hop.source,
@@ -374,10 +375,10 @@ class PathShape(BaseModel):
 
 
 class EvidenceShape(BaseModel):
-    """What a retriever found, best first."""
+    """The passages, paths and rows that a retriever found, best first."""
 
     question: str
-    filter: str = Field(description="The filter that was applied, as a text; empty for none.")
+    filter: str = Field(description="The applied filter as a text; empty for none.")
     retriever: str
     confidence: float
     hits: list[HitShape]
@@ -388,7 +389,7 @@ class EvidenceShape(BaseModel):
 
     @classmethod
     def of(cls, evidence: Evidence, documents: DocumentsById) -> Self:
-        """Return evidence as JSON; ``documents`` are those of the hits."""
+        """Build the JSON of evidence; ``documents`` are those of the hits."""
         return cls(
             question=evidence.query.text,
             filter=str(evidence.query.filter or ""),

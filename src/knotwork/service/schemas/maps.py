@@ -1,6 +1,6 @@
 """Request and response models of graph maps, and the details of an entity.
 
-Maps are columns: field names occur once, not once for each node.
+Maps are sent as columns, so that field names occur once and not for each node.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ NameFilter = Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_le
 
 
 class FilterFields(RequestModel):
-    """What is to be drawn at all; nothing said means everything."""
+    """Filters of a map; the defaults select everything."""
 
     types: NameFilter = Field(default_factory=list, description="Types of entities.")
     relations: NameFilter = Field(default_factory=list, description="Names of relations.")
-    weight: float = Field(0.0, ge=0, le=1e9, description="Relations of at least this weight.")
-    document: str = Field("", max_length=40, description="Only what this document mentions.")
+    weight: float = Field(0.0, ge=0, le=1e9, description="Minimum weight of relations.")
+    document: str = Field("", max_length=40, description="Only entities in this document.")
 
 
 class LevelQuery(FilterFields):
-    """See a level of the map."""
+    """Show a level of the map."""
 
-    level: int = Field(0, ge=0, le=100, description="0 is the topmost.")
-    limit: int = Field(60, ge=1, le=MOST_CIRCLES, description="Communities, at most.")
+    level: int = Field(0, ge=0, le=100, description="0 is the top level.")
+    limit: int = Field(60, ge=1, le=MOST_CIRCLES, description="Maximum of communities.")
 
 
 class CommunityQuery(FilterFields):
-    """Open a community."""
+    """Show the content of a community."""
 
-    limit: int = Field(30, ge=1, le=MOST_NODES, description="Entities, at most.")
+    limit: int = Field(30, ge=1, le=MOST_NODES, description="Maximum of entities.")
 
 
 class NeighboursRequest(FilterFields):
@@ -53,20 +53,21 @@ class NeighboursRequest(FilterFields):
 
     entity: EntityId
     known: Annotated[list[EntityId], Field(max_length=MOST_KNOWN)] = Field(
-        default_factory=list, description="What is drawn: no neighbours, but ends of relations."
+        default_factory=list,
+        description="Entities already drawn: not returned, but relations to them are.",
     )
     limit: int = Field(MOST_NEIGHBOURS, ge=1, le=MOST_NEIGHBOURS)
 
 
 class EntitiesRequest(FilterFields):
-    """Find where entities lie, and the relations among them."""
+    """Find the positions of entities, and the relations among them."""
 
     entities: Annotated[list[EntityId], Field(min_length=1, max_length=MOST_KNOWN)]
 
 
 class CircleColumns(BaseModel):
     """Communities: ``x``, ``y`` and ``radius`` on the map; ``size`` counts entities, ``matching``
-    those that fit the filters, ``children`` the communities right inside.
+    those that match the filters, ``children`` the communities of the next level inside.
     """
 
     id: list[str]
@@ -84,7 +85,7 @@ class CircleColumns(BaseModel):
     def of(
         cls, graph_map: GraphMap, places: Sequence[int], titles: Sequence[str], fits: Sequence[int]
     ) -> Self:
-        """Return communities as JSON."""
+        """Build the JSON of communities."""
         parents = graph_map.community_parents
         laid = graph_map.community_places[list(places)].astype(float).round(2)
         return cls(
@@ -105,7 +106,7 @@ class CircleColumns(BaseModel):
 
 
 class LinkColumns(BaseModel):
-    """Links between communities: positions in their list, and what all relations weigh."""
+    """Links between communities: positions in their list, and the total weight of relations."""
 
     source: list[Position]
     target: list[Position]
@@ -113,12 +114,12 @@ class LinkColumns(BaseModel):
 
     @classmethod
     def of(cls, found: CommunityLinks) -> Self:
-        """Return links as JSON."""
+        """Build the JSON of links."""
         return cls(source=found.sources, target=found.targets, weight=found.weights)
 
 
 class EntityColumns(BaseModel):
-    """Entities: where they lie, in how many passages they stand, in which lowest community."""
+    """Entities with position, number of passages that mention them, and lowest community."""
 
     id: list[str]
     name: list[str]
@@ -130,7 +131,7 @@ class EntityColumns(BaseModel):
 
     @classmethod
     def of(cls, graph_map: GraphMap, places: Sequence[int]) -> Self:
-        """Return entities as JSON."""
+        """Build the JSON of entities."""
         laid = graph_map.entity_places[list(places)].astype(float).round(2)
         homes = graph_map.homes()
         return cls(
@@ -148,8 +149,8 @@ class EntityColumns(BaseModel):
 
 
 class EdgeColumns(BaseModel):
-    """Relations, strongest first. ``source`` and ``target`` are positions in the entities, and
-    after these in ``anchors``; ``relation`` is one in ``relations``.
+    """Relations, strongest first. ``source`` and ``target`` are positions in the list of entities
+    followed by ``anchors``; ``relation`` is a position in ``relations``.
     """
 
     source: list[Position]
@@ -161,7 +162,7 @@ class EdgeColumns(BaseModel):
 
     @classmethod
     def of(cls, graph_map: GraphMap, part: MapPart) -> Self:
-        """Return the relations of a part as JSON."""
+        """Build the JSON of the relations of a part."""
         places = {entity: place for place, entity in enumerate(part.entities)}
         names: dict[int, int] = {}
         edges = part.edges
@@ -183,27 +184,27 @@ class EdgeColumns(BaseModel):
 
 
 class Facet(BaseModel):
-    """A value to filter by, and how many have it."""
+    """A value to filter by, with its count."""
 
     name: str
     count: int
 
 
 class FacetList(BaseModel):
-    """The values that most have; ``total`` says how many values there are."""
+    """The most frequent values; ``total`` is the number of all values."""
 
     values: list[Facet]
     total: int
 
     @classmethod
     def of(cls, counts: FacetCounts) -> Self:
-        """Return counts as JSON."""
+        """Build the JSON of counts."""
         values = [Facet(name=name, count=count) for name, count in counts.values]
         return cls(values=values, total=counts.total)
 
 
 class LevelShape(BaseModel):
-    """A level of communities; ``radius`` is that in which half of its entities lie."""
+    """A level of communities; half of its entities are in communities of at least ``radius``."""
 
     level: int
     communities: int
@@ -230,7 +231,7 @@ class Overview(BaseModel):
 
 
 class AncestorShape(BaseModel):
-    """A community that holds another thing."""
+    """A community that contains an entity or another community."""
 
     id: str
     title: str
@@ -238,7 +239,7 @@ class AncestorShape(BaseModel):
 
 
 class PartShape(BaseModel):
-    """Entities with the relations among them, and how many there were to choose from."""
+    """Entities with the relations among them, and the totals they were taken from."""
 
     entities: EntityColumns
     entities_total: int
@@ -248,7 +249,7 @@ class PartShape(BaseModel):
 
     @classmethod
     def of(cls, graph_map: GraphMap, part: MapPart, *, order: str) -> Self:
-        """Return a part as JSON."""
+        """Build the JSON of a part."""
         return cls(
             entities=EntityColumns.of(graph_map, part.entities),
             entities_total=part.entities_total,
@@ -259,7 +260,7 @@ class PartShape(BaseModel):
 
 
 class CommunityView(BaseModel):
-    """A community opened: those inside, its most important entities, and what can be filtered."""
+    """The content of a community: its children, its most important entities, and the facets."""
 
     key: str
     circle: CircleColumns
@@ -275,7 +276,7 @@ class CommunityView(BaseModel):
 
 
 class RelationRow(BaseModel):
-    """A relation of an entity: ``forward`` says that the entity is its source."""
+    """A relation of an entity; ``forward`` is true if the entity is its source."""
 
     relation: str
     forward: bool
@@ -287,7 +288,7 @@ class RelationRow(BaseModel):
 
 
 class SourceShape(BaseModel):
-    """A passage that mentions an entity; ``marks`` are offsets in the document, as ``span``."""
+    """A passage that mentions an entity; ``marks`` are the mentions, as offsets in the document."""
 
     chunk_id: str
     document: str
@@ -301,7 +302,7 @@ class SourceShape(BaseModel):
 
     @classmethod
     def of(cls, passage: DossierPassage) -> Self:
-        """Return a passage as JSON."""
+        """Build the JSON of a passage."""
         chunk = passage.chunk
         return cls(
             chunk_id=chunk.id,
@@ -317,7 +318,7 @@ class SourceShape(BaseModel):
 
 
 class EntityDetails(BaseModel):
-    """All that is known of an entity; ``x`` and ``y`` are null while it is not on the map."""
+    """The details of an entity; ``x`` and ``y`` are null if it is not on the map."""
 
     id: str
     name: str
@@ -342,7 +343,7 @@ class EntityDetails(BaseModel):
         communities: Sequence[AncestorShape],
         relations_total: int,
     ) -> Self:
-        """Return an entity as JSON."""
+        """Build the JSON of an entity."""
         entity, others = found.entity, found.others
         rows = []
         for edge in found.edges:

@@ -1,6 +1,6 @@
 """Request and response models of the OpenAI-compatible API.
 
-Unknown fields of a request are ignored, as clients send many.
+Unknown fields of a request are ignored, because clients send many.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class OpenAIErrorBody(BaseModel):
 
 
 class OpenAIError(BaseModel):
-    """The response to a request that could not be met."""
+    """The response to a failed request."""
 
     error: OpenAIErrorBody
 
 
 class ContentPart(BaseModel):
-    """A part of a message; only text is read."""
+    """A part of a message; only text parts are used."""
 
     type: str
     text: str = ""
@@ -42,7 +42,7 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the message, without other parts."""
         if isinstance(self.content, list):
             parts = [part.text for part in self.content if part.type == "text"]
             return "\n".join(parts).strip()
@@ -50,21 +50,21 @@ class ChatMessage(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a stream brings beside the text."""
+    """Options of a streamed response."""
 
     include_usage: bool = False
 
 
 class KnotworkOptions(BaseModel):
-    """What only this server understands, under the key `knotwork`."""
+    """Options specific to Knotwork, under the key `knotwork`."""
 
     sources: Literal["none", "markdown"] = Field(
-        default="none", description="Whether the text ends with a list of its sources."
+        default="none", description="Whether to append a list of sources to the text."
     )
     mode: str = Field(default="auto", max_length=40)
     k: int | None = Field(default=None, ge=1, le=200)
     filters: FilterText | dict[str, Any] | None = Field(
-        default=None, description="What documents and pages must fulfil, as in /api/v1/…/ask."
+        default=None, description="Filter for documents and pages, as in /api/v1/…/ask."
     )
     min_score: float | None = None
     retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
@@ -74,20 +74,20 @@ class KnotworkOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A conversation; its last message of the user is the question."""
+    """A conversation; its last user message is the question."""
 
     model: Annotated[str, Field(max_length=600)] = Field(
-        description="WORKSPACE or WORKSPACE:RETRIEVER, as GET /v1/models lists them."
+        description="WORKSPACE or WORKSPACE:RETRIEVER, as listed by GET /v1/models."
     )
     messages: list[ChatMessage] = Field(min_length=1, max_length=1_000)
     stream: bool = False
     stream_options: StreamOptions | None = None
-    n: int | None = Field(None, ge=1, le=1, description="One answer.")
+    n: int | None = Field(None, ge=1, le=1, description="Only one answer is supported.")
     knotwork: KnotworkOptions = KnotworkOptions()
 
 
 class UrlCitation(BaseModel):
-    """Where a mark of the text leads; from and to in characters (Unicode code points)."""
+    """A citation mark and its link; indexes are in characters (Unicode code points)."""
 
     start_index: int
     end_index: int
@@ -96,7 +96,7 @@ class UrlCitation(BaseModel):
 
 
 class Annotation(BaseModel):
-    """A mark such as [1] in the text, and its source."""
+    """A citation mark such as [1] in the text, with its source."""
 
     type: Literal["url_citation"] = "url_citation"
     url_citation: UrlCitation
@@ -112,7 +112,7 @@ class AssistantMessage(BaseModel):
 
 
 class Choice(BaseModel):
-    """The one answer."""
+    """The only answer."""
 
     index: int = 0
     message: AssistantMessage
@@ -121,7 +121,7 @@ class Choice(BaseModel):
 
 
 class TokenCounts(BaseModel):
-    """The tokens that a language model took; none where no model was asked."""
+    """The tokens of a language model; 0 if none was used."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -129,7 +129,7 @@ class TokenCounts(BaseModel):
 
 
 class ChatCompletion(BaseModel):
-    """The response to a conversation. ``knotwork`` has the whole answer in our own shape."""
+    """The response to a conversation; ``knotwork`` is the answer as in /api/v1."""
 
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -141,7 +141,7 @@ class ChatCompletion(BaseModel):
 
 
 class ModelShape(BaseModel):
-    """A model that may be named: a workspace, or one of its retrievers."""
+    """A model: a workspace, or a workspace with a retriever."""
 
     id: str
     object: Literal["model"] = "model"
@@ -150,7 +150,7 @@ class ModelShape(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models that the key may name."""
+    """The models that the key may use."""
 
     object: Literal["list"] = "list"
     data: list[ModelShape]
@@ -166,7 +166,7 @@ class EmbeddingRequest(BaseModel):
 
 
 class EmbeddingShape(BaseModel):
-    """One vector: numbers, or the base64 of 32-bit floats, lowest byte first."""
+    """One vector: numbers, or base64 of little-endian 32-bit floats."""
 
     object: Literal["embedding"] = "embedding"
     index: int
@@ -174,14 +174,14 @@ class EmbeddingShape(BaseModel):
 
 
 class EmbeddingUsage(BaseModel):
-    """The tokens of the texts, about."""
+    """The approximate number of tokens of the texts."""
 
     prompt_tokens: int
     total_tokens: int
 
 
 class EmbeddingList(BaseModel):
-    """Vectors in the order of the texts."""
+    """The vectors in the order of the texts."""
 
     object: Literal["list"] = "list"
     data: list[EmbeddingShape]

@@ -15,34 +15,34 @@ from knotwork.stores.fields import FieldInfo
 
 TierName = Literal["none", "lean", "full"]
 BUDGET_FIELD = Field(
-    "", max_length=40, description='The most to spend: tokens, as "200k", or money.'
+    "", max_length=40, description='Ceiling in tokens, such as "200k", or in money.'
 )
 MOST_NAMED = 1_000
 
 
 class NewWorkspace(RequestModel):
-    """Make a workspace."""
+    """Create a workspace."""
 
     name: str = Field(max_length=64)
 
 
 class WorkspaceShape(BaseModel):
-    """A workspace, and what the key may do in it."""
+    """A workspace, and the role of the key in it."""
 
     name: str
     role: str
 
 
 class WorkspaceDetails(WorkspaceShape):
-    """A workspace with what it holds, in numbers."""
+    """A workspace with its statistics."""
 
     documents: int
     chunks: int
     entities: int
     failed: int
     embedder: str
-    model: str = Field(description="The language model that reads for the index; empty for none.")
-    tier: str = Field(description="How much it does where nothing else is said.")
+    model: str = Field(description="The language model for indexing; empty for none.")
+    tier: str = Field(description="The default tier: how much the model does.")
     labels: dict[str, int]
     edge_types: dict[str, int]
     relations: dict[str, int]
@@ -64,7 +64,7 @@ class DocumentShape(BaseModel):
 
     @classmethod
     def of(cls, entry: LedgerEntry, title: str, *, uploaded: bool) -> Self:
-        """Return what is known of a source as JSON."""
+        """Build the JSON of a ledger entry."""
         return cls(
             id=Document(entry.uri, "").id,
             uri=entry.uri,
@@ -78,7 +78,7 @@ class DocumentShape(BaseModel):
 
 
 class DocumentList(BaseModel):
-    """A page of documents; ``next`` is where the next one begins, null at the end."""
+    """A page of documents; ``next`` is the start of the next page, null at the end."""
 
     documents: list[DocumentShape]
     total: int
@@ -86,7 +86,7 @@ class DocumentList(BaseModel):
 
 
 class SectionShape(BaseModel):
-    """A part of a document under a heading; the root is of level 0."""
+    """A part of a document under a heading; the root has level 0."""
 
     id: str
     parent: str | None
@@ -96,7 +96,7 @@ class SectionShape(BaseModel):
 
     @classmethod
     def of(cls, section: Section) -> Self:
-        """Return a section as JSON."""
+        """Build the JSON of a section."""
         return cls(
             id=section.id,
             parent=section.parent_id,
@@ -107,7 +107,7 @@ class SectionShape(BaseModel):
 
 
 class ChunkShape(BaseModel):
-    """Where a passage begins and ends, and its sentences."""
+    """The positions of a chunk and its sentences."""
 
     id: str
     section: str
@@ -119,7 +119,7 @@ class ChunkShape(BaseModel):
 
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
-        """Return the boundaries of a chunk as JSON."""
+        """Build the JSON of a chunk."""
         return cls(
             id=chunk.id,
             section=chunk.section_id,
@@ -132,27 +132,27 @@ class ChunkShape(BaseModel):
 
 
 class PageShape(BaseModel):
-    """Where a page begins."""
+    """The label and the start of a page."""
 
     label: str
     start: int
 
 
 class FieldShape(BaseModel):
-    """A field of documents that filters can compare."""
+    """A document field that filters can use."""
 
     name: str
-    documents: int = Field(description="How many documents have it.")
+    documents: int = Field(description="Number of documents with this field.")
     examples: list[str] = Field(description="Its most frequent values.")
 
     @classmethod
     def of(cls, field: FieldInfo) -> Self:
-        """Return a field as JSON."""
+        """Build the JSON of a field."""
         return cls(name=field.name, documents=field.documents, examples=list(field.examples))
 
 
 class DocumentDetails(BaseModel):
-    """A document with its text, its parts and its passages; all spans are offsets in ``text``."""
+    """A document with its text, sections and chunks; all spans are offsets in ``text``."""
 
     id: str
     uri: str
@@ -167,7 +167,7 @@ class DocumentDetails(BaseModel):
 
     @classmethod
     def of(cls, document: Document, sections: list[Section], chunks: list[Chunk]) -> Self:
-        """Return a document as JSON."""
+        """Build the JSON of a document."""
         return cls(
             id=document.id,
             uri=document.uri,
@@ -183,7 +183,7 @@ class DocumentDetails(BaseModel):
 
 
 class ThingHere(BaseModel):
-    """A thing that a document names; ``only_here`` says that no other one does."""
+    """An entity that a document mentions; ``only_here``: no other document mentions it."""
 
     id: str
     name: str
@@ -193,7 +193,7 @@ class ThingHere(BaseModel):
 
 
 class RelationHere(BaseModel):
-    """A relation that a document states; ``only_here`` says that no other one does."""
+    """A relation that a document states; ``only_here``: no other document states it."""
 
     source: str
     source_name: str
@@ -206,8 +206,8 @@ class RelationHere(BaseModel):
 
 
 class DocumentContents(BaseModel):
-    """What the graph has from a document: things by how often they are named, relations by
-    weight. What is ``only_here`` goes with the document.
+    """What a document contributes to the graph: entities by number of mentions, relations by
+    weight. Those with ``only_here`` are removed with the document.
     """
 
     things: list[ThingHere]
@@ -215,7 +215,7 @@ class DocumentContents(BaseModel):
 
     @classmethod
     def of(cls, contents: DocumentGraph) -> Self:
-        """Return what comes from a document as JSON."""
+        """Build the JSON of the contents of a document."""
         return cls(
             things=[
                 ThingHere(
@@ -259,7 +259,7 @@ class JobShape(BaseModel):
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        """Return a job as JSON."""
+        """Build the JSON of a job."""
         return cls(
             id=job.id,
             kind=job.kind,
@@ -275,7 +275,7 @@ class JobShape(BaseModel):
 
 
 class UploadedFile(BaseModel):
-    """A file of an upload that was taken; ``uri`` is what its document will be called."""
+    """An accepted file of an upload; ``uri`` is that of its document."""
 
     name: str
     uri: str
@@ -284,7 +284,7 @@ class UploadedFile(BaseModel):
 
 
 class RefusedFile(BaseModel):
-    """A file of an upload that was not taken, and why."""
+    """A rejected file of an upload, and the reason."""
 
     name: str
     reason: str
@@ -293,7 +293,7 @@ class RefusedFile(BaseModel):
 
 
 class Upload(BaseModel):
-    """What became of an upload; the job indexes the files, null where none was wanted."""
+    """The result of an upload; ``job`` indexes the files, null if not requested."""
 
     files: list[UploadedFile]
     refused: list[RefusedFile]
@@ -301,19 +301,17 @@ class Upload(BaseModel):
 
 
 class IndexRequest(RequestModel):
-    """Index what was uploaded, as far as it changed."""
+    """Index new and changed uploads."""
 
     tier: TierName | None = None
     budget: str = BUDGET_FIELD
-    retry: bool = Field(default=False, description="Read again what could not be read before.")
+    retry: bool = Field(default=False, description="Retry files that could not be read before.")
 
 
 class ReindexRequest(RequestModel):
-    """Look again at documents, or at all; what changed is indexed again, failures are retried."""
+    """Update documents, or all of them: changed files are indexed again, failures are retried."""
 
-    documents: list[str] = Field(
-        default=[], max_length=MOST_NAMED, description="Uris; none is all."
-    )
+    documents: list[str] = Field(default=[], max_length=MOST_NAMED, description="URIs; empty: all.")
     tier: TierName | None = None
     budget: str = BUDGET_FIELD
 
@@ -321,10 +319,10 @@ class ReindexRequest(RequestModel):
 class DeleteRequest(RequestModel):
     """Remove documents."""
 
-    documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="Uris.")
+    documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="URIs.")
 
 
 class CommunitiesRequest(RequestModel):
-    """Bring communities up to date."""
+    """Update communities."""
 
-    rebuild: bool = Field(default=False, description="Rebuild all communities; none is kept.")
+    rebuild: bool = Field(default=False, description="Rebuild all communities from scratch.")
