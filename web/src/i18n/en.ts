@@ -350,7 +350,7 @@ export const en = {
     } as Words,
     useModel: "Language model",
     start:
-      "Ask in your own words. Answers cite their sources. If the documents do not contain the answer, you are told so.",
+      "Ask in your own words. Answers cite their sources, or say that the documents do not contain the answer.",
     startEmpty: "Add files in the library. You can ask as soon as the first ones are indexed.",
     answer: "Answer",
     searching: "Searching",
