@@ -39,10 +39,9 @@ from knotwork.service.evaluation_store import (
     PairedQuestion,
     PlanShape,
     SideShape,
-    utc_now,
 )
 from knotwork.service.idempotency import IdempotencyKey, IdempotentUpload
-from knotwork.service.job_store import Job
+from knotwork.service.job_store import Job, utc_now
 from knotwork.service.keys import AccessKey, KeyRole
 from knotwork.service.responses import Envelope, wrap
 from knotwork.service.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
