@@ -36,7 +36,7 @@ from knotwork.inference import open_embedder
 from knotwork.records import Query, entity_id
 from knotwork.retrieval.paths.boosted_trees import parse_trees
 from knotwork.retrieval.paths.path_ranking import SHIPPED_MODEL
-from knotwork.retrieval.paths.path_retriever import PathsRetriever
+from knotwork.retrieval.paths.path_retriever import PathsRetriever, Stages
 from knotwork.retrieval.retriever_builder import build_retriever
 from knotwork.stores.base import Store
 from knotwork.text.names import normal_form
@@ -117,14 +117,16 @@ def asked(options: argparse.Namespace, name: str, *, marked: bool) -> dict[str, 
 def measure_quality(options: argparse.Namespace) -> None:
     """Print right paths among the first one and three, by how paths are ranked."""
     embedder = open_embedder(options.embedder) if options.embedder else None
-    stages = ("none", "coarse", "both") if embedder else ("none", "coarse")
+    stages: tuple[Stages, ...] = ("none", "coarse", "both") if embedder else ("none", "coarse")
     for name, store in open_stores(options, GRAPHS).items():
         for marked in (False, True):
             for kind, questions in asked(options, name, marked=marked).items():
                 if marked and not any("[" in question.text for question in questions):
                     continue
                 for stage in stages:
-                    retriever = PathsRetriever(store=store, embedder=embedder, stages=stage)
+                    retriever = PathsRetriever(
+                        store=store, embedder=embedder, options=PathsRetriever.Options(stages=stage)
+                    )
                     shares = score(retriever, questions)
                     label = f"{kind}{' marked' if marked else ''}"
                     print(f"{label:14} {stage:7}", " ".join(f"{v:6.1%}" for v in shares.values()))

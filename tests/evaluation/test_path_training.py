@@ -56,7 +56,7 @@ def test_training_reports_what_it_did_and_its_model_ranks(films, tmp_path):
     assert sum(report.importances.values()) == pytest.approx(1.0)
     path = tmp_path / "paths.model"
     path.write_text(report.model)
-    assert PathsRetriever(store=films, trees=path)
+    assert PathsRetriever(store=films, options=PathsRetriever.Options(trees=path))
     assert report.model == train_ranker(films, questions, settings=SMALL).model
 
 

@@ -87,7 +87,7 @@ class Fixed:
 
 def test_two_of_a_name_are_told_apart():
     one, other = Fixed("graph", evidence(("1", 2))), Fixed("graph", evidence(("1", 4)))
-    fused = FusedRetriever(store=None, parts=[(1.0, one), (1.0, other)])
+    fused = FusedRetriever(parts=[(1.0, one), (1.0, other)])
     (hit,) = fused.retrieve(Query("q", k=3)).hits
     assert hit.scores == {"graph": 0.5, "graph 2": 0.5}
     assert fused.name == "graph + graph 2"
@@ -95,7 +95,7 @@ def test_two_of_a_name_are_told_apart():
 
 def test_a_retriever_that_finds_nothing_takes_nothing_away():
     fused = FusedRetriever(
-        store=None, parts=[(1.0, Fixed("a", evidence(("1", 2)))), (1.0, Fixed("b", evidence()))]
+        parts=[(1.0, Fixed("a", evidence(("1", 2)))), (1.0, Fixed("b", evidence()))]
     )
     found = fused.retrieve(Query("q", k=3))
     assert [hit.chunk.id for hit in found.hits] == ["1"]

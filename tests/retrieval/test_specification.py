@@ -1,5 +1,7 @@
 """The language of compositions: what it reads, how it refuses, what it builds."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +9,12 @@ from hypothesis import strategies as st
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Query
 from knotwork.retrieval.retriever_builder import build_retriever
-from knotwork.retrieval.retriever_registry import may_ask_model
+from knotwork.retrieval.retriever_registry import (
+    RETRIEVERS,
+    RetrieverPattern,
+    may_ask_model,
+    may_rerank,
+)
 from knotwork.retrieval.specification_grammar import (
     DEEPEST,
     RetrieverCall,
@@ -43,13 +50,13 @@ def test_values_have_types():
         ("bm25(", "Expected a retriever or a step"),
         ("bm25)", "Expected the end"),
         ("(bm25", "Expected `\\)`"),
-        ("bm25; drop", "sign that means nothing here, at character 5"),
+        ("bm25; drop", "Unexpected character, at character 5"),
         ("x(a=1, a=2)", "`a` is given twice"),
         ("x(a=)", "Expected a number"),
         ("0*bm25 + dense", "above 0"),
         ("2 bm25", "Expected `\\*`"),
-        ("(" * (DEEPEST + 2), "too many brackets"),
-        ("a" * 3000, "at most 2,000 characters"),
+        ("(" * (DEEPEST + 2), "Too many nested"),
+        ("a" * 3000, "at most 2,000 are allowed"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(text, reason):
@@ -133,18 +140,18 @@ def test_compositions_answer(index, embedder, text):
         ("foo + bm25", UnknownName, "`bm25`"),
         ("bm25 > foo", UnknownName, "`rerank`"),
         ("bm25 > dense", ConfigError, "`dense` is a retriever.*character 8"),
-        ("prune > bm25", ConfigError, "`prune` is a step, which stands behind"),
-        ("bm25 > decompose > graph + dense", ConfigError, "joined by `\\+`"),
-        ("decompose", ConfigError, "no retriever behind `decompose`"),
-        ("prune", ConfigError, "stands behind a retriever"),
+        ("prune > bm25", ConfigError, "`prune` is a step and must be after"),
+        ("bm25 > decompose > graph + dense", ConfigError, "with `\\+`"),
+        ("decompose", ConfigError, "no retriever after `decompose`"),
+        ("prune", ConfigError, "must be after a retriever"),
         ("sentence_window(size=1.5)", ConfigError, "must be a whole number"),
         ("sentence_window(sise=1)", UnknownName, "Did you mean `size`"),
         ("drill_down(level=high)", ConfigError, "must be a whole number"),
         ("cypher_templates(templates=3)", ConfigError, "must be a word"),
-        ("bm25(graph)", ConfigError, "made of no retriever"),
-        ("graph > siblings(bm25)", ConfigError, "is given another"),
+        ("bm25(graph)", ConfigError, "does not take a retriever"),
+        ("graph > siblings(bm25)", ConfigError, "cannot take another"),
         ("auto(k=1)", ConfigError, "has no options"),
-        ("fuse(by=rank)", ConfigError, "is given a sum"),
+        ("fuse(by=rank)", ConfigError, "takes a sum"),
         ("fuse(bm25 + dense, by=magic)", UnknownName, "`rank`"),
         ("rewrite(by=model) > bm25", RetrievalError, "language model"),
         ("decompose > decompose > decompose > bm25", ConfigError, "up to 512 times"),
@@ -172,7 +179,13 @@ def test_options_that_may_be_left_open_or_are_paths_can_be_written(index, embedd
 
 def test_only_who_may_ask_gets_a_model(index, embedder):
     assert may_ask_model("rewrite(by=model) > bm25")
+    assert may_ask_model("top_down(text_to_sql) + bm25")
     assert not may_ask_model("rewrite > bm25 + dense")
+    assert not may_ask_model("cypher > bm25(graph='text_to_sql by model')")
+    assert may_rerank("top_down(bm25 > rerank)")
+    assert not may_rerank("bm25(graph='paths rerank')")
+    with pytest.raises(ConfigError, match="Unexpected character"):
+        may_ask_model("bm25 ; text_to_sql")
     model = ScriptedChatModel("Where did Marta Ilves grow up?")
     retriever = build_retriever(
         "rewrite(by=model) > bm25", store=index, embedder=embedder, model=model
@@ -180,3 +193,31 @@ def test_only_who_may_ask_gets_a_model(index, embedder):
     assert retriever.retrieve(Query(QUESTION)).trace == (
         "Asked as: Where did Marta Ilves grow up?",
     )
+
+
+def test_options_from_python_are_checked_as_those_of_a_specification(index):
+    with pytest.raises(UnknownName, match="Did you mean `size`"):
+        build_retriever("sentence_window", store=index, options={"sise": 1})
+    with pytest.raises(ConfigError, match="must be a whole number"):
+        build_retriever("sentence_window", store=index, options={"size": "wide"})
+
+
+class FaultyRetriever:
+    """A retriever whose constructor has a bug."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        size: int = 1
+
+    def __init__(self, *, store, embedder, options=None):
+        raise TypeError("a bug, not a wrong option")
+
+
+def test_a_bug_in_a_constructor_is_not_reported_as_a_wrong_option(index, monkeypatch):
+    pattern = RetrieverPattern(f"{__name__}:FaultyRetriever", "fails")
+    monkeypatch.setattr(
+        "knotwork.retrieval.retriever_builder.RETRIEVERS", {**RETRIEVERS, "faulty": pattern}
+    )
+    for options in ({}, {"size": 2}):
+        with pytest.raises(TypeError, match="a bug"):
+            build_retriever("faulty", store=index, options=options)

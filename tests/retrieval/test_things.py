@@ -13,9 +13,11 @@ from knotwork.records import (
     Relation,
     entity_id,
 )
+from knotwork.retrieval import chunk_entities
 from knotwork.retrieval.basic_retrievers import Bm25Retriever
 from knotwork.retrieval.chunk_entities import MergedEntities
 from knotwork.retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork.stores.resolutions import read_groups
 from knotwork.text.names import normal_form
 
 FULL = "World Health Organization"
@@ -71,12 +73,12 @@ def check_supports(base, facts):
         assert chunk.span.start <= support.span.start < support.span.end <= chunk.span.end
 
 
-def test_things_know_their_entities():
-    things = MergedEntities({"a": "b", "b": "b", "c": "b"})
-    assert things.of("a") == things.of("b") == "b"
-    assert things.of("z") == "z"
-    assert things.members("b") == ("b", "a", "c")
-    assert things.members("z") == ("z",)
+def test_merged_entities_know_their_members():
+    merged = MergedEntities({"a": "b", "b": "b", "c": "b"})
+    assert merged.canonical("a") == merged.canonical("b") == "b"
+    assert merged.canonical("z") == "z"
+    assert merged.members("b") == merged.members("c") == ("b", "a", "c")
+    assert merged.members("z") == ("z",)
 
 
 def test_names_of_one_thing_are_one_entity_with_one_line_of_all_its_names(base):
@@ -172,3 +174,21 @@ def test_a_question_with_one_name_finds_what_is_about_the_other(tmp_path):
         assert rank() > 1
         base.merge_entities("Zorvex Holdings", "Blue Larch")
         assert rank() == 1
+
+
+def test_merged_entities_are_read_once_for_each_state_of_the_index(base, monkeypatch):
+    base.join("WHO", FULL)
+    calls = []
+
+    def counted(store):
+        calls.append(store)
+        return read_groups(store)
+
+    monkeypatch.setattr(chunk_entities, "read_groups", counted)
+    before = [read(base) for _ in range(3)]
+    assert before[0] == before[1] == before[2]
+    assert base.search(QUESTION).hits
+    assert len(calls) == 1
+    base.part("WHO", FULL)
+    assert read(base) != before[0]
+    assert len(calls) == 2

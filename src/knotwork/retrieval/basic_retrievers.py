@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,19 +128,26 @@ class QuestionsRetriever:
     name = "questions"
     requires = frozenset({Capability.TEXT})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        weight: float = 0.3
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        weight: float = 0.3,
         weights: Weights = DEFAULT_WEIGHTS,
+        options: Options | None = None,
     ) -> None:
-        if weight < 0:
-            raise ConfigError(f"`weight` is `{weight}`, but must be at least 0.")
+        options = options or self.Options()
+        if options.weight < 0:
+            raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
         self._store = store
         self._embedder = embedder
-        self._weight = weight
+        self._weight = options.weight
         self._weights = weights
 
     def retrieve(self, query: Query) -> Evidence:

@@ -9,11 +9,12 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 from knotwork.records import Chunk, Span
 from knotwork.stores.base import Scored, Store
 from knotwork.stores.extensions import ReadsRelations
-from knotwork.stores.resolutions import StoresResolutions, read_groups
+from knotwork.stores.resolutions import ResolutionStore, StoresResolutions, read_groups
 from knotwork.text.chinese import HAN, segment
 from knotwork.text.names import STOP_NAMES, name_candidates
 
@@ -116,53 +117,74 @@ def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, froze
 
 
 class MergedEntities:
-    """Entities by the thing that they are; one without other names is a thing by itself.
+    """The groups of merged entities, each known by the id of its canonical entity.
 
-    A thing has the id of its canonical entity.
+    ``groups`` maps each merged entity to its canonical one; all other entities stay by themselves.
     """
 
     def __init__(self, groups: Mapping[str, str]) -> None:
         self._groups = groups
-        self._members: defaultdict[str, list[str]] = defaultdict(list)
-        for entity, standing in sorted(groups.items()):
-            if entity != standing:
-                self._members[standing].append(entity)
+        self._aliases: defaultdict[str, list[str]] = defaultdict(list)
+        for entity, canonical in sorted(groups.items()):
+            if entity != canonical:
+                self._aliases[canonical].append(entity)
 
-    def of(self, entity_id: str) -> str:
-        """Return the thing that an entity is."""
+    def canonical(self, entity_id: str) -> str:
+        """Return the canonical entity of an entity, often itself."""
         return self._groups.get(entity_id, entity_id)
 
-    def members(self, thing: str) -> tuple[str, ...]:
-        """Return the entities of a thing, the canonical one first, the others ascending."""
-        return thing, *self._members.get(thing, ())
+    def members(self, entity_id: str) -> tuple[str, ...]:
+        """Return all entities merged with this one, the canonical one first, the rest by id."""
+        canonical = self.canonical(entity_id)
+        return canonical, *self._aliases.get(canonical, ())
+
+
+_NOTHING_MERGED = MergedEntities({})
+
+_merged: WeakKeyDictionary[ResolutionStore, tuple[int, MergedEntities]] = WeakKeyDictionary()
+"""The merged entities of each store and the generation at which they were read."""
 
 
 def read_merged_entities(store: Store) -> MergedEntities:
-    """Return the things of an index; where it holds no decisions, each entity is one."""
-    return MergedEntities(read_groups(store))
+    """Return the merged entities of an index, read once per generation of the store.
+
+    Decisions of a transaction count from its commit. An index without decisions merges nothing.
+    """
+    if not isinstance(store, StoresResolutions):
+        return _NOTHING_MERGED
+    generation = store.generation()
+    known = _merged.get(store.resolutions)
+    if known is None or known[0] != generation:
+        known = _merged[store.resolutions] = generation, MergedEntities(read_groups(store))
+    return known[1]
 
 
 def read_merged_entities_of(store: Store, entity_ids: Collection[str]) -> MergedEntities:
-    """Return the things of an index if any of these entities is one with another; else none."""
-    held = store.resolutions.of_entities(entity_ids) if isinstance(store, StoresResolutions) else {}
-    joined = any(decision.joins for decisions in held.values() for decision in decisions)
-    return read_merged_entities(store) if joined else MergedEntities({})
+    """Return the merged entities of an index, or none if none of ``entity_ids`` is merged.
+
+    Unlike `read_merged_entities` it reads only the decisions on these entities in that case.
+    """
+    if not isinstance(store, StoresResolutions):
+        return _NOTHING_MERGED
+    decisions = store.resolutions.of_entities(entity_ids).values()
+    is_any_merged = any(decision.joins for found in decisions for decision in found)
+    return read_merged_entities(store) if is_any_merged else _NOTHING_MERGED
 
 
 def chunks_about(store: Store, entity_ids: Sequence[str], *, fan: int) -> dict[str, list[Scored]]:
-    """Return the chunks about each entity, under any of its names: the ``fan`` most about it."""
-    things = read_merged_entities_of(store, entity_ids)
-    members = {key: things.members(things.of(key)) for key in entity_ids}
-    all_names = dict.fromkeys(name for names in members.values() for name in names)
-    about = store.graph.about(list(all_names), fan=fan)
+    """Return the ``fan`` chunks most about each entity or one merged with it, best first."""
+    merged = read_merged_entities_of(store, entity_ids)
+    members = {key: merged.members(key) for key in entity_ids}
+    every = dict.fromkeys(entity for entities in members.values() for entity in entities)
+    about = store.graph.about(list(every), fan=fan)
     found: dict[str, list[Scored]] = {}
-    for key, names in members.items():
-        if len(names) == 1:
+    for key, entities in members.items():
+        if len(entities) == 1:
             if key in about:
                 found[key] = list(about[key])
             continue
         best: dict[str, float] = {}
-        for chunk_id, score in (item for name in names for item in about.get(name, ())):
+        for chunk_id, score in (item for entity in entities for item in about.get(entity, ())):
             best[chunk_id] = max(score, best.get(chunk_id, 0.0))
         ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
         if ranked:

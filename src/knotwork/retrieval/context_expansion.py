@@ -7,7 +7,7 @@ Sentence windows, siblings in a section, parent chunks, and whole sections of wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from knotwork.errors import ConfigError
 from knotwork.inference.embedder import Embedder
@@ -35,19 +35,26 @@ class SentenceWindowRetriever:
 
     name = "sentence_window"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        size: int = 3
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         base: str | Retriever = "hybrid",
-        size: int = 3,
+        options: Options | None = None,
     ) -> None:
-        if size < 0:
-            raise ConfigError(f"`size` is `{size}`, but must be at least 0 sentences.")
+        options = options or self.Options()
+        if options.size < 0:
+            raise ConfigError(f"`size` is `{options.size}`, but must be at least 0 sentences.")
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
-        self._size = size
+        self._size = options.size
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -84,21 +91,28 @@ class SiblingsRetriever:
 
     name = "siblings"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        reach: int = 2
+        tokens: int = 800
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         base: str | Retriever = "hybrid",
-        reach: int = 2,
-        tokens: int = 800,
+        options: Options | None = None,
     ) -> None:
-        if reach < 0 or tokens < 1:
+        options = options or self.Options()
+        if options.reach < 0 or options.tokens < 1:
             raise ConfigError("`reach` must be at least 0 chunks, and `tokens` at least 1.")
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
-        self._reach = reach
-        self._tokens = tokens
+        self._reach = options.reach
+        self._tokens = options.tokens
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -151,17 +165,24 @@ class ParentChildRetriever:
 
     name = "parent_child"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        tokens: int = 800
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         base: str | Retriever = "hybrid",
-        tokens: int = 800,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
-        self._tokens = tokens
+        self._tokens = options.tokens
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -207,21 +228,28 @@ class BottomUpRetriever:
 
     name = "bottom_up"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        share: float = 0.5
+        tokens: int = 1200
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         base: str | Retriever = "hybrid",
-        share: float = 0.5,
-        tokens: int = 1200,
+        options: Options | None = None,
     ) -> None:
-        if not 0 < share <= 1 or tokens < 1:
+        options = options or self.Options()
+        if not 0 < options.share <= 1 or options.tokens < 1:
             raise ConfigError("`share` must be above 0 and at most 1, and `tokens` at least 1.")
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
-        self._share = share
-        self._tokens = tokens
+        self._share = options.share
+        self._tokens = options.tokens
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:

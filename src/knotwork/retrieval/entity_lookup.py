@@ -1,4 +1,4 @@
-"""Look up entities by the names a person writes, and read all that is known of one."""
+"""Resolve the names of entities and read the dossier of an entity."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from knotwork.text.names import normal_form
 from knotwork.text.terms import terms
 
 _VALUES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
-"""Types of entities that say little about what they are named beside."""
+"""Entity types that say little about the entities they occur with."""
 
 
 @dataclass(frozen=True, slots=True)
 class DossierPassage:
-    """A chunk that mentions an entity; ``marks`` are spans of the document where it does."""
+    """A chunk that mentions an entity, with the spans of its mentions in the document."""
 
     chunk: Chunk
     document: Document
@@ -33,11 +33,12 @@ class DossierPassage:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """What is known of an entity: ``edges`` are its relations, then its co-occurrences; ``others``
-    are their far ends, by id. ``nearby`` are entities and keywords of the same passages that no
-    edge joins to it, entities first, the most particular to these passages first; headings and
-    parts of other names are left out. ``communities`` are the titles of
-    those that hold it, from the topmost to the lowest.
+    """An entity with its description, relations, passages and communities.
+
+    ``names`` are its aliases. ``edges`` are its relations, then its co-occurrences, and ``others``
+    the entities at their far ends, by id. ``nearby`` are other entities of the same passages, the
+    most specific to these passages first, then keywords; headings and parts of other names are
+    left out. ``communities`` are titles, from the topmost level to the lowest.
     """
 
     entity: Entity
@@ -54,8 +55,9 @@ class Dossier:
 def read_dossier(
     store: Store, entity_id: str, *, relations: int, passages: int, nearby: int = 0
 ) -> Dossier | None:
-    """Return the dossier of an entity: its strongest relations, the passages that are most about
-    it, and at most ``nearby`` other entities of these; None for an entity that does not exist.
+    """Return the dossier of an entity, or None if the entity does not exist.
+
+    It has at most this many ``relations``, ``passages`` and ``nearby`` entities, best first.
     """
     found = store.graph.entities([entity_id])
     if entity_id not in found:
@@ -84,21 +86,21 @@ def read_dossier(
 
 
 def _describe(store: Store, entity_id: str) -> tuple[str, str]:
-    """Return what a model wrote of an entity, and who wrote it."""
+    """Return the description of an entity and the name of the model that wrote it."""
     if not isinstance(store, StoresReadings):
         return "", ""
     summary = store.readings.summaries([entity_id]).get(entity_id)
     if summary is not None:
         return summary.text, summary.source
-    told = store.readings.descriptions([entity_id]).get(entity_id, [])
-    return (told[0].text, "") if told else ("", "")
+    descriptions = store.readings.descriptions([entity_id]).get(entity_id, [])
+    return (descriptions[0].text, "") if descriptions else ("", "")
 
 
 def _other_names(store: Store, entity: Entity) -> tuple[str, ...]:
-    things = read_merged_entities_of(store, [entity.id])
-    members = [key for key in things.members(things.of(entity.id)) if key != entity.id]
-    named = store.graph.entities(members)
-    return tuple(dict.fromkeys(named[key].name for key in members if key in named))
+    merged = read_merged_entities_of(store, [entity.id])
+    others = [key for key in merged.members(entity.id) if key != entity.id]
+    entities = store.graph.entities(others)
+    return tuple(dict.fromkeys(entities[key].name for key in others if key in entities))
 
 
 def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[DossierPassage]:
@@ -126,7 +128,7 @@ def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[DossierP
 def _read_nearby(
     store: Store, passages: Sequence[DossierPassage], *, known: set[str], most: int
 ) -> list[Entity]:
-    """Return entities of passages, by the cosine of being in these and being in any."""
+    """Return entities of these passages, ranked by the cosine of their occurrence vectors."""
     if most <= 0:
         return []
     mentions = store.graph.mentions([passage.chunk.id for passage in passages])
@@ -178,11 +180,11 @@ _SCANNED_NAMES = 50_000
 
 
 def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
-    """Return the ids of the entities meant by these names, in order, each followed by its other
-    names: fuller ones, and those that the index has decided are names of the same thing.
+    """Return the ids of the entities with these names, each followed by its aliases.
 
-    A name means the entity of its normal form; failing that, the best entity of the full text
-    that has all its words. Raises UnknownName with the nearest names if nothing fits.
+    Aliases are fuller names and merged entities. A name matches the entity with its normal form,
+    or else the best full-text match with all its words. Raises UnknownName with the nearest names
+    if nothing matches.
     """
     forms = {name: normal_form(name) for name in names}
     found = store.graph.lookup([form for form in forms.values() if form])
@@ -192,13 +194,12 @@ def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
         if seed is None:
             raise UnknownName("entity", name, nearest=_suggest_names(store, name))
         seeds[seed] = None
-        things = read_merged_entities_of(store, [seed])
-        others = (*_fuller_names(store, seed), *things.members(things.of(seed)))
-        seeds.update(dict.fromkeys(others))
+        merged = read_merged_entities_of(store, [seed])
+        seeds.update(dict.fromkeys((*_alias_ids(store, seed), *merged.members(seed))))
     return list(seeds)
 
 
-def _fuller_names(store: Store, entity_id: str) -> list[str]:
+def _alias_ids(store: Store, entity_id: str) -> list[str]:
     edges = store.graph.neighbours([entity_id], direction="out", types=[EdgeType.RELATES])
     aliases = [e.target for e in edges.get(entity_id, []) if e.relation == ALIAS_RELATION]
     return aliases[:MAX_ALIASES]

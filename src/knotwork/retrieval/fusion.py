@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.inference.embedder import Embedder
 from knotwork.records import Evidence, Hit, Query
 from knotwork.retrieval.base import Retriever
 from knotwork.retrieval.passage_reader import drop_overlaps, merge_hits
-from knotwork.stores.base import Store
 from knotwork.text.token_counts import count_tokens
 
 FUSION_DEPTH = 50
@@ -33,23 +31,27 @@ class FusedRetriever:
 
     name = "fuse"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        by: str = "scores"
+        tokens: int = 0
+
     def __init__(
         self,
         *,
-        store: Store,
-        embedder: Embedder | None = None,
         parts: Sequence[tuple[float, Retriever]],
-        by: str = "scores",
-        tokens: int = 0,
+        options: Options | None = None,
     ) -> None:
-        del store, embedder
+        options = options or self.Options()
         if not parts:
             raise ConfigError("A fusion needs at least one retriever.")
-        if by not in FUSION_METHODS:
-            raise UnknownName("way to fuse", by, FUSION_METHODS)
+        if options.by not in FUSION_METHODS:
+            raise UnknownName("way to fuse", options.by, FUSION_METHODS)
         self._parts = list(zip(_labels(r.name for _, r in parts), parts, strict=True))
-        self._by = by
-        self._tokens = tokens
+        self._by = options.by
+        self._tokens = options.tokens
         self.name = " + ".join(label for label, _ in self._parts)
         self.requires = frozenset().union(*(r.requires for _, r in parts))
 

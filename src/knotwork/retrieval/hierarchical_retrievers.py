@@ -45,25 +45,32 @@ class TopDownRetriever:
 
     name = "top_down"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        documents: int = 5
+        sections: int = 3
+        lift: float = 0.2
+        titles: float = 0.3
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         base: str | Retriever = "hybrid",
-        documents: int = 5,
-        sections: int = 3,
-        lift: float = 0.2,
-        titles: float = 0.3,
+        options: Options | None = None,
     ) -> None:
-        if documents < 1 or sections < 1:
+        options = options or self.Options()
+        if options.documents < 1 or options.sections < 1:
             raise ConfigError("`documents` and `sections` must be at least 1.")
         self._store = store
         self._base = open_base(base, store=store, embedder=embedder)
-        self._documents = documents
-        self._sections = sections
-        self._lift = lift
-        self._titles = titles
+        self._documents = options.documents
+        self._sections = options.sections
+        self._lift = options.lift
+        self._titles = options.titles
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -171,20 +178,27 @@ class SummariesRetriever:
 
     name = "summaries"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        lift: float = 0.1
+        source: str = "auto"
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         base: str | Retriever = "hybrid",
-        lift: float = 0.1,
-        source: str = "auto",
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._embedder = embedder
         self._base = open_base(base, store=store, embedder=embedder)
-        self._lift = lift
-        self._source = source
+        self._lift = options.lift
+        self._source = options.source
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:

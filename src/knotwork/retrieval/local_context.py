@@ -1,7 +1,7 @@
-"""The graph around a question: its entities, their descriptions and relations.
+"""Read the graph around a question: its entities with their descriptions and relations.
 
-Every fact leads to the sentences that support it, so that an answer drawn from the graph cites the
-documents as any other. Entities that are merged share their facts.
+Every fact has the sentences that support it, so an answer made of facts cites the documents like
+any other. Merged entities share their facts.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _CHUNKS_OF_FACT = 3
 _MOST_NAMES = 4
 _WORTH_OF_NAMES = 0.5
 _LEAST_RARITY = 0.15
-"""What stands nearly everywhere says nothing about the question."""
+"""More frequent entities are left out: they occur nearly everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFact:
-    """One line about an entity, or about two; ``worth`` is its bearing on the question."""
+    """One line about an entity or a relation; ``worth`` is its relevance to the question."""
 
     text: str
     supports: tuple[Support, ...]
@@ -57,8 +57,9 @@ class GraphFact:
 
 @dataclass(frozen=True, slots=True)
 class LocalContext:
-    """``entities`` are those of the question, the most important first, and of those that are
-    one thing the canonical one alone; ``facts`` best first.
+    """The entities of a question, most important first, and facts about them, best first.
+
+    Of merged entities only the canonical one is listed.
     """
 
     entities: tuple[Entity, ...]
@@ -70,89 +71,91 @@ def read_local_context(
 ) -> LocalContext:
     """Return the entities of a question with their descriptions and relations.
 
-    These are the ones it names, and those that the best sentences of the evidence name. No model is
-    asked, and nothing is embedded.
+    These are the entities that the question or the best sentences of the evidence mention. No
+    model is called and nothing is embedded.
     """
     question = read_question(text, store=store, embedder=None, weights=weights)
-    things = read_merged_entities(store)
-    ranked = _rank_entities(question, evidence, store, weights, things)
+    merged = read_merged_entities(store)
+    ranked = _rank_entities(question, evidence, store, weights, merged)
     entities = store.graph.entities(ranked)
     chosen = tuple(entities[i] for i in ranked if i in entities)
-    reader = _FactReader(store, question, {hit.chunk.id for hit in evidence.hits}, things)
+    reader = _FactReader(store, question, {hit.chunk.id for hit in evidence.hits}, merged)
     facts = [*reader.descriptions(chosen, ranked), *reader.relations(chosen, ranked)]
     facts.sort(key=lambda fact: (-fact.worth, fact.text))
     return LocalContext(chosen, tuple(facts))
 
 
 def _rank_entities(
-    question: Question, evidence: Evidence, store: Store, weights: Weights, things: MergedEntities
+    question: Question, evidence: Evidence, store: Store, weights: Weights, merged: MergedEntities
 ) -> dict[str, float]:
-    """Return the worth, from 0 to 1, of the things around a question, the best first."""
+    """Return the worth, from 0 to 1, of the entities around a question, best first."""
     links = sorted(question.links, key=lambda link: -link.weight)[:_NAMED]
     named: dict[str, float] = {}
-    for link in links:  # the best name of a thing comes first
-        named.setdefault(things.of(link.entity.id), link.weight)
+    for link in links:  # the best link to a group of merged entities counts
+        named.setdefault(merged.canonical(link.entity.id), link.weight)
     hits = evidence.hits[:_READ_HITS]
     chunks = {hit.chunk.id: hit.chunk for hit in hits if not hit.chunk.is_parent}
     mentioned = mentions_by_sentence(chunks, store, known=weights.link.known)
     top = max((hit.score for hit in hits), default=0.0)
     worths: defaultdict[str, float] = defaultdict(float)
     for hit in hits:
-        places = {span: place for place, span in enumerate(hit.chunk.sentences)}
+        numbers = {span: number for number, span in enumerate(hit.chunk.sentences)}
         for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
-            if top <= 0 or hit.chunk.id not in mentioned or span not in places:
+            if top <= 0 or hit.chunk.id not in mentioned or span not in numbers:
                 continue
-            value = max(hit.score, 0.0) / top * max(relevance, 0.0)
-            for near in map(things.of, mentioned[hit.chunk.id][places[span]]):
-                worths[near] = max(worths[near], value)
-    counts = store.graph.entities([i for i in worths if i not in named])
-    for identifier, entity in counts.items():
-        rare = question.rarity(entity.chunk_count)
-        if rare >= _LEAST_RARITY:
-            named.setdefault(identifier, 0.5 * rare * worths[identifier])
+            worth = max(hit.score, 0.0) / top * max(relevance, 0.0)
+            for near in map(merged.canonical, mentioned[hit.chunk.id][numbers[span]]):
+                worths[near] = max(worths[near], worth)
+    unnamed = store.graph.entities([i for i in worths if i not in named])
+    for identifier, entity in unnamed.items():
+        rarity = question.rarity(entity.chunk_count)
+        if rarity >= _LEAST_RARITY:
+            named.setdefault(identifier, 0.5 * rarity * worths[identifier])
     best = sorted(named, key=lambda i: (-named[i], i))[:MOST_ENTITIES]
     return {identifier: named[identifier] for identifier in best}
 
 
 class _FactReader:
-    """Reads facts of the graph, each with the sentences that support it."""
+    """Reads facts with the sentences that support them, preferably from the ``found`` chunks."""
 
     def __init__(
-        self, store: Store, question: Question, found: Collection[str], things: MergedEntities
+        self, store: Store, question: Question, found: Collection[str], merged: MergedEntities
     ) -> None:
         self._store = store
         self._terms = set(question.terms)
         self._found = found
-        self._things = things
+        self._merged = merged
 
     def descriptions(
         self, entities: Sequence[Entity], worths: Mapping[str, float]
     ) -> list[GraphFact]:
-        """Return a line for each thing that a model described, or that has several names.
+        """Return a line for each entity that has a description or several names.
 
-        It holds the names, and the summary, or what was said of any of them. Of a name that means
-        several things it tells the one that the chunk nearest to the question means.
+        It consists of the names and the summary, or else the descriptions by chunk. For a homonym
+        only the sense of the best chunk counts.
         """
-        members = {entity.id: self._things.members(entity.id) for entity in entities}
-        told, summaries = self._read_descriptions(members)
-        several = [i for thing, i in members.items() if len(i) > 1 and not told[thing]]
-        about = self._store.graph.about([e for i in several for e in i], fan=_CHUNKS_OF_FACT)
+        members = {entity.id: self._merged.members(entity.id) for entity in entities}
+        described, summaries = self._read_descriptions(members)
+        bare = [ids for key, ids in members.items() if len(ids) > 1 and not described[key]]
+        about = self._store.graph.about([e for ids in bare for e in ids], fan=_CHUNKS_OF_FACT)
         chunk_ids = {
-            thing: self._nearest(
-                told[thing] or (c.id for entity in ids for c in about.get(entity, ()))
+            key: self._best_chunks(
+                described[key] or (c.id for entity in ids for c in about.get(entity, ()))
             )
-            for thing, ids in members.items()
+            for key, ids in members.items()
         }
-        for thing, senses in read_senses(self._store, list(members)).items():
-            chunk_ids[thing] = _of_one_meaning(chunk_ids[thing], senses)
-            summaries.pop(thing, None)  # from before it was known to mean several things
-        chunks = {chunk for found in chunk_ids.values() for chunk in found}
-        supports = _SupportReader(self._store, chunks, self._things)
+        for key, senses in read_senses(self._store, list(members)).items():
+            best = chunk_ids[key]
+            chunk_ids[key] = [c for c in best if senses.get(c, 0) == senses.get(best[0], 0)]
+            summaries.pop(key, None)  # written before the homonym was split
+        supports = _SupportReader(
+            self._store, {chunk for best in chunk_ids.values() for chunk in best}, self._merged
+        )
         names = self._names(members)
         facts = []
         for entity in entities:
-            nearest, said = chunk_ids[entity.id], told[entity.id]
-            lines = [text for chunk in nearest[:2] for text in said.get(chunk, ())]
+            nearest = chunk_ids[entity.id]
+            lines = [text for chunk in nearest[:2] for text in described[entity.id].get(chunk, ())]
             text = summaries.get(entity.id) or " ".join(dict.fromkeys(lines))
             found = supports.of((entity.id,), nearest)
             if found and (text.strip() or len(members[entity.id]) > 1):
@@ -165,50 +168,50 @@ class _FactReader:
     def _read_descriptions(
         self, members: Mapping[str, Sequence[str]]
     ) -> tuple[dict[str, dict[str, list[str]]], dict[str, str]]:
-        """Return what chunks say of each thing, and the summaries that there are.
+        """Return the descriptions of each entity by chunk, and the summaries.
 
-        A thing's summary is kept with the first of its entities that is described.
+        The summary of merged entities is stored with the first one that has a description.
         """
-        told: dict[str, dict[str, list[str]]] = {thing: {} for thing in members}
+        by_chunk: dict[str, dict[str, list[str]]] = {key: {} for key in members}
         if not isinstance(self._store, StoresReadings):
-            return told, {}
+            return by_chunk, {}
         every = [entity for ids in members.values() for entity in ids]
-        single = self._store.readings.descriptions(every)
-        summaries = self._store.readings.summaries(every)
-        texts: dict[str, str] = {}
-        for thing, ids in members.items():
-            described = [entity for entity in ids if single.get(entity)]
+        descriptions = self._store.readings.descriptions(every)
+        stored = self._store.readings.summaries(every)
+        summaries: dict[str, str] = {}
+        for key, ids in members.items():
+            described = [entity for entity in ids if descriptions.get(entity)]
             for entity in described:
-                for item in single[entity]:
-                    told[thing].setdefault(item.chunk_id, []).append(item.text)
-            if described and described[0] in summaries:
-                texts[thing] = summaries[described[0]].text
-        return told, texts
+                for item in descriptions[entity]:
+                    by_chunk[key].setdefault(item.chunk_id, []).append(item.text)
+            if described and described[0] in stored:
+                summaries[key] = stored[described[0]].text
+        return by_chunk, summaries
 
     def _names(self, members: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Return the names of each thing in one text: the canonical one, then the frequent ones."""
+        """Return the names of each entity joined by " / ": canonical first, then by frequency."""
         every = self._store.graph.entities([entity for ids in members.values() for entity in ids])
         named = {}
-        for thing, (first, *others) in members.items():
+        for key, (first, *others) in members.items():
             known = sorted(
                 (every[entity] for entity in others if entity in every),
                 key=lambda entity: (-entity.chunk_count, entity.id),
             )
             names = [every[first].name, *(entity.name for entity in known)]
-            named[thing] = " / ".join(list(dict.fromkeys(names))[:_MOST_NAMES])
+            named[key] = " / ".join(list(dict.fromkeys(names))[:_MOST_NAMES])
         return named
 
     def relations(self, entities: Sequence[Entity], worths: Mapping[str, float]) -> list[GraphFact]:
-        """Return a line for each relation between the things, and for the best around them."""
-        lines = self._read_lines(entities)
+        """Return a line for each of the strongest relations of the entities."""
+        lines = self._read_edges(entities)
         ends = self._store.graph.entities({end for key in lines for end in (key[0], key[2])})
         nearest = {
-            key: self._nearest(chunk for edge in edges for chunk in edge.chunks)
+            key: self._best_chunks(chunk for edge in edges for chunk in edge.chunks)
             for key, edges in lines.items()
         }
         chunk_ids = {chunk for found in nearest.values() for chunk in found}
-        supports = _SupportReader(self._store, chunk_ids, self._things)
-        told = self._told(chunk_ids)
+        supports = _SupportReader(self._store, chunk_ids, self._merged)
+        contributions = self._read_contributions(chunk_ids)
         facts = []
         for key, edges in lines.items():
             source, relation, target = key
@@ -220,7 +223,7 @@ class _FactReader:
                 contributed
                 for chunk in nearest[key]
                 for edge in edges
-                for contributed in told.get((chunk, edge.source, relation, edge.target), ())
+                for contributed in contributions[chunk, edge.source, relation, edge.target]
                 if contributed.description
             ]
             if described:
@@ -230,9 +233,12 @@ class _FactReader:
             facts.append(GraphFact(text, found, self._worth(text, (source, target), worths)))
         return facts
 
-    def _read_lines(self, entities: Sequence[Entity]) -> dict[tuple[str, str, str], list[Edge]]:
-        """Return the best relations around things; those within one do not count."""
-        members = {entity.id: self._things.members(entity.id) for entity in entities}
+    def _read_edges(self, entities: Sequence[Entity]) -> dict[tuple[str, str, str], list[Edge]]:
+        """Return the strongest edges by source, relation and target, as canonical ids.
+
+        Relations between two merged entities are left out.
+        """
+        members = {entity.id: self._merged.members(entity.id) for entity in entities}
         around = self._store.graph.neighbours(
             [entity for ids in members.values() for entity in ids],
             types=[EdgeType.RELATES],
@@ -247,75 +253,78 @@ class _FactReader:
         }
         lines: defaultdict[tuple[str, str, str], list[Edge]] = defaultdict(list)
         for (source, relation, target), edge in edges.items():
-            key = self._things.of(source), relation, self._things.of(target)
+            key = self._merged.canonical(source), relation, self._merged.canonical(target)
             if key[0] != key[2] or source == target:
                 lines[key].append(edge)
         return lines
 
-    def _told(self, chunk_ids: Collection[str]) -> dict[tuple[str, ...], list[Relation]]:
-        """Return the relations of chunks as they were contributed, where the store tells."""
+    def _read_contributions(
+        self, chunk_ids: Collection[str]
+    ) -> defaultdict[tuple[str, ...], list[Relation]]:
+        """Return relations as extracted, by chunk, source, relation and target.
+
+        A store that does not keep contributions has none.
+        """
         graph = self._store.graph
-        told: defaultdict[tuple[str, ...], list[Relation]] = defaultdict(list)
+        contributions: defaultdict[tuple[str, ...], list[Relation]] = defaultdict(list)
         if isinstance(graph, ReadsRelations):
             for chunk, relations in graph.relations(chunk_ids).items():
                 for relation in relations:
                     key = chunk, relation.source, relation.relation, relation.target
-                    told[key].append(relation)
-        return told
+                    contributions[key].append(relation)
+        return contributions
 
     def _worth(self, line: str, ends: Sequence[str], worths: Mapping[str, float]) -> float:
         between = [worths[end] for end in ends if end in worths]
         shared = len(self._terms & set(content_terms(line))) / max(len(self._terms), 1)
-        is_inside = 0.5 if len(between) > 1 else 0.0
-        return is_inside + shared + 0.5 * max(between)
+        bonus_between = 0.5 if len(between) > 1 else 0.0
+        return bonus_between + shared + 0.5 * max(between)
 
-    def _nearest(self, chunk_ids: Iterable[str]) -> list[str]:
-        """Return a few chunks, those that the search found first."""
+    def _best_chunks(self, chunk_ids: Iterable[str]) -> list[str]:
+        """Return at most `_CHUNKS_OF_FACT` chunks, those that the search found first."""
         ordered = sorted(set(chunk_ids), key=lambda chunk: (chunk not in self._found, chunk))
         return ordered[:_CHUNKS_OF_FACT]
 
 
-def _of_one_meaning(chunk_ids: Sequence[str], senses: Mapping[str, int]) -> list[str]:
-    """Return the chunks that mean the same thing as the first one."""
-    return [c for c in chunk_ids if senses.get(c, 0) == senses.get(chunk_ids[0], 0)]
-
-
 class _SupportReader:
-    """Finds the sentences of chunks that name things."""
+    """Finds the sentences that mention entities."""
 
-    def __init__(self, store: Store, chunk_ids: Collection[str], things: MergedEntities) -> None:
+    def __init__(self, store: Store, chunk_ids: Collection[str], merged: MergedEntities) -> None:
         self._chunks = store.documents.chunks(chunk_ids)
         self._mentions = store.graph.mentions(chunk_ids)
-        self._things = things
+        self._merged = merged
 
-    def of(self, things: Sequence[str], chunk_ids: Sequence[str]) -> tuple[Support, ...]:
-        """Return the sentence of the first chunk that names most of the things."""
-        names = {e: thing for thing in things for e in self._things.members(thing)}
+    def of(self, entity_ids: Sequence[str], chunk_ids: Sequence[str]) -> tuple[Support, ...]:
+        """Return the sentence with most of the entities, in the first chunk that has as many."""
+        canonical = {e: key for key in entity_ids for e in self._merged.members(key)}
         best: tuple[int, Support] | None = None
         for chunk_id in chunk_ids:
             if chunk_id not in self._chunks:
                 continue
-            named, span = _best_sentence(
-                self._chunks[chunk_id], self._mentions.get(chunk_id, ()), names
+            mentioned, span = _best_sentence(
+                self._chunks[chunk_id], self._mentions.get(chunk_id, ()), canonical
             )
-            if best is None or named > best[0]:
-                best = named, Support(chunk_id, span)
+            if best is None or mentioned > best[0]:
+                best = mentioned, Support(chunk_id, span)
         return (best[1],) if best else ()
 
 
 def _best_sentence(
-    chunk: Chunk, mentions: Iterable[Mention], names: Mapping[str, str]
+    chunk: Chunk, mentions: Iterable[Mention], canonical: Mapping[str, str]
 ) -> tuple[int, Span]:
-    """Return the sentence that names most things, and how many; ``names`` are of entities."""
+    """Return the number of entities in the sentence with the most, and the sentence.
+
+    ``canonical`` maps the entities that count to those that they are merged into.
+    """
     sentences = chunk.sentences or (chunk.span,)
     starts = [span.start for span in sentences]
-    named: defaultdict[int, set[str]] = defaultdict(set)
+    found: defaultdict[int, set[str]] = defaultdict(set)
     for mention in mentions:
-        if mention.entity_id in names:
+        if mention.entity_id in canonical:
             for span in mention.spans:
-                place = max(bisect_right(starts, span.start) - 1, 0)
-                named[place].add(names[mention.entity_id])
-    if not named:
+                number = max(bisect_right(starts, span.start) - 1, 0)
+                found[number].add(canonical[mention.entity_id])
+    if not found:
         return 0, sentences[0]
-    place = min(named, key=lambda number: (-len(named[number]), number))
-    return len(named[place]), sentences[place]
+    best = min(found, key=lambda number: (-len(found[number]), number))
+    return len(found[best]), sentences[best]

@@ -1,33 +1,33 @@
-"""Registry of retrievers and of the steps around them, by name.
+"""The registry of retrievers and steps, by name.
 
-A new retriever or step is one class and one entry here. Classes are named as ``module:class`` and
-imported when they are built, so that listing the names imports no retriever.
+To add a retriever or step, write its class and one entry here. A class is given as ``module:class``
+and imported when it is first built, so listing the names imports no retriever.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from knotwork.retrieval.specification_grammar import calls_of, parse_specification
 from knotwork.stores.base import Store
 from knotwork.stores.property_graphs import StoresPropertyGraphs
-
-Options = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverPattern:
-    """A retriever by the ``module:class`` that makes it, imported when it is asked for.
+    """An entry of the registry: the class of a retriever and what its constructor takes.
 
-    It is made with ``store`` and ``embedder``, with ``model`` where ``takes_model``, ``reranker``
-    where ``takes_reranker``, and with the options of whoever asks, as keywords. ``needs_model``
-    says that it is nothing without one. ``summary`` tells in a line what it is for.
+    Every constructor takes ``store`` and ``embedder`` as keywords, and ``options``, an instance of
+    the dataclass ``Options`` of the class, if it has one. The ``takes_`` flags add ``model``,
+    ``reranker`` and ``base``, the retriever around which it is built. ``needs_model`` marks a
+    retriever that cannot work without a language model. ``summary`` is a one-line description.
     """
 
-    place: str
+    import_path: str
     summary: str
+    takes_base: bool = False
     takes_model: bool = False
     takes_reranker: bool = False
     needs_model: bool = False
@@ -36,85 +36,92 @@ class RetrieverPattern:
 
 RETRIEVERS: Mapping[str, RetrieverPattern] = {
     "bm25": RetrieverPattern(
-        "knotwork.retrieval.basic_retrievers:Bm25Retriever", "words of the question"
+        "knotwork.retrieval.basic_retrievers:Bm25Retriever",
+        "passages with the question's words (BM25)",
     ),
     "dense": RetrieverPattern(
         "knotwork.retrieval.basic_retrievers:DenseRetriever",
-        "vectors near the question's",
+        "passages with vectors near the question's",
         needs_embedder=True,
     ),
     "hybrid": RetrieverPattern(
         "knotwork.retrieval.basic_retrievers:HybridRetriever",
-        "words and vectors as one weighted score",
+        "words and vectors in one weighted score",
     ),
     "graph": RetrieverPattern(
         "knotwork.retrieval.graph_retriever:GraphRetriever",
-        "hybrid, the things that are named, and bridges from passage to passage",
+        "hybrid, plus named entities and bridges between passages",
     ),
     "pagerank": RetrieverPattern(
         "knotwork.retrieval.pagerank_retriever:PageRankRetriever",
-        "passages that a walk from the things in question reaches most",
+        "passages by personalized PageRank from the question's entities",
     ),
     "sentence_window": RetrieverPattern(
         "knotwork.retrieval.context_expansion:SentenceWindowRetriever",
-        "the few sentences around the best one of each passage",
+        "a few sentences around the best one of each passage",
+        takes_base=True,
     ),
     "siblings": RetrieverPattern(
         "knotwork.retrieval.context_expansion:SiblingsRetriever",
-        "passages with those beside them in their section",
+        "passages extended by their neighbours in the section",
+        takes_base=True,
     ),
     "parent_child": RetrieverPattern(
         "knotwork.retrieval.context_expansion:ParentChildRetriever",
-        "the larger passages in which small ones were found",
+        "the larger passages that contain the small ones found",
+        takes_base=True,
     ),
     "bottom_up": RetrieverPattern(
         "knotwork.retrieval.context_expansion:BottomUpRetriever",
-        "whole sections where most of one was found",
+        "whole sections of which most was found",
+        takes_base=True,
     ),
     "top_down": RetrieverPattern(
         "knotwork.retrieval.hierarchical_retrievers:TopDownRetriever",
-        "the best documents, their best sections, and passages in these",
+        "the best documents, then their best sections and passages",
+        takes_base=True,
     ),
     "questions": RetrieverPattern(
         "knotwork.retrieval.basic_retrievers:QuestionsRetriever",
-        "passages by the questions that they answer (index.questions)",
+        "passages by the questions they answer (index.questions)",
     ),
     "summaries": RetrieverPattern(
         "knotwork.retrieval.hierarchical_retrievers:SummariesRetriever",
-        "passages by what their section, or their community, is about as a whole",
+        "passages by a summary of their section or community",
+        takes_base=True,
     ),
     "paths": RetrieverPattern(
         "knotwork.retrieval.paths.path_retriever:PathsRetriever",
-        "relations that lead from what is named to what is asked, as cited paths",
+        "cited paths of relations from named entities to the answer",
         takes_reranker=True,
     ),
     "explore": RetrieverPattern(
         "knotwork.retrieval.entity.walk_retrievers:ExploreRetriever",
-        "passages along a bounded walk from the keywords' entities",
+        "passages along a bounded walk from the question's entities",
     ),
     "entity_vectors": RetrieverPattern(
         "knotwork.retrieval.entity.walk_retrievers:EntityVectorRetriever",
-        "passages around the entities whose vectors are nearest",
+        "passages around the entities with the nearest vectors",
     ),
     "graph_vector": RetrieverPattern(
         "knotwork.retrieval.entity.walk_retrievers:GraphVectorRetriever",
-        "hybrid, and passages in the neighbourhood of its best ones' entities",
+        "hybrid, plus passages near the entities of the best ones",
     ),
     "ontology": RetrieverPattern(
         "knotwork.retrieval.entity.ontology:OntologyRetriever",
-        "passages along the relations that an ontology says to follow",
+        "passages along the relations that an ontology selects",
     ),
     "drill_down": RetrieverPattern(
         "knotwork.retrieval.entity.community_retrievers:DrillDownRetriever",
-        "down from the nearest communities to their passages",
+        "from the nearest communities down to their passages",
     ),
     "communities": RetrieverPattern(
         "knotwork.retrieval.entity.community_retrievers:CommunityReportRetriever",
-        "passages that the nearest reports of communities cite, by level",
+        "passages cited by the nearest community reports",
     ),
     "cypher_templates": RetrieverPattern(
         "knotwork.retrieval.queries.cypher_templates:CypherTemplatesRetriever",
-        "rows of a graph by one of a person's queries, chosen and filled",
+        "rows of a graph by one of your query templates, chosen and filled",
         takes_model=True,
     ),
     "dynamic_cypher": RetrieverPattern(
@@ -124,62 +131,34 @@ RETRIEVERS: Mapping[str, RetrieverPattern] = {
     ),
     "text_to_cypher": RetrieverPattern(
         "knotwork.retrieval.queries.query_retrievers:TextToCypherRetriever",
-        "rows of a graph by a query that a model writes and repairs",
+        "rows of a graph by a query that a language model writes",
         takes_model=True,
     ),
     "text_to_sql": RetrieverPattern(
         "knotwork.retrieval.queries.query_retrievers:TextToSqlRetriever",
-        "rows of the tables beside the index, by SQL",
+        "rows of the tables beside the index, by an SQL query",
         takes_model=True,
     ),
 }
 
 AUTO = "auto"
 AUTO_IS = "graph"
-"""What `auto` means: the best retriever on the benchmarks (benchmarks/results/retrieval.md)."""
+"""The retriever behind `auto`: the best one on the benchmarks (docs/benchmarks.md)."""
 AUTO_OVER_GRAPHS = "paths"
-"""What `auto` means where a graph was imported: its passages are those of `graph`, but where the
-relations of the imported graph very likely lead to an answer."""
-
-
-def retriever_names(*, model: bool = True) -> list[str]:
-    """Return all valid names, `auto` first; without ``model`` those that need none."""
-    return [AUTO, *sorted(name for name, p in RETRIEVERS.items() if model or not p.needs_model)]
-
-
-def resolve_auto(name: str, store: Store) -> str:
-    """Return what a name stands for on a store: `auto` is another retriever's name."""
-    if name != AUTO:
-        return name
-    holds_graphs = isinstance(store, StoresPropertyGraphs) and store.property_graphs.names()
-    return AUTO_OVER_GRAPHS if holds_graphs else AUTO_IS
-
-
-def may_ask_model(name: str) -> bool:
-    """Return whether a retriever of this name or specification may ask a language model."""
-    words = re.findall(r"[\w-]+", name)
-    found = [RETRIEVERS[word] for word in words if word in RETRIEVERS]
-    return "model" in words or any(p.takes_model or p.needs_model for p in found)
-
-
-def may_rerank(name: str) -> bool:
-    """Return whether a retriever of this name or specification may ask a reranking model."""
-    words = set(re.findall(r"[\w-]+", name))
-    patterns: dict[str, RetrieverPattern | StepPattern] = {**RETRIEVERS, **STEPS}
-    return any(pattern.takes_reranker for known, pattern in patterns.items() if known in words)
+"""The retriever behind `auto` if a graph was imported. Its passages are those of `graph`, unless
+the relations of the imported graph very likely lead to an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepPattern:
-    """A step by the ``module:class`` that makes it, imported when it is asked for.
+    """An entry of the registry for a step, a retriever around another.
 
-    It is a retriever around another: made with ``base``, ``store``, ``embedder``, with ``model``
-    where ``takes_model``, ``reranker`` where ``takes_reranker``, and with options as keywords.
-    ``order`` says on which side of the retriever it stands in a specification, ``searches`` how
-    often it asks the retriever at most.
+    Its constructor takes ``base`` and otherwise the same as a retriever's (`RetrieverPattern`).
+    ``order`` is its side of the retriever in a specification: "before" or "behind". ``searches`` is
+    how often it calls the retriever, at most.
     """
 
-    place: str
+    import_path: str
     summary: str
     order: Literal["before", "behind"]
     takes_model: bool = False
@@ -190,51 +169,88 @@ class StepPattern:
 STEPS: Mapping[str, StepPattern] = {
     "decompose": StepPattern(
         "knotwork.retrieval.steps.decompose:Decompose",
-        "parts of a nested or comparing question, one after the other",
+        "split nested and comparing questions and search for each part",
         "before",
         takes_model=True,
         searches=8,
     ),
     "expand": StepPattern(
         "knotwork.retrieval.steps.query_transformation:Expand",
-        "words of the best passages, and other names of the things in question, are searched too",
+        "also search for words of the best passages and for aliases",
         "before",
         takes_model=True,
         searches=3,
     ),
     "hyde": StepPattern(
         "knotwork.retrieval.steps.query_transformation:Hyde",
-        "a passage that may answer is searched for beside the question",
+        "also search for a hypothetical passage that answers",
         "before",
         takes_model=True,
         searches=3,
     ),
     "rewrite": StepPattern(
         "knotwork.retrieval.steps.query_transformation:Rewrite",
-        "the question without phrases of politeness, its words as the index spells them",
+        "remove polite phrases and correct the spelling",
         "before",
         takes_model=True,
     ),
     "budget": StepPattern(
         "knotwork.retrieval.steps.postprocessing:EvidenceBudget",
-        "the best passages that fit into a number of tokens",
+        "keep the best passages that fit a token budget",
         "behind",
     ),
     "diversify": StepPattern(
         "knotwork.retrieval.steps.diversify:Diversify",
-        "passages that say something new before those that repeat",
+        "rank passages that add something before those that repeat",
         "behind",
     ),
     "prune": StepPattern(
         "knotwork.retrieval.steps.postprocessing:Prune",
-        "only passages not far behind the best, only sentences that bear on the question",
+        "drop weak passages, and weak sentences of the others",
         "behind",
     ),
     "rerank": StepPattern(
         "knotwork.retrieval.steps.postprocessing:Rerank",
-        "the best passages looked at again, with the question, by features, a model or an encoder",
+        "reorder the best passages by features, an encoder or a model",
         "behind",
         takes_model=True,
         takes_reranker=True,
     ),
 }
+
+
+def retriever_names(*, model: bool = True) -> list[str]:
+    """Return all valid names, `auto` first; with ``model=False`` those that need no model."""
+    return [AUTO, *sorted(name for name, p in RETRIEVERS.items() if model or not p.needs_model)]
+
+
+def resolve_auto(name: str, store: Store) -> str:
+    """Return ``name``, or the retriever that `auto` selects on this store."""
+    if name != AUTO:
+        return name
+    holds_graphs = isinstance(store, StoresPropertyGraphs) and store.property_graphs.names()
+    return AUTO_OVER_GRAPHS if holds_graphs else AUTO_IS
+
+
+def may_ask_model(specification: str) -> bool:
+    """Return True if a retriever of this name or specification may call a language model.
+
+    Raises ConfigError if the specification cannot be parsed.
+    """
+    return any(
+        call.options.get("by") == "model"
+        or (call.name in RETRIEVERS and RETRIEVERS[call.name].takes_model)
+        for call in calls_of(parse_specification(specification))
+    )
+
+
+def may_rerank(specification: str) -> bool:
+    """Return True if a retriever of this name or specification may call a reranking model.
+
+    Raises ConfigError if the specification cannot be parsed.
+    """
+    parts: dict[str, RetrieverPattern | StepPattern] = {**RETRIEVERS, **STEPS}
+    return any(
+        call.name in parts and parts[call.name].takes_reranker
+        for call in calls_of(parse_specification(specification))
+    )

@@ -1,16 +1,16 @@
-"""The language in which retrievers compose, parsed from text to a tree.
+"""Parse specifications of composed retrievers, as ``rewrite > bm25 + 2*dense > prune(share=0.5)``.
 
-An expression is stages joined by ``>``: steps on the question, one retriever, steps on its
-evidence. A stage is a sum: parts joined by ``+`` whose evidence is fused, each with an optional
-weight and ``*`` before it. A part is a name, which may have arguments in parentheses, or an
-expression in parentheses. Arguments are ``name=value``, separated by commas; an expression may come
-before them. A value is a number, ``true``, ``false``, a word, or a text in quotes.
+A specification is an expression: stages joined by ``>``, which are steps on the question, one
+retriever, and steps on its evidence. A stage is a sum of parts joined by ``+`` whose evidence is
+fused; ``2*`` before a part is its weight. A part is a name with optional arguments in parentheses,
+or an expression in parentheses. Arguments are ``name=value``, separated by commas, and an
+expression may precede them. A value is a number, ``true``, ``false``, a word or a quoted text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,10 +19,10 @@ from knotwork.errors import ConfigError
 Value = int | float | bool | str
 
 LONGEST = 2_000
-"""Characters in a specification, at most."""
+"""Maximum length of a specification, in characters."""
 
 DEEPEST = 20
-"""Brackets inside each other, at most."""
+"""Maximum nesting of parentheses."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>-?\d+(?:\.\d+)?)|(?P<name>[A-Za-z_][\w-]*)"
@@ -33,56 +33,73 @@ _FIX = "Write for example `decompose > bm25 + dense > diversify` or `sentence_wi
 
 @dataclass(frozen=True, slots=True)
 class RetrieverCall:
-    """A name with its options; ``inner`` is an expression given as first argument."""
+    """A retriever or step with its options; ``inner`` is an expression as first argument."""
 
     name: str
     options: Mapping[str, Value] = field(default_factory=dict)
     inner: RetrieverPipeline | None = None
-    place: int = 0
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverSum:
-    """Expressions whose evidence is fused, each with its weight."""
+    """Parts whose evidence is fused, each with its weight."""
 
     parts: tuple[tuple[float, RetrieverCall | RetrieverPipeline], ...]
-    place: int = 0
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverPipeline:
-    """Stages through which a question, and then its evidence, go in order."""
+    """Stages in order: steps on the question, a retriever, steps on its evidence."""
 
     stages: tuple[RetrieverCall | RetrieverSum | RetrieverPipeline, ...]
-    place: int = 0
+    position: int = 0
 
 
 class _Token(NamedTuple):
     kind: str
     text: str
-    place: int
+    position: int
 
 
 def is_expression(text: str) -> bool:
-    """Return whether a text is more than a plain name."""
+    """Return True unless the text is a plain name."""
     return re.fullmatch(r"\s*[A-Za-z_][\w-]*\s*", text) is None
 
 
 def parse_specification(text: str) -> RetrieverPipeline:
-    """Return the tree of a specification.
+    """Return the syntax tree of a specification.
 
-    Raises ConfigError that says what is wrong, at which character, and what is valid there.
+    Raises ConfigError with the position of the mistake and what is expected there.
     """
     if len(text) > LONGEST:
-        raise ConfigError(f"A retriever has at most {LONGEST:,} characters, not {len(text):,}.")
+        raise ConfigError(
+            f"The specification has {len(text):,} characters, but at most {LONGEST:,} are allowed."
+        )
     parser = _Parser(text)
     tree = parser.expression(depth=0)
     parser.expect("end")
     return tree
 
 
+def calls_of(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> Iterator[RetrieverCall]:
+    """Yield all calls of a tree, each before the calls in its argument."""
+    if isinstance(node, RetrieverCall):
+        yield node
+        children: Iterable[RetrieverCall | RetrieverSum | RetrieverPipeline] = (
+            () if node.inner is None else (node.inner,)
+        )
+    elif isinstance(node, RetrieverSum):
+        children = (part for _, part in node.parts)
+    else:
+        children = node.stages
+    for child in children:
+        yield from calls_of(child)
+
+
 def show_specification(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> str:
-    """Return the text of a tree, in the form in which it would be read again."""
+    """Return the canonical text of a tree; parsing it gives the same tree."""
     if isinstance(node, RetrieverCall):
         inner = [show_specification(node.inner)] if node.inner is not None else []
         options = [f"{name}={_show_value(value)}" for name, value in node.options.items()]
@@ -115,15 +132,18 @@ def _show_value(value: Value) -> str:
     return str(value)
 
 
-def specification_error(text: str, place: int, reason: str) -> ConfigError:
-    """Return the error for a mistake at a place, counted from 0, of a specification."""
-    where = f"at the end of `{text}`" if place >= len(text) else f"at character {place + 1}"
-    shown = "" if place >= len(text) else f" of `{text}`, before `{text[place : place + 20]}`"
-    return ConfigError(f"{reason}, {where}{shown}.", fix=_FIX)
+def specification_error(text: str, position: int, reason: str) -> ConfigError:
+    """Return the error for a mistake at a position, counted from 0."""
+    if position >= len(text):
+        return ConfigError(f"{reason}, at the end of `{text}`.", fix=_FIX)
+    rest = text[position : position + 20]
+    return ConfigError(
+        f"{reason}, at character {position + 1} of `{text}`, before `{rest}`.", fix=_FIX
+    )
 
 
 class _Parser:
-    """Reads a specification from left to right, one token ahead."""
+    """A recursive-descent parser with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -131,17 +151,16 @@ class _Parser:
         self._next = 0
 
     def _read(self) -> list[_Token]:
-        tokens, place = [], 0
-        while place < len(self._text.rstrip()):
-            match = _TOKEN.match(self._text, place)
+        tokens, position = [], 0
+        while position < len(self._text.rstrip()):
+            match = _TOKEN.match(self._text, position)
             if match is None:
-                start = place + len(self._text[place:]) - len(self._text[place:].lstrip())
-                raise specification_error(
-                    self._text, start, "There is a sign that means nothing here"
-                )
+                rest = self._text[position:]
+                start = position + len(rest) - len(rest.lstrip())
+                raise specification_error(self._text, start, "Unexpected character")
             kind = match.lastgroup or ""
             tokens.append(_Token(kind, match[kind], match.start(kind)))
-            place = match.end()
+            position = match.end()
         return [*tokens, _Token("end", "", len(self._text))]
 
     @property
@@ -157,32 +176,34 @@ class _Parser:
         return self._token.kind == "sign" and self._token.text == sign
 
     def expect(self, wanted: str) -> _Token:
-        """Take the next token, which must be this sign, or of this kind."""
+        """Consume and return the next token, which must be this sign or of this kind."""
         if self._token.kind == wanted or self._is(wanted):
             return self._take()
         names = {"end": "the end", "name": "a name"}
         wanted = names.get(wanted, f"`{wanted}`")
-        raise specification_error(self._text, self._token.place, f"Expected {wanted}")
+        raise specification_error(self._text, self._token.position, f"Expected {wanted}")
 
     def expression(self, *, depth: int) -> RetrieverPipeline:
         if depth > DEEPEST:
-            raise specification_error(self._text, self._token.place, "There are too many brackets")
-        place = self._token.place
+            raise specification_error(
+                self._text, self._token.position, "Too many nested parentheses"
+            )
+        position = self._token.position
         stages = [self._sum(depth)]
         while self._is(">"):
             self._take()
             stages.append(self._sum(depth))
-        return RetrieverPipeline(tuple(stages), place)
+        return RetrieverPipeline(tuple(stages), position)
 
     def _sum(self, depth: int) -> RetrieverCall | RetrieverSum | RetrieverPipeline:
-        place = self._token.place
+        position = self._token.position
         parts = [self._part(depth)]
         while self._is("+"):
             self._take()
             parts.append(self._part(depth))
         if len(parts) == 1 and parts[0][0] == 1.0:
             return parts[0][1]
-        return RetrieverSum(tuple(parts), place)
+        return RetrieverSum(tuple(parts), position)
 
     def _part(self, depth: int) -> tuple[float, RetrieverCall | RetrieverPipeline]:
         weight = 1.0
@@ -190,7 +211,7 @@ class _Parser:
             token = self._take()
             weight = float(token.text)
             if weight <= 0:
-                raise specification_error(self._text, token.place, "A weight must be above 0")
+                raise specification_error(self._text, token.position, "A weight must be above 0")
             self.expect("*")
         if self._is("("):
             self._take()
@@ -199,7 +220,7 @@ class _Parser:
             return weight, inner
         if self._token.kind != "name":
             raise specification_error(
-                self._text, self._token.place, "Expected a retriever or a step"
+                self._text, self._token.position, "Expected a retriever or a step"
             )
         return weight, self._call(depth)
 
@@ -212,10 +233,10 @@ class _Parser:
             if not self._is(")"):
                 inner = self._arguments(options, depth)
             self.expect(")")
-        return RetrieverCall(name.text, options, inner, name.place)
+        return RetrieverCall(name.text, options, inner, name.position)
 
     def _arguments(self, options: dict[str, Value], depth: int) -> RetrieverPipeline | None:
-        """Read arguments into ``options``; return the expression among them, if there is one."""
+        """Parse arguments into ``options``; return the leading expression, if there is one."""
         inner = None
         if not self._is_option():
             inner = self.expression(depth=depth + 1)
@@ -226,7 +247,7 @@ class _Parser:
             key = self.expect("name")
             self.expect("=")
             if key.text in options:
-                raise specification_error(self._text, key.place, f"`{key.text}` is given twice")
+                raise specification_error(self._text, key.position, f"`{key.text}` is given twice")
             options[key.text] = self._value()
             if not self._is(","):
                 return inner
@@ -245,5 +266,5 @@ class _Parser:
         if token.kind == "text":
             return token.text[1:-1]
         raise specification_error(
-            self._text, token.place, "Expected a number, a word or a text in quotes"
+            self._text, token.position, "Expected a number, a word or a quoted text"
         )

@@ -8,7 +8,11 @@ from tests.retrieval.entity.conftest import fill_with_facts
 from knotwork.errors import ConfigError
 from knotwork.records import Query
 from knotwork.retrieval.entity.community_retrievers import NO_COMMUNITIES_NOTE
-from knotwork.retrieval.entity.walk_retrievers import NO_VECTORS_NOTE, EntityVectorSettings
+from knotwork.retrieval.entity.walk_retrievers import (
+    NO_VECTORS_NOTE,
+    EntityVectorRetriever,
+    EntityVectorSettings,
+)
 from knotwork.retrieval.retriever_builder import build_retriever
 
 COMMUNITIES = ("drill_down", "communities")
@@ -91,8 +95,10 @@ def test_nothing_known_is_no_evidence(facts, name):
 
 
 def test_entity_vectors_are_used_where_there_are_any(index, embedder):
-    near_enough = EntityVectorSettings(least=-1.0)
-    evidence = ask(index, "entity_vectors", embedder=embedder, settings=near_enough)
+    retriever = EntityVectorRetriever(
+        store=index, embedder=embedder, settings=EntityVectorSettings(least=-1.0)
+    )
+    evidence = retriever.retrieve(Query(QUESTION, k=4))
     assert NO_VECTORS_NOTE not in evidence.notes
     assert "vector" in evidence.trace[0]
     without = ask(index, "entity_vectors")

@@ -25,7 +25,9 @@ QUESTIONS = [
 @pytest.mark.parametrize("stages", ["coarse", "both"])
 @pytest.mark.parametrize(("question", "answers"), QUESTIONS)
 def test_a_path_among_the_first_three_answers(films, question, answers, stages):
-    retriever = PathsRetriever(store=films, embedder=HashingEmbedder(), stages=stages)
+    retriever = PathsRetriever(
+        store=films, embedder=HashingEmbedder(), options=PathsRetriever.Options(stages=stages)
+    )
     evidence = retriever.retrieve(Query(question))
     assert answers in [set(path.answers) for path in evidence.paths[:3]]
 
@@ -105,7 +107,7 @@ def test_a_reranker_has_the_last_word(films):
 
 
 def test_without_ranking_the_enumerated_order_stands(films):
-    retriever = PathsRetriever(store=films, stages="none")
+    retriever = PathsRetriever(store=films, options=PathsRetriever.Options(stages="none"))
     evidence = retriever.retrieve(Query("who directed Silver Lantern"))
     assert evidence.paths[0].answers == ("Marta Ilves",)
     assert len({hop.chunk_id for path in evidence.paths for hop in path.hops}) > 1
@@ -116,13 +118,15 @@ def test_a_model_of_another_form_is_refused(films, tmp_path):
     broken = tmp_path / "broken.model"
     broken.write_text("nothing of the kind")
     with pytest.raises(ConfigError, match="LightGBM"):
-        PathsRetriever(store=films, trees=broken)
+        PathsRetriever(store=films, options=PathsRetriever.Options(trees=broken))
     with pytest.raises(ConfigError, match="cannot be read"):
-        PathsRetriever(store=films, trees=tmp_path / "missing.model")
+        PathsRetriever(
+            store=films, options=PathsRetriever.Options(trees=tmp_path / "missing.model")
+        )
     other = tmp_path / "other.model"
     other.write_text("tree\nfeature_names=a b\n\nTree=0\nleaf_value=1\n\nend of trees\n")
     with pytest.raises(ConfigError, match="other features"):
-        PathsRetriever(store=films, trees=other)
+        PathsRetriever(store=films, options=PathsRetriever.Options(trees=other))
 
 
 def test_paths_over_words_of_texts_change_no_passages(tmp_path):

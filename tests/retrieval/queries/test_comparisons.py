@@ -105,7 +105,9 @@ def test_a_range_of_years_finds_what_lies_inside(low, length):
     ],
 )
 def test_ranges_are_conditions(store, question, expected):
-    retriever = DynamicCypherRetriever(store=store, words=CHINESE)
+    retriever = DynamicCypherRetriever(
+        store=store, options=DynamicCypherRetriever.Options(words=CHINESE)
+    )
     (result,) = retriever.retrieve(Query(question)).results
     assert values(result) == expected, result.statement
 
@@ -124,7 +126,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("question", "unmet"), REFUSED)
 def test_what_no_plan_honours_is_refused_aloud(store, question, unmet):
-    evidence = DynamicCypherRetriever(store=store, words=CHINESE).retrieve(Query(question))
+    evidence = DynamicCypherRetriever(
+        store=store, options=DynamicCypherRetriever.Options(words=CHINESE)
+    ).retrieve(Query(question))
     assert evidence.results == ()
     (reason,) = (note for note in evidence.notes if f"“{unmet}”" in note)
     assert reason in compose_answer(evidence, store=store).notes
@@ -154,7 +158,9 @@ def test_a_template_without_a_slot_for_a_year_is_refused(store):
     template = Template(
         "films", "all films", "MATCH (f:Film) RETURN f.title", {}, ("Which films?",)
     )
-    retriever = CypherTemplatesRetriever(store=store, templates=[template])
+    retriever = CypherTemplatesRetriever(
+        store=store, options=CypherTemplatesRetriever.Options(templates=[template])
+    )
     assert retriever.retrieve(Query("Which films are there?")).results
     evidence = retriever.retrieve(Query("Which films are there before 1960?"))
     assert evidence.results == ()

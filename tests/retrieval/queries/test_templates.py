@@ -44,19 +44,25 @@ def path(tmp_path):
     ],
 )
 def test_the_matcher_chooses_and_fills(store, path, question, expected):
-    evidence = CypherTemplatesRetriever(store=store, templates=path).retrieve(Query(question))
+    evidence = CypherTemplatesRetriever(
+        store=store, options=CypherTemplatesRetriever.Options(templates=path)
+    ).retrieve(Query(question))
     (result,) = evidence.results
     assert values(result) == expected
 
 
 def test_a_question_that_fills_no_slot_runs_nothing(store, path):
-    retriever = CypherTemplatesRetriever(store=store, templates=path)
+    retriever = CypherTemplatesRetriever(
+        store=store, options=CypherTemplatesRetriever.Options(templates=path)
+    )
     assert retriever.retrieve(Query("Which films did somebody direct?")).results == ()
 
 
 def test_a_model_chooses_and_its_values_are_aligned(store, path):
     model = ScriptedChatModel("1 | person=olev raud")
-    retriever = CypherTemplatesRetriever(store=store, templates=path, model=model)
+    retriever = CypherTemplatesRetriever(
+        store=store, model=model, options=CypherTemplatesRetriever.Options(templates=path)
+    )
     (result,) = retriever.retrieve(Query("films that Olev Raud directed")).results
     assert result.parameters == {"person": "Olev Raud"}
     assert values(result) == ["Copper Kettle", "Paper Moon"]
@@ -64,7 +70,9 @@ def test_a_model_chooses_and_its_values_are_aligned(store, path):
 
 def test_what_a_model_writes_in_a_slot_is_a_value_and_no_code(store, path):
     model = ScriptedChatModel('1 | person=x"}) RETURN p //')
-    retriever = CypherTemplatesRetriever(store=store, templates=path, model=model)
+    retriever = CypherTemplatesRetriever(
+        store=store, model=model, options=CypherTemplatesRetriever.Options(templates=path)
+    )
     evidence = retriever.retrieve(Query("films that Olev Raud directed"))
     assert evidence.results[0].statement.startswith("MATCH (f:Film)-[:DIRECTED_BY]")
 

@@ -25,7 +25,9 @@ def store():
 def test_the_prompt_has_schema_samples_counts_names_and_examples(store):
     model = ScriptedChatModel(f"```cypher\n{GOOD};\n```")
     examples = [Example("Who acted in a film?", "MATCH (p)-[:ACTED_IN]->() RETURN p.name")]
-    retriever = TextToCypherRetriever(store=store, model=model, examples=examples)
+    retriever = TextToCypherRetriever(
+        store=store, model=model, options=TextToCypherRetriever.Options(examples=examples)
+    )
     (result,) = retriever.retrieve(Query(QUESTION)).results
     assert values(result) == ["Copper Kettle", "Paper Moon"]
     said = model.requests[0].messages[-1].content
@@ -57,7 +59,9 @@ def test_what_went_wrong_is_told_and_repaired(store, wrong, told):
 
 def test_repairs_are_bounded_and_rules_follow(store):
     model = ScriptedChatModel("MATCH (f:Film RETURN f")
-    retriever = TextToCypherRetriever(store=store, model=model, rounds=2)
+    retriever = TextToCypherRetriever(
+        store=store, model=model, options=TextToCypherRetriever.Options(rounds=2)
+    )
     evidence = retriever.retrieve(Query("Which films were directed by Olev Raud?"))
     assert len(model.requests) <= 2
     assert values(evidence.results[0]) == ["Copper Kettle", "Paper Moon"]

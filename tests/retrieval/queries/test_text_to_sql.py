@@ -24,7 +24,9 @@ def tables(tmp_path):
 
 def ask(tables, question, model=None):
     store = open_store("memory:", create=True)
-    retriever = TextToSqlRetriever(store=store, tables=tables.path, model=model)
+    retriever = TextToSqlRetriever(
+        store=store, model=model, options=TextToSqlRetriever.Options(tables=tables.path)
+    )
     return retriever.retrieve(Query(question))
 
 

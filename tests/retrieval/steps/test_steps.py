@@ -206,7 +206,12 @@ class ReverseReranker:
 def test_a_reranker_decides_within_its_depth(index, embedder):
     base = build_retriever("bm25", store=index, embedder=embedder)
     plain = base.retrieve(Query("silver lantern film", k=4))
-    step = Rerank(store=index, base=base, reranker=ReverseReranker(), depth=2, weight=1.0)
+    step = Rerank(
+        store=index,
+        base=base,
+        reranker=ReverseReranker(),
+        options=Rerank.Options(depth=2, weight=1.0),
+    )
     moved = step.retrieve(Query("silver lantern film", k=4))
     first, second, *rest = titles(plain)
     assert titles(moved) == [second, first, *rest]

@@ -53,23 +53,32 @@ class CommunityReportRetriever:
     name = "communities"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        level: int | None = None
+        reports: int = 40
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        level: int | None = None,
-        reports: int = 40,
         weights: Weights = DEFAULT_WEIGHTS,
         settings: ReportSettings | None = None,
+        options: Options | None = None,
     ) -> None:
-        if level is not None and level < 0:
-            raise ConfigError(f"The level of communities is {level}, not 0 (the topmost) or more.")
+        options = options or self.Options()
+        if options.level is not None and options.level < 0:
+            raise ConfigError(
+                f"The level of communities is {options.level}, not 0 (the topmost) or more."
+            )
         self._store = store
         self._embedder = embedder
         self._weights = weights
-        self._level = level
-        self._settings = replace(settings or ReportSettings(), reports=reports)
+        self._level = options.level
+        self._settings = replace(settings or ReportSettings(), reports=options.reports)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that the chosen reports cite."""
@@ -190,22 +199,29 @@ class DrillDownRetriever:
     name = "drill_down"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        beam: int = 20
+        level: int | None = None
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        beam: int = 20,
-        level: int | None = None,
         weights: Weights = DEFAULT_WEIGHTS,
         settings: DrillSettings | None = None,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._embedder = embedder
         self._weights = weights
-        self._lowest = level
+        self._lowest = options.level
         self._tree: tuple[int, CommunityTree] | None = None
-        self._settings = replace(settings or DrillSettings(), beam=beam)
+        self._settings = replace(settings or DrillSettings(), beam=options.beam)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks of the communities reached; the trace tells the way down."""

@@ -232,7 +232,7 @@ def keyword_seeds(question: Question, store: Store) -> list[WalkSeed]:
     """Return what the question names or has words of, under all names of each thing."""
     worded = worded_seeds(question, store, most=MOST_KEYWORDS)
     found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
-    return add_other_names(found, store) if found else []
+    return add_merged_seeds(found, store) if found else []
 
 
 def near_seeds(
@@ -269,16 +269,16 @@ def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
     return _best_seeds(merged.values(), most)
 
 
-def add_other_names(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
-    """Add the other names of the things that the seeds are, with the score of the seed."""
-    things = read_merged_entities_of(store, [seed.entity.id for seed in seeds])
-    others: dict[str, WalkSeed] = {}
+def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
+    """Add the entities merged with the seeds, each with the score of its seed."""
+    merged = read_merged_entities_of(store, [seed.entity.id for seed in seeds])
+    best: dict[str, WalkSeed] = {}
     for seed in seeds:
-        for name in things.members(things.of(seed.entity.id)):
-            if name not in others or seed.score > others[name].score:
-                others[name] = seed
-    entities = store.graph.entities([i for i in others if i != others[i].entity.id])
-    added = [replace(others[i], entity=entity) for i, entity in entities.items()]
+        for member in merged.members(seed.entity.id):
+            if member not in best or seed.score > best[member].score:
+                best[member] = seed
+    entities = store.graph.entities([i for i in best if i != best[i].entity.id])
+    added = [replace(best[i], entity=entity) for i, entity in entities.items()]
     return merge_seeds(seeds, added, most=len(seeds) + len(added))
 
 

@@ -65,30 +65,37 @@ class OntologyRetriever:
     name = "ontology"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
+        depth: int = 2
+        fan: int = 16
+        limit: int = 400
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY,
-        depth: int = 2,
-        fan: int = 16,
-        limit: int = 400,
         weights: Weights = DEFAULT_WEIGHTS,
         grounding: GroundingSettings = DEFAULT_GROUNDING,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._limits = WalkLimits(depth=depth, fan=fan, limit=limit)
+        self._limits = WalkLimits(depth=options.depth, fan=options.fan, limit=options.limit)
         self._weights = weights
         self._reader = TrailReader(self.name, store, weights, grounding)
         self._derived: tuple[int, Ontology] | None = None
         self._given: Ontology | None = None
-        if isinstance(ontology, Ontology):
-            self._given = ontology
-        elif str(ontology) != DERIVED_ONTOLOGY:
-            built_in = str(ontology) == BUILT_IN_ONTOLOGY
-            self._given = default_ontology() if built_in else load_ontology(ontology)
+        if isinstance(options.ontology, Ontology):
+            self._given = options.ontology
+        elif str(options.ontology) != DERIVED_ONTOLOGY:
+            built_in = str(options.ontology) == BUILT_IN_ONTOLOGY
+            self._given = default_ontology() if built_in else load_ontology(options.ontology)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks that support what is reached, with the paths that were walked."""

@@ -23,7 +23,7 @@ from knotwork.retrieval.entity.graph_walks import (
     WalkLimits,
     WalkSeed,
     activate_entities,
-    add_other_names,
+    add_merged_seeds,
     keyword_seeds,
     merge_seeds,
     named_seeds,
@@ -61,21 +61,30 @@ class ExploreRetriever:
     name = "explore"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        direction: Direction = "both"
+        depth: int = 2
+        fan: int = 16
+        limit: int = 400
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        direction: Direction = "both",
-        depth: int = 2,
-        fan: int = 16,
-        limit: int = 400,
         weights: Weights = DEFAULT_WEIGHTS,
         grounding: GroundingSettings = DEFAULT_GROUNDING,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._embedder = embedder
-        self._limits = WalkLimits(direction=direction, depth=depth, fan=fan, limit=limit)
+        self._limits = WalkLimits(
+            direction=options.direction, depth=options.depth, fan=options.fan, limit=options.limit
+        )
         self._weights = weights
         self._reader = TrailReader(self.name, store, weights, grounding)
 
@@ -161,21 +170,28 @@ class EntityVectorRetriever:
     name = "entity_vectors"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        entities: int = 12
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        entities: int = 12,
         weights: Weights = DEFAULT_WEIGHTS,
         grounding: GroundingSettings = DEFAULT_GROUNDING,
         settings: EntityVectorSettings | None = None,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._embedder = embedder
         self._weights = weights
         self._reader = TrailReader(self.name, store, weights, grounding)
-        self._settings = replace(settings or EntityVectorSettings(), entities=entities)
+        self._settings = replace(settings or EntityVectorSettings(), entities=options.entities)
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks about the entities found and their relations, with paths."""
@@ -186,7 +202,7 @@ class EntityVectorRetriever:
         if not seeds:
             return Evidence(query, self.name, notes=(*notes, "No entity is near the question."))
         trail = walk_from(
-            seed_scores(add_other_names(seeds, self._store)),
+            seed_scores(add_merged_seeds(seeds, self._store)),
             store=self._store,
             gain=WordGain(question),
             limits=self._settings.hop,
@@ -251,22 +267,29 @@ class GraphVectorRetriever:
     name = "graph_vector"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        depth: int = 1
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
-        depth: int = 1,
         weights: Weights = DEFAULT_WEIGHTS,
         grounding: GroundingSettings = _GROUNDING,
         settings: GraphVectorSettings | None = None,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._embedder = embedder
         self._weights = weights
         self._reader = TrailReader(self.name, store, weights, grounding)
         settings = settings or GraphVectorSettings()
-        self._settings = replace(settings, hop=replace(settings.hop, depth=depth))
+        self._settings = replace(settings, hop=replace(settings.hop, depth=options.depth))
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with the paths to those that the graph brought."""

@@ -342,22 +342,22 @@ def find_seeds(text: str, store: Store) -> list[PathSeed]:
     found = store.graph.lookup(list(spans))
     kept = _choose({form: spans[form] for form in found}, marked)
     chunk_count = store.documents.chunk_count()
-    things = read_merged_entities_of(store, [found[form].id for form in kept])
+    merged = read_merged_entities_of(store, [found[form].id for form in kept])
     has_capitals = not text.isupper() and any(c.isupper() for w in text.split()[1:] for c in w)
     seeds: dict[str, PathSeed] = {}
     for form in kept:
         entity, span = found[form], spans[form]
-        thing = things.of(entity.id)
+        canonical = merged.canonical(entity.id)
         seed = PathSeed(
             entity=entity,
             span=span,
-            ids=tuple(dict.fromkeys([entity.id, *things.members(thing)])),
+            ids=tuple(dict.fromkeys([entity.id, *merged.members(entity.id)])),
             trust=_trust(text, span, marked, has_capitals=has_capitals),
             rarity=rarity(entity.chunk_count, chunk_count),
             share=(span.end - span.start) / max(len(text), 1),
         )
-        if thing not in seeds or seed.weight > seeds[thing].weight:
-            seeds[thing] = seed
+        if canonical not in seeds or seed.weight > seeds[canonical].weight:
+            seeds[canonical] = seed
     ranked = sorted(seeds.values(), key=lambda seed: (-seed.weight, seed.span, seed.entity.id))
     return _without_words(ranked, text)[:MOST_SEEDS]
 

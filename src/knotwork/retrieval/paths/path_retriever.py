@@ -77,22 +77,29 @@ class PathsRetriever:
     name = "paths"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        trees: str | Path | None = None
+        stages: Stages = "both"
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         reranker: Reranker | None = None,
-        trees: str | Path | None = None,
-        stages: Stages = "both",
         bounds: PathBounds = DEFAULT_BOUNDS,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         self._store = store
         self._base = GraphRetriever(store=store, embedder=embedder)
-        self._trees = shipped_trees() if trees is None else read_trees(Path(trees))
+        self._trees = shipped_trees() if options.trees is None else read_trees(Path(options.trees))
         self._precise = PreciseRanker(embedder=embedder, reranker=reranker)
         self._regularity = RelationRegularity(store)
-        self._stages = stages
+        self._stages = options.stages
         self._bounds = bounds
 
     def retrieve(self, query: Query) -> Evidence:

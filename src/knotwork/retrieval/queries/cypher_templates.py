@@ -174,23 +174,32 @@ class CypherTemplatesRetriever(StatementRetriever):
 
     name = "cypher_templates"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        templates: Sequence[Template] | str | Path = ()
+        graph: str | None = None
+        words: Mapping[str, tuple[str, ...]] | None = None
+        rounds: int = ROUNDS
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        templates: Sequence[Template] | str | Path = (),
-        graph: str | None = None,
-        words: Mapping[str, tuple[str, ...]] | None = None,
-        rounds: int = ROUNDS,
+        options: Options | None = None,
     ) -> None:
-        super().__init__(store=store, embedder=embedder, rounds=rounds)
+        options = options or self.Options()
+        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
+        templates = options.templates
         if isinstance(templates, str | Path):
             templates = read_templates(Path(templates))
         self._templates = tuple(templates)
         self._model = model
-        self._graph = CypherGraph(store, graph=choose_graph(store, graph), words=words)
+        graph = choose_graph(store, options.graph)
+        self._graph = CypherGraph(store, graph=graph, words=options.words)
         self._book: tuple[StoredValues, TemplateBook] | None = None
 
     def target(self) -> CypherGraph:

@@ -7,6 +7,7 @@ Cypher and text to SQL have a model write the whole statement, and repair it by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from knotwork.errors import StoreNotFound
@@ -88,20 +89,27 @@ class DynamicCypherRetriever(StatementRetriever):
 
     name = "dynamic_cypher"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        graph: str | None = None
+        words: Mapping[str, tuple[str, ...]] | None = None
+        rounds: int = ROUNDS
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        graph: str | None = None,
-        words: Mapping[str, tuple[str, ...]] | None = None,
-        rounds: int = ROUNDS,
+        options: Options | None = None,
     ) -> None:
-        super().__init__(store=store, embedder=embedder, rounds=rounds)
+        options = options or self.Options()
+        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
         require_cypher(store)
-        self._graph = graph
-        self._words = words
+        self._graph = options.graph
+        self._words = options.words
         self._model = model
         self._target: CypherGraph | None = None
         self._rules: RuleTranslator | None = None
@@ -120,6 +128,15 @@ class DynamicCypherRetriever(StatementRetriever):
         return [FragmentTranslator(target, self._model), rules] if self._model else [rules]
 
 
+def _open_examples(
+    examples: Sequence[Example] | str | Path, embedder: Embedder | None
+) -> ExampleBook:
+    """Return a book of these examples, or of those in the file at this path."""
+    if isinstance(examples, str | Path):
+        examples = read_examples(Path(examples))
+    return ExampleBook(examples, embedder=embedder)
+
+
 def _sureness(plan: QueryPlan) -> float:
     if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
         return 0.2  # all there is of a kind is seldom what was asked
@@ -135,21 +152,24 @@ class TextToCypherRetriever(DynamicCypherRetriever):
 
     name = "text_to_cypher"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(DynamicCypherRetriever.Options):
+        """Options of this retriever in a specification."""
+
+        examples: Sequence[Example] | str | Path = ()
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        graph: str | None = None,
-        words: Mapping[str, tuple[str, ...]] | None = None,
-        examples: Sequence[Example] | str | Path = (),
-        rounds: int = ROUNDS,
+        options: Options | None = None,
     ) -> None:
-        super().__init__(store=store, embedder=embedder, graph=graph, words=words, rounds=rounds)
+        options = options or self.Options()
+        super().__init__(store=store, embedder=embedder, options=options)
         self._writer = model
-        known = read_examples(Path(examples)) if isinstance(examples, str | Path) else examples
-        self._examples = ExampleBook(known, embedder=embedder)
+        self._examples = _open_examples(options.examples, embedder)
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
         """Return the model, where there is one, then the rules."""
@@ -168,23 +188,29 @@ class TextToSqlRetriever(StatementRetriever):
 
     name = "text_to_sql"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this retriever in a specification."""
+
+        tables: str | Path | None = None
+        words: Mapping[str, tuple[str, ...]] | None = None
+        examples: Sequence[Example] | str | Path = ()
+        rounds: int = ROUNDS
+
     def __init__(
         self,
         *,
         store: Store,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        tables: str | Path | None = None,
-        words: Mapping[str, tuple[str, ...]] | None = None,
-        examples: Sequence[Example] | str | Path = (),
-        rounds: int = ROUNDS,
+        options: Options | None = None,
     ) -> None:
-        super().__init__(store=store, embedder=embedder, rounds=rounds)
-        path = Path(tables) if tables is not None else tables_path(store.url)
-        self._tables = SqlTables(TableFile(path), words=words) if path is not None else None
+        options = options or self.Options()
+        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
+        path = Path(options.tables) if options.tables is not None else tables_path(store.url)
+        self._tables = SqlTables(TableFile(path), words=options.words) if path is not None else None
         self._writer = model
-        known = read_examples(Path(examples)) if isinstance(examples, str | Path) else examples
-        self._examples = ExampleBook(known, embedder=embedder)
+        self._examples = _open_examples(options.examples, embedder)
         self._rules = RuleTranslator(self._tables, embedder) if self._tables else None
 
     def target(self) -> QueryTarget:

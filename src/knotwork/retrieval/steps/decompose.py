@@ -54,6 +54,14 @@ class Decompose:
 
     name = "decompose"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "rules"
+        beam: int = 2
+        weight: float = 0.4
+
     def __init__(
         self,
         *,
@@ -61,20 +69,19 @@ class Decompose:
         base: Retriever,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        by: str = "rules",
-        beam: int = 2,
-        weight: float = 0.4,
+        options: Options | None = None,
     ) -> None:
-        if by not in RULES_OR_MODEL:
-            raise UnknownName("way to decompose", by, RULES_OR_MODEL)
-        if not 1 <= beam <= MOST_FILLINGS:
-            raise ConfigError(f"`beam` is `{beam}`, but must be from 1 to {MOST_FILLINGS}.")
+        options = options or self.Options()
+        if options.by not in RULES_OR_MODEL:
+            raise UnknownName("way to decompose", options.by, RULES_OR_MODEL)
+        if not 1 <= options.beam <= MOST_FILLINGS:
+            raise ConfigError(f"`beam` is `{options.beam}`, but must be from 1 to {MOST_FILLINGS}.")
         del embedder
         self._store = store
         self._base = base
-        self._model = require_model(model, self.name) if by == "model" else None
-        self._beam = beam
-        self._weight = weight
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        self._beam = options.beam
+        self._weight = options.weight
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,20 +30,27 @@ class Diversify:
 
     name = "diversify"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        strength: float = 0.3
+
     def __init__(
         self,
         *,
         store: Store,
         base: Retriever,
         embedder: Embedder | None = None,
-        strength: float = 0.3,
+        options: Options | None = None,
     ) -> None:
-        if not 0 <= strength <= 1:
-            raise ConfigError(f"`strength` is `{strength}`, but must be from 0 to 1.")
+        options = options or self.Options()
+        if not 0 <= options.strength <= 1:
+            raise ConfigError(f"`strength` is `{options.strength}`, but must be from 0 to 1.")
         self._store = store
         self._embedder_name = embedder.name if embedder is not None else ""
         self._base = base
-        self._strength = strength
+        self._strength = options.strength
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -42,6 +42,14 @@ class Rerank:
 
     name = "rerank"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "auto"
+        depth: int = 20
+        weight: float = -1.0
+
     def __init__(
         self,
         *,
@@ -50,27 +58,26 @@ class Rerank:
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
         reranker: Reranker | None = None,
-        by: str = "auto",
-        depth: int = 20,
-        weight: float = -1.0,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         del embedder
-        if by not in RERANKING_WAYS:
-            raise UnknownName("way to rerank", by, RERANKING_WAYS)
-        if depth < 1 or weight > 1:
+        if options.by not in RERANKING_WAYS:
+            raise UnknownName("way to rerank", options.by, RERANKING_WAYS)
+        if options.depth < 1 or options.weight > 1:
             raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
         self._store = store
         self._base = base
-        self._model = require_model(model, self.name) if by == "model" else None
-        if by == "encoder" and reranker is None:
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        if options.by == "encoder" and reranker is None:
             raise RetrievalError(
                 "`rerank(by=encoder)` needs a reranking model, and none is set.",
                 fix="Set rerank.model, or use by=features.",
             )
-        self._reranker = reranker if by in {"auto", "encoder"} else None
-        self._depth = depth
+        self._reranker = reranker if options.by in {"auto", "encoder"} else None
+        self._depth = options.depth
         usual = 0.2 if self._reranker is None and self._model is None else 0.7
-        self._weight = weight if weight >= 0 else usual
+        self._weight = options.weight if options.weight >= 0 else usual
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -148,22 +155,29 @@ class Prune:
 
     name = "prune"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        share: float = 0.25
+        sentences: float = 0.5
+
     def __init__(
         self,
         *,
         store: Store,
         base: Retriever,
         embedder: Embedder | None = None,
-        share: float = 0.25,
-        sentences: float = 0.5,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         del store, embedder
-        for option, value in (("share", share), ("sentences", sentences)):
+        for option, value in (("share", options.share), ("sentences", options.sentences)):
             if not 0 <= value <= 1:
                 raise ConfigError(f"`{option}` is `{value}`, but must be from 0 to 1.")
         self._base = base
-        self._share = share
-        self._sentences = sentences
+        self._share = options.share
+        self._sentences = options.sentences
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -190,19 +204,26 @@ class EvidenceBudget:
 
     name = "budget"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        tokens: int = 2_000
+
     def __init__(
         self,
         *,
         store: Store,
         base: Retriever,
         embedder: Embedder | None = None,
-        tokens: int = 2_000,
+        options: Options | None = None,
     ) -> None:
+        options = options or self.Options()
         del store, embedder
-        if tokens < 1:
-            raise ConfigError(f"`tokens` is `{tokens}`, but must be at least 1.")
+        if options.tokens < 1:
+            raise ConfigError(f"`tokens` is `{options.tokens}`, but must be at least 1.")
         self._base = base
-        self._tokens = tokens
+        self._tokens = options.tokens
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:

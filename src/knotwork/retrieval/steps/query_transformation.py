@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.inference.chat import ChatModel
@@ -53,6 +53,14 @@ class Expand:
 
     name = "expand"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "feedback"
+        terms: int = 8
+        weight: float = 0.2
+
     def __init__(
         self,
         *,
@@ -60,21 +68,20 @@ class Expand:
         base: Retriever,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        by: str = "feedback",
-        terms: int = 8,
-        weight: float = 0.2,
+        options: Options | None = None,
     ) -> None:
-        if by not in EXPANSION_WAYS:
-            raise UnknownName("way to expand", by, EXPANSION_WAYS)
-        if terms < 1 or weight < 0:
+        options = options or self.Options()
+        if options.by not in EXPANSION_WAYS:
+            raise UnknownName("way to expand", options.by, EXPANSION_WAYS)
+        if options.terms < 1 or options.weight < 0:
             raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
         del embedder
         self._store = store
         self._base = base
-        self._model = require_model(model, self.name) if by == "model" else None
-        self._by = by
-        self._terms = terms
-        self._weight = weight
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        self._by = options.by
+        self._terms = options.terms
+        self._weight = options.weight
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -128,13 +135,13 @@ class Expand:
         return [_shown(term, surfaces[term]) for term in best if worths[term] > 0]
 
     def _related_names(self, text: str) -> list[str]:
-        """Return other names of the things in question, then of their strongest neighbours."""
+        """Return the aliases of the question's entities, then their strongest neighbours."""
         question = read_question(text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS)
         ids = [link.entity.id for link in question.links if link.trust == 1.0]
         if not ids:
             return []
-        things = read_merged_entities_of(self._store, ids)
-        same = [other for i in ids for other in things.members(things.of(i)) if other not in ids]
+        merged = read_merged_entities_of(self._store, ids)
+        same = [other for i in ids for other in merged.members(i) if other not in ids]
         edges = self._store.graph.neighbours(ids, types=ENTITY_EDGES, fan=NEIGHBOURS)
         ends = [
             (edge.relation != ALIAS_RELATION, edge.target if edge.source == i else edge.source)
@@ -172,6 +179,13 @@ class Hyde:
 
     name = "hyde"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "rules"
+        weight: float = 0.3
+
     def __init__(
         self,
         *,
@@ -179,17 +193,17 @@ class Hyde:
         base: Retriever,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        by: str = "rules",
-        weight: float = 0.3,
+        options: Options | None = None,
     ) -> None:
-        if by not in RULES_OR_MODEL:
-            raise UnknownName("way to imagine a passage", by, RULES_OR_MODEL)
-        if weight < 0:
-            raise ConfigError(f"`weight` is `{weight}`, but must be at least 0.")
+        options = options or self.Options()
+        if options.by not in RULES_OR_MODEL:
+            raise UnknownName("way to imagine a passage", options.by, RULES_OR_MODEL)
+        if options.weight < 0:
+            raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
         del store, embedder
         self._base = base
-        self._model = require_model(model, self.name) if by == "model" else None
-        self._weight = weight
+        self._model = require_model(model, self.name) if options.by == "model" else None
+        self._weight = options.weight
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
@@ -243,6 +257,12 @@ class Rewrite:
 
     name = "rewrite"
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options:
+        """Options of this step in a specification."""
+
+        by: str = "rules"
+
     def __init__(
         self,
         *,
@@ -250,14 +270,15 @@ class Rewrite:
         base: Retriever,
         embedder: Embedder | None = None,
         model: ChatModel | None = None,
-        by: str = "rules",
+        options: Options | None = None,
     ) -> None:
-        if by not in RULES_OR_MODEL:
-            raise UnknownName("way to rewrite", by, RULES_OR_MODEL)
+        options = options or self.Options()
+        if options.by not in RULES_OR_MODEL:
+            raise UnknownName("way to rewrite", options.by, RULES_OR_MODEL)
         del embedder
         self._store = store
         self._base = base
-        self._model = require_model(model, self.name) if by == "model" else None
+        self._model = require_model(model, self.name) if options.by == "model" else None
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
