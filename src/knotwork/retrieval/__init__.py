@@ -1,1 +1,1 @@
-"""Retrievers, one file a pattern."""
+"""Retrievers: one file per family, all behind the protocol `Retriever`."""

@@ -9,10 +9,14 @@ from knotwork.stores.base import Capability
 
 
 class Retriever(Protocol):
-    """One retrieval pattern over a store. ``requires`` is checked when it is built."""
+    """A way to find evidence for a query in a store.
+
+    ``requires`` are the capabilities of the store that it needs, checked when it is built. A class
+    with options declares them in a dataclass ``Options`` and takes an instance as ``options``.
+    """
 
     name: str
     requires: frozenset[Capability]
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence for a query; no evidence is an empty one, never an error."""
+        """Return the evidence for a query; finding nothing is no error."""

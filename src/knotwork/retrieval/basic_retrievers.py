@@ -1,4 +1,4 @@
-"""Basic retrievers: BM25, dense, hybrid, and hybrid with hypothetical questions."""
+"""The basic retrievers: BM25, dense, hybrid, and hybrid with generated questions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from knotwork.retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork.stores.base import Capability, Store
 
 UNREAD_QUESTION_NOTE = (
-    "`{embedder}` does not read the language of this question, so that its vector tells little: "
-    "ask with `auto` or `bm25`, or index with a multilingual model."
+    "`{embedder}` does not support the language of this question, so its vector means little: "
+    "use `auto` or `bm25`, or index with a multilingual model."
 )
 
 
 class Bm25Retriever:
-    """Chunks by BM25 over stemmed words and Chinese bigrams."""
+    """Ranks chunks by BM25 over stemmed words and Chinese bigrams."""
 
     name = "bm25"
     requires = frozenset({Capability.TEXT})
@@ -32,7 +32,7 @@ class Bm25Retriever:
         self._store = store
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that BM25 ranks best."""
+        """Return the chunks with the best BM25 scores."""
         question = read_question(
             query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
         )
@@ -43,7 +43,7 @@ class Bm25Retriever:
 
 
 class DenseRetriever:
-    """Chunks by the cosine of their vector with the question's."""
+    """Ranks chunks by the cosine of their vector with the question's."""
 
     name = "dense"
     requires = frozenset({Capability.VECTORS})
@@ -74,7 +74,7 @@ class DenseRetriever:
 
 
 class HybridRetriever:
-    """Chunks by one weighted score of cosine, best sentence, covered terms and BM25."""
+    """Ranks chunks by a weighted sum of cosine, best sentence, covered terms and BM25."""
 
     name = "hybrid"
     requires = frozenset({Capability.TEXT})
@@ -91,7 +91,7 @@ class HybridRetriever:
         self._weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks whose own text answers best to the question."""
+        """Return the chunks whose own text best matches the question."""
         question = read_question(
             query.text,
             store=self._store,
@@ -108,21 +108,21 @@ class HybridRetriever:
 
 
 QUESTION_INDEX = "question"
-"""The text index, and the vector index, of the questions that chunks answer, by their ids."""
+"""The name of the text index and of the vector index of generated questions, by chunk id."""
 
 QUESTION_CANDIDATES = 50
 
 NO_QUESTIONS_NOTE = (
-    "This index holds no questions, so that passages alone were searched: set index.questions to "
-    '"rules", or "model", and index again.'
+    "This index has no generated questions, so only passages were searched. Set index.questions to "
+    '"rules" or "model", and index again.'
 )
 
 
 class QuestionsRetriever:
-    """Chunks by their own text and by the best of the questions that they answer.
+    """Ranks chunks by their text and by the best of the questions they answer.
 
-    A score is that of `hybrid` and ``weight`` times the cosine of the question with the nearest of
-    the chunk's questions; without vectors, times the BM25 of its questions, of the best one.
+    A score is that of `hybrid` plus ``weight`` times the cosine with the nearest question of the
+    chunk; without vectors, plus ``weight`` times the BM25 of its questions, relative to the best.
     """
 
     name = "questions"
@@ -151,7 +151,7 @@ class QuestionsRetriever:
         self._weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that answer best by text and by questions."""
+        """Return the chunks that best match by text and by questions."""
         question = read_question(
             query.text,
             store=self._store,
@@ -168,23 +168,23 @@ class QuestionsRetriever:
         features = ChunkFeatures(question, self._store, self._weights, text)
         features.fetch(pool)
         best = max(matched.values(), default=0.0) or 1.0
-        asked = {key: score / best for key, score in matched.items()}
+        matches = {key: score / best for key, score in matched.items()}
         if question.vector is not None:
             found = self._store.vectors(QUESTION_INDEX).get(pool)
-            asked = {
+            matches = {
                 key: float(
                     np.clip(to_similarity((rows @ question.vector).max(), question.embedder), 0, 1)
                 )
                 for key, rows in found.items()
                 if len(rows)
-            } or asked
-        gains = {key: self._weight * asked.get(key, 0.0) for key in pool}
+            } or matches
+        gains = {key: self._weight * matches.get(key, 0.0) for key in pool}
         ranked = rank({key: features[key].base + gains[key] for key in pool}, query.k)
         parts = {
             item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}
             for item in ranked
         }
         evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
-        if asked or self._store.texts(QUESTION_INDEX).count():
+        if matches or self._store.texts(QUESTION_INDEX).count():
             return evidence
         return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))

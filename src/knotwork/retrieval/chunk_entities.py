@@ -1,6 +1,6 @@
-"""Entities of chunks and chunks of entities, with merged entities as one.
+"""Map chunks to their entities and entities to their chunks, with merged entities as one.
 
-Mentions are found by sentence; a model may have stated facts of some of them only.
+Mentions are located by sentence. Described relations exist only for chunks that a model has read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from knotwork.text.chinese import HAN, segment
 from knotwork.text.names import STOP_NAMES, name_candidates
 
 OWN_PAGE = 0.95
-"""Aboutness from which an entity is what the chunk is about: it leads nowhere else."""
+"""Aboutness from which a chunk is the entity's own page; the entity leads nowhere else."""
 
 SHORT_NAME_WORDS = 3
 SHORT_NAME_HAN = 5
@@ -66,11 +66,11 @@ def _known_names(
 
 
 def _short_names(chunk: Chunk) -> dict[str, int]:
-    """Return what may be a short name in any case, with where it stands in the document.
+    """Return candidates for short names in any case, with their start in the document.
 
-    Longer names are written with capitals, or are words of a Chinese segmentation, and were found
-    when the chunk was indexed. Chinese names begin and end where words do: this leaves a quarter
-    of the sequences of characters, and none that only two neighbouring words make together.
+    Longer names have capitals or are words of a Chinese segmentation, and were found during
+    indexing. A Chinese name must begin and end at word borders: this leaves a quarter of the
+    character sequences and excludes those that two adjacent words form together.
     """
     text, start = chunk.text, chunk.span.start
     candidates = name_candidates(
@@ -84,22 +84,23 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
 
 
 def _word_borders(text: str) -> frozenset[int] | None:
-    """Return where the words of a text begin and end, if it has Chinese ones."""
+    """Return the offsets at which words begin and end, or None if the text has no Chinese."""
     if not _HAN.search(text):
         return None
     return frozenset(place for word in segment(text) for place in (word.start, word.end))
 
 
 def _has_loose_end(text: str, span: Span) -> bool:
-    """Return whether a function word opens or closes the name."""
+    """Return True if the name begins or ends with a function word."""
     words = text[span.start : span.end].lower().split()
     return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
 
 
 def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, frozenset[str]]:
-    """Return the ids of the ends of each chunk's described relations.
+    """Return the ends of each chunk's described relations, as entity ids.
 
-    Only a model describes relations: a chunk that none has read, or found nothing in, is absent.
+    Only a model describes relations. Chunks that no model has read, or with no relation, are
+    absent.
     """
     graph = store.graph
     if not isinstance(graph, ReadsRelations):

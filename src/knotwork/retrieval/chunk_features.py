@@ -1,7 +1,7 @@
-"""Score chunks against a question: candidates, features of their text, their sentences.
+"""Compute features of chunks for a question: candidates, scores of their text, ranked sentences.
 
 The first stage finds candidates by vector and by full text. Features are the cosine, the best
-sentence, the covered terms and BM25; sentences are ranked by coverage and similarity.
+sentence, the covered terms and BM25. Sentences are ranked by coverage and similarity.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _NOTHING: Numbers = np.zeros(0)
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """One chunk against one question.
+    """The features of one chunk for one question.
 
     ``sentences`` are the cosines of its sentences with the question, ``sentences_rest`` those with
-    what the question asks beside the names it gives; both are empty without vectors. ``covered``
-    marks the question's terms that it holds.
+    the question without the names in it; both are empty without vectors. ``covered`` marks the
+    question's terms that the chunk contains.
     """
 
     cosine: float
@@ -49,9 +49,10 @@ class Features:
 
 
 class _Cosines(NamedTuple):
-    """Cosines of some chunks with the question and with its rest; ``chunks`` has the shape (2, n).
+    """Cosines of chunks with the question and with its rest; ``chunks`` has the shape (2, n).
 
-    ``known`` tells which chunks have a vector; ``best`` is the best of its sentences, at least 0.
+    ``known`` marks the chunks that have a vector. ``best`` is the cosine of the best sentence, at
+    least 0.
     """
 
     known: Mask
@@ -62,7 +63,7 @@ class _Cosines(NamedTuple):
 
 
 class ChunkFeatures:
-    """The features of chunks, fetched from the store in batches and kept for one question."""
+    """The features of chunks for one question, fetched from the store in batches and cached."""
 
     def __init__(
         self, question: Question, store: Store, weights: Weights, bm25: Iterable[Scored]
@@ -86,10 +87,11 @@ class ChunkFeatures:
         ]
 
     def _trust_in_words(self) -> float:
-        """Return how much BM25 says about this question, from 0 to 1.
+        """Return the reliability of BM25 for this question, from 0 to 1.
 
-        Little if the index holds few of its informative terms, and no passage many of them: the
-        question is asked in other words than the documents', or in another language.
+        It is low if the index contains few of the question's informative terms, or no passage
+        contains many of them: the question then uses other words than the documents, or another
+        language.
         """
         text = self._weights.text
         best = heapq.nlargest(text.trust_candidates, self._bm25, key=self._bm25.__getitem__)
@@ -101,7 +103,7 @@ class ChunkFeatures:
         return min(max(share, 0.0), 1.0)
 
     def fetch(self, ids: Collection[str]) -> None:
-        """Make sure that the features of these chunks are there."""
+        """Fetch the features of these chunks, unless they are cached."""
         missing = [
             identifier for identifier in dict.fromkeys(ids) if identifier not in self._features
         ]
@@ -158,7 +160,7 @@ class ChunkFeatures:
         return _Cosines(known, chunks, own, rests, best)
 
     def _bases(self, cosines: _Cosines, coverage: Numbers, bm25: Numbers) -> Numbers:
-        """Return what the text of each chunk is worth."""
+        """Return the base score of each chunk's own text."""
         text = self._weights.text
         dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
         with_vector = dense + self._coverage_weight * coverage + self._bm25_weight * bm25
@@ -169,12 +171,14 @@ class ChunkFeatures:
     def _cosines(self, matrices: Sequence[FloatMatrix]) -> Numbers:
         """Return the similarities of all rows to the question and to its rest, of shape (2, n)."""
         rows = np.concatenate(matrices)
-        # Two products with a vector: far faster than one with a matrix so thin.
+        # Two products with a vector are much faster than one with a two-column matrix.
         cosines = np.stack([rows @ self._question, rows @ self._rest]).astype(np.float64)
         return to_similarity(cosines, self.question.embedder)
 
     def _elsewhere(self, covered: Mask) -> Numbers:
-        """Return the share of its base that each chunk loses for not naming what is asked about."""
+        """Return the share of its base that each chunk loses because it does not name the
+        question's pages.
+        """
         total = sum(link.weight for link in self._pages)
         if not total:
             return np.zeros(len(covered))
@@ -184,32 +188,32 @@ class ChunkFeatures:
 
 
 def text_weight(term_count: int, weights: Weights) -> float:
-    """Return the weight of BM25 for a question of so many content terms."""
+    """Return the weight of BM25 for a question with this number of content terms."""
     return min(weights.text.bm25 * _growth(term_count, weights), weights.text.bm25_most)
 
 
 def _growth(term_count: int, weights: Weights) -> float:
-    """Return how many times as much BM25 weighs for a question of so many content terms."""
+    """Return the factor by which the weight of BM25 grows with the number of content terms."""
     text = weights.text
     return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)
 
 
 def dense_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
-    """Return the chunks nearest to the question; none when it has no vector."""
+    """Return the chunks nearest to the question, or none if it has no vector."""
     if question.vector is None or k <= 0:
         return []
     return store.vectors("chunk").search(question.vector, k=k)
 
 
 def text_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
-    """Return the chunks that BM25 ranks best."""
+    """Return the chunks with the best BM25 scores."""
     return store.texts("chunk").search(question.text, k=k)
 
 
 def first_stage(
     question: Question, store: Store, weights: Weights
 ) -> tuple[list[str], list[Scored]]:
-    """Return the ids of the pool, and the BM25 scores of all text candidates."""
+    """Return the ids of the candidate pool, and the BM25 scores of all text candidates."""
     text = text_candidates(question, store, k=weights.text.text_candidates)
     dense = dense_candidates(question, store, k=weights.text.dense_candidates)
     pool = [item.id for item in dense] + [item.id for item in text[: weights.text.text_pool]]
@@ -217,22 +221,24 @@ def first_stage(
 
 
 SHOWN_SENTENCES = 3
-"""How many sentences of a chunk stand for it where few are wanted."""
+"""Number of sentences that represent a chunk where few are shown."""
 COVERED_SHARE = 0.4
-"""How much of a sentence's relevance is the share of the question that it covers; the rest is its
-similarity. Vectors pooled late know their neighbours, so that those of a passage are close."""
+"""Weight of the covered share of the question in a sentence's relevance; the rest is similarity.
+
+Late-pooled vectors contain their context, so the vectors of neighbouring sentences are close."""
 TITLE_SHARE = 0.25
-"""How much a term of the question counts that only the titles above a sentence hold, which are the
-same for all sentences of a section. Without vectors it counts in full: nothing else tells what
-"she" is."""
+"""Weight of a term that only the titles above a sentence contain.
+
+Titles are the same for all sentences of a section. Without vectors they count in full, because
+nothing else resolves a pronoun."""
 
 Masks = list[NDArray[np.bool_]]
 
 
 def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[str, Masks]:
-    """Mark, for each sentence, the terms of the question that a reader has read at its end.
+    """Return, for each sentence of each chunk, a mask of the question's terms known at its end.
 
-    These are its own, those of what introduces it (see `Frame`) and those of the titles above it.
+    These are the terms of the sentence, of what introduces it (see `Frame`) and of its titles.
     """
     places = _places(question)
     found: dict[str, Masks] = {}
@@ -245,11 +251,11 @@ def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[s
 def rank_sentences(
     question: Question, chunk: Chunk, features: Features
 ) -> tuple[tuple[Span, float], ...]:
-    """Return the sentences of a chunk with their relevance in [0, 1], the most relevant first.
+    """Return the sentences of a chunk with their relevance from 0 to 1, most relevant first.
 
-    The relevance is the similarity to the question, or to the question's rest if that is larger,
-    and the share of the question that the sentence covers in its place; without vectors that share
-    alone.
+    The relevance combines the similarity to the question, or to the question without names if that
+    is larger, with the share of the question that the sentence covers in its context. Without
+    vectors it is that share.
     """
     if not chunk.sentences:
         return ()
@@ -277,7 +283,7 @@ def _places(question: Question) -> dict[str, int]:
 
 
 def _introduced(chunk: Chunk, places: Mapping[str, int]) -> Masks:
-    """Mark, for each sentence, the terms that it or what introduces it holds."""
+    """Return a mask for each sentence of the terms in it or in what introduces it."""
     labels = {
         frame.label: held_terms(frame.label, places.keys()) for frame in chunk.frames if frame.label
     }

@@ -1,6 +1,6 @@
 """Search communities by their reports and passages, and read the reports.
 
-A question about the whole has no topic of its own: it gets the largest communities.
+A question about the whole documents has no topic; it gets the largest communities.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from knotwork.stores.extensions import CommunityStore, StoresCommunities, read_p
 from knotwork.text.terms import content_terms
 
 FEWEST_THEMES = 4
-"""With fewer topmost communities an overview takes the largest one's parts in its place."""
+"""With fewer topmost communities, an overview uses the children of the largest ones instead."""
 
 REPORT_INDEX = "report"
-"""The text index, and the vector index, of reports, by the ids of their communities."""
+"""The name of the text index and of the vector index of reports, by community id."""
 
 _CANDIDATES = 50
 _RANK_OFFSET = 10
-"""Of reciprocal rank fusion (Cormack et al., SIGIR 2009); small, as the lists are short."""
+"""The constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), small for short lists."""
 _LEAST_SHARE = 0.35
-"""Communities with less of the best one's score do not bear on the question."""
+"""Communities with a smaller share of the best score are left out as irrelevant."""
 _VOTING_HITS = 10
-_MOSTLY = 0.5
-"""Share of the reports that must have a vector: few that have one would pass for the nearest."""
+_LEAST_VECTOR_SHARE = 0.5
+"""Share of the reports that must have a vector: a few with vectors would pass for the nearest."""
 _BATCH = 200
 
 
 class ReportSource(Protocol):
-    """Gives the reports of communities, and may write those that are missing.
+    """A source of community reports, which may write missing ones.
 
-    ``notes`` say what a user should know, as that some could not be written.
+    ``notes`` are messages for the user, for example that some reports could not be written.
     """
 
     notes: tuple[str, ...]
@@ -45,16 +45,16 @@ class ReportSource(Protocol):
     def reports(
         self, community_ids: Sequence[str], *, spend_tokens: int = 0
     ) -> dict[str, CommunityReport]:
-        """Return reports by community id; ids without one are absent.
+        """Return reports by community id; communities without a report are absent.
 
-        ``community_ids`` come the most useful first. A source that writes reports with a language
-        model spends at most ``spend_tokens``, in and out, in this call, and gives the rest as they
-        are. It raises nothing for a model that fails.
+        ``community_ids`` are ordered by importance. A source that writes reports with a language
+        model spends at most ``spend_tokens`` tokens, in and out, per call, and returns the
+        remaining reports as stored. A failing model raises no error.
         """
 
 
 class StoredReports:
-    """The reports that a store holds, whoever wrote them; implements `ReportSource`."""
+    """A `ReportSource` of the reports in a store, whoever wrote them."""
 
     def __init__(self, store: Store, *, notes: tuple[str, ...] = ()) -> None:
         self._store = store
@@ -63,19 +63,25 @@ class StoredReports:
     def reports(
         self, community_ids: Sequence[str], *, spend_tokens: int = 0
     ) -> dict[str, CommunityReport]:
-        """Return the reports that are there; none is written."""
+        """Return the stored reports; none is written."""
         del spend_tokens
         held = communities_of(self._store)
         return held.reports(community_ids) if held else {}
 
 
 def communities_of(store: Store) -> CommunityStore | None:
-    """Return the part of a store that holds communities, if it has one."""
+    """Return the community store of a store, or None if it has none."""
     return store.communities if isinstance(store, StoresCommunities) else None
 
 
+def has_report_vectors(store: Store) -> bool:
+    """Return True if enough reports have a vector for a search by vectors."""
+    reports = store.texts(REPORT_INDEX).count()
+    return store.vectors(REPORT_INDEX).count() >= _LEAST_VECTOR_SHARE * reports > 0
+
+
 def holds_written_reports(store: Store) -> bool:
-    """Return whether a language model wrote any report of this index."""
+    """Return True if a language model wrote any report of this index."""
     held = communities_of(store)
     ids = [i for level in held.levels() for i in level] if held else []
     return any(
@@ -93,16 +99,17 @@ def find_communities(
     embedder: Embedder | None = None,
     most: int,
 ) -> list[Scored]:
-    """Return the communities that are about a question, best first, none inside another.
+    """Return the communities that a question is about, best first, none inside another.
 
-    A question with a focus gets those whose reports are nearest to it, by words and by vectors, and
-    those that hold the passages of ``evidence``. One that asks about the whole gets the largest.
+    A question with a topic gets the communities whose reports are nearest to it, by words and by
+    vectors, and those that contain the passages of ``evidence``. A question about the whole gets
+    the largest ones.
     """
     held = communities_of(store)
     if held is None or most <= 0:
         return []
-    focus = find_topic(question)
-    lists = _read_lists(focus, question, store, held, evidence, embedder) if focus else []
+    topic = find_topic(question)
+    lists = _read_lists(topic, question, store, held, evidence, embedder) if topic else []
     ranked = _fuse_ranks(lists)
     if not ranked:
         return _largest(held, most)
@@ -119,11 +126,12 @@ def search_communities(
     within: Collection[str] | None = None,
     most: int,
 ) -> list[Scored]:
-    """Return the communities on a topic, best first: those whose reports are nearest to it, and
-    those that hold the passages of ``evidence``; with ``within``, among these ids alone.
+    """Return the communities on a topic, best first.
 
-    Scores are sums of shares of the best of each list: many reports have nearly the same words of a
-    short topic, and ranks among them say little.
+    These are the communities whose reports are nearest to the topic, and those that contain the
+    passages of ``evidence``; with ``within``, only of these ids. Scores are sums of each list's
+    scores relative to its best, not of ranks: many reports share nearly the same words of a short
+    topic, so ranks among them say little.
     """
     held = communities_of(store)
     if held is None or most <= 0:
@@ -139,7 +147,7 @@ def search_communities(
 
 
 def _read_lists(
-    focus: str,
+    topic: str,
     question: str,
     store: Store,
     held: CommunityStore,
@@ -147,11 +155,10 @@ def _read_lists(
     embedder: Embedder | None,
     within: Collection[str] | None = None,
 ) -> list[list[Scored]]:
-    """Return communities by the words and the vectors of their reports, and by their passages."""
+    """Return communities by the words of their reports, by their vectors, and by their passages."""
     texts, vectors = store.texts(REPORT_INDEX), store.vectors(REPORT_INDEX)
-    lists = [texts.search(focus, k=_CANDIDATES, where=within)]
-    has_vectors = vectors.count() >= _MOSTLY * texts.count() > 0
-    if embedder is not None and can_embed(embedder, question) and has_vectors:
+    lists = [texts.search(topic, k=_CANDIDATES, where=within)]
+    if embedder is not None and can_embed(embedder, question) and has_report_vectors(store):
         vector = embedder.embed([question])[0]
         lists.append(vectors.search(vector, k=_CANDIDATES, where=within))
     if evidence is not None:
@@ -170,7 +177,7 @@ def _fuse_ranks(lists: Iterable[Sequence[Scored]]) -> list[Scored]:
 def _votes(
     evidence: Evidence, held: CommunityStore, within: Collection[str] | None
 ) -> list[Scored]:
-    """Return the communities that hold the passages found, the lowest of each ``within``."""
+    """Return the lowest communities, of ``within``, that contain the passages found."""
     hits = [hit for hit in evidence.hits[:_VOTING_HITS] if hit.score > 0]
     around = held.of_chunks([hit.chunk.id for hit in hits])
     votes: defaultdict[str, float] = defaultdict(float)
@@ -182,7 +189,7 @@ def _votes(
 
 
 def _largest(held: CommunityStore, most: int) -> list[Scored]:
-    """Return the largest communities of the topmost level; parts of them, where they are few."""
+    """Return the largest topmost communities, or their children if there are few."""
     levels = held.levels()
     chosen = {c.id: c for c in held.communities(levels[0] if levels else []).values()}
     below = held.communities(levels[1]).values() if len(levels) > 1 else ()
@@ -206,7 +213,7 @@ def _by_extent(community: Community) -> tuple[int, str]:
 
 
 def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Scored]:
-    """Leave out what lies inside, or around, a better one."""
+    """Remove communities that are inside or around a better one."""
     above = _ancestors([item.id for item in ranked], read_parents(held))
     kept: list[Scored] = []
     for item in ranked:
@@ -220,7 +227,7 @@ def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Sco
 def _ancestors(
     community_ids: Iterable[str], parents: Mapping[str, str | None]
 ) -> dict[str, list[str]]:
-    """Return the communities around each one; those that are gone are absent."""
+    """Return the ancestors of each community, nearest first; missing communities are absent."""
     result: dict[str, list[str]] = {}
     for identifier in community_ids:
         if identifier not in parents:
@@ -256,9 +263,9 @@ _WHOLE_ZH = re.compile(
 
 
 def find_topic(question: str) -> str:
-    """Return a question without the words by which it asks about the whole; "" if that is all.
+    """Return the question without words that ask about the whole; "" if nothing else is left.
 
-    "What are the main themes of the documents?" has no focus, "Which risks of wind power are
+    "What are the main themes of the documents?" has no topic; "Which risks of wind power are
     mentioned most?" has "risks wind power".
     """
     rest = _WHOLE_ZH.sub(" ", _WHOLE.sub(" ", question))

@@ -6,7 +6,7 @@ Sentence windows, siblings in a section, parent chunks, and whole sections of wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knotwork.errors import ConfigError
@@ -27,10 +27,10 @@ from knotwork.text.token_counts import count_tokens
 
 
 class SentenceWindowRetriever:
-    """The hits of another retriever, each cut to the window around its best sentence.
+    """Cuts each hit of another retriever to a window around its best sentence.
 
-    A window has up to ``size`` sentences on either side, across the borders of chunks, and never
-    leaves the document. It is short, so that many sources fit into a small context.
+    A window has up to ``size`` sentences on either side, across chunk borders but within the
+    document. It is short, so many sources fit into a small context.
     """
 
     name = "sentence_window"
@@ -58,7 +58,7 @@ class SentenceWindowRetriever:
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the windows around the best sentences, those inside another merged with it."""
+        """Return the windows around the best sentences, overlapping ones merged."""
         evidence = self._base.retrieve(query)
         passages = PassageReader(self._store)
         hits = drop_overlaps(self._window(hit, passages) for hit in evidence.hits)
@@ -66,7 +66,7 @@ class SentenceWindowRetriever:
 
     def _window(self, hit: Hit, passages: PassageReader) -> Hit:
         if not hit.sentences or hit.matched:
-            return hit  # nothing says where to look, or another pattern has cut it before
+            return hit  # without a best sentence, or already cut by another retriever
         best = hit.sentences[0][0]
         near = passages.around(hit.chunk, reach=self._size)
         sentences = sorted({span for chunk in near for span in chunk.sentences})
@@ -79,14 +79,14 @@ class SentenceWindowRetriever:
 
 
 HITS_PER_SIBLINGS = 2
-"""Hits asked for each passage wanted, since neighbours that are both found become one."""
+"""Hits requested per passage, because neighbours that are both found are merged."""
 
 
 class SiblingsRetriever:
-    """The hits of another retriever, each widened by its neighbours in its section.
+    """Extends each hit of another retriever by its neighbours in the section.
 
-    Neighbours join the nearest first, the one behind before the one ahead, as long as the passage
-    has at most ``tokens``; ``reach`` is how many chunks away they may be.
+    The nearest neighbours are added first, the following one before the preceding one, while the
+    passage has at most ``tokens``. ``reach`` is their maximum distance in chunks.
     """
 
     name = "siblings"
@@ -116,7 +116,7 @@ class SiblingsRetriever:
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the widened passages, those inside another merged with it."""
+        """Return the extended passages, overlapping ones merged."""
         evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SIBLINGS))
         passages = PassageReader(self._store)
         hits = []
@@ -130,13 +130,15 @@ class SiblingsRetriever:
 
 
 def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: int) -> list[Chunk]:
-    """Return the consecutive chunks of a section around one of them, in order, itself included."""
+    """Return the chunk and its neighbours in the section, in order, with at most ``tokens``
+    together.
+    """
     near = {c.ordinal: c for c in passages.around(chunk, reach=reach)}
     kept = {chunk.ordinal: chunk}
     left = tokens - count_tokens(chunk.text)
     open_ends = {1, -1}
     for distance in range(1, reach + 1):
-        for direction in _behind_first(open_ends):
+        for direction in sorted(open_ends, reverse=True):
             neighbour = near.get(chunk.ordinal + direction * distance)
             if neighbour is None or neighbour.section_id != chunk.section_id:
                 open_ends.discard(direction)
@@ -148,19 +150,16 @@ def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: in
     return [kept[ordinal] for ordinal in sorted(kept)]
 
 
-def _behind_first(directions: Iterable[int]) -> list[int]:
-    return sorted(directions, reverse=True)
-
-
 HITS_PER_PARENT = 3
-"""Children asked for each parent wanted, since several may lie in one."""
+"""Child hits requested per parent, because several may have the same parent."""
 
 
 class ParentChildRetriever:
-    """The parents of the hits of another retriever, each with the score of its best child.
+    """Replaces the hits of another retriever by their parent chunks, with the score of the best
+    child.
 
-    An index has parents when it was split by "parent-child" or "sentence-window". A chunk without
-    one gets its neighbours in its section, up to ``tokens``.
+    An index has parent chunks if it was split by "parent-child" or "sentence-window". A chunk
+    without parent is extended by its neighbours in the section, up to ``tokens``.
     """
 
     name = "parent_child"
@@ -208,22 +207,22 @@ class ParentChildRetriever:
 
 
 HITS_PER_SECTION = 3
-"""Hits asked for each passage wanted: merging makes few of many."""
+"""Hits requested per passage, because merging leaves few."""
 
 FEWEST_HITS_OF_SECTION = 2
-"""Hits of which a section must hold so many to be read whole."""
+"""Minimum number of hits in a section that is returned whole."""
 
 _LONGEST_TOKEN = 12
-"""Characters in a token, at most on average: longer texts need not be counted."""
+"""Maximum average characters per token: longer texts exceed the budget without counting."""
 
 
 class BottomUpRetriever:
-    """The hits of another retriever; a section most of whose text was found takes their place.
+    """Replaces the hits of another retriever by their section if most of its text was found.
 
-    From the parents of chunks up the section tree, as long as hits cover ``share`` of the
-    characters of a node, and it has at most ``tokens``. After the auto-merging retrievers of
-    hierarchical indexes; covered text stands for the share of children, so that no other chunk of
-    a section has to be read.
+    From parent chunks up the section tree, a node replaces its hits if they cover ``share`` of its
+    characters and it has at most ``tokens``. This follows the auto-merging retrievers of
+    hierarchical indexes, but measures covered text in place of covered children, so no other chunk
+    of a section must be read.
     """
 
     name = "bottom_up"
@@ -253,7 +252,7 @@ class BottomUpRetriever:
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the hits, merged from the leaves of the section tree up."""
+        """Return the hits, merged from the leaves of the section tree upwards."""
         evidence = self._base.retrieve(Query(query.text, query.k * HITS_PER_SECTION))
         passages = PassageReader(self._store)
         by_document: dict[str, list[Hit]] = {}
@@ -273,7 +272,7 @@ class BottomUpRetriever:
         if len(hits) < FEWEST_HITS_OF_SECTION:
             return hits
         for span, chunk in self._nodes(document_id, hits, passages):
-            inside = [hit for hit in hits if _lies_in(hit.chunk.span, span)]
+            inside = [hit for hit in hits if _is_inside(hit.chunk.span, span)]
             if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < self._share * (
                 span.end - span.start
             ):
@@ -288,7 +287,7 @@ class BottomUpRetriever:
     def _nodes(
         self, document_id: str, hits: Sequence[Hit], passages: PassageReader
     ) -> Iterator[tuple[Span, Chunk | None]]:
-        """Yield parents of chunks, then sections, the smallest first, that may be read whole."""
+        """Yield parent chunks and sections within the token budget, smallest first."""
         ids = sorted({hit.chunk.parent_id for hit in hits if hit.chunk.parent_id})
         nodes: list[tuple[Span, Chunk | None]] = [
             (parent.span, parent) for parent in passages.chunks(ids).values()
@@ -302,7 +301,7 @@ class BottomUpRetriever:
                 yield span, chunk
 
     def _sentences(self, best: Hit, span: Span, passages: PassageReader) -> list[Span]:
-        """Return the sentences of the chunks around a hit that reach into a span."""
+        """Return the sentences of the chunks around a hit that overlap a span."""
         found: dict[Span, None] = {}
         for direction in (-1, 1):
             ordinal = best.chunk.ordinal
@@ -316,12 +315,12 @@ class BottomUpRetriever:
         return list(found)
 
 
-def _lies_in(inner: Span, outer: Span) -> bool:
+def _is_inside(inner: Span, outer: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _covered(hits: Sequence[Hit]) -> int:
-    """Return how many characters hits hold together."""
+    """Return the number of characters that the hits cover together."""
     total, end = 0, -1
     for span in sorted(hit.chunk.span for hit in hits):
         total += max(span.end - max(span.start, end), 0)

@@ -1,16 +1,16 @@
-"""Turn ranked chunks into evidence: hits with their reasons, and the confidence in them.
+"""Turn ranked chunks into evidence: hits with their reasons, and a confidence.
 
-The confidence that the first hits hold an answer is a logistic function of four features that tell
-answerable questions from others: the best cosine, the largest share of the question that one
-passage covers, how much of the question the whole index does not know, and how long the question is
-(long ones are covered less). It was fitted on answerable questions of six development sets,
-MultiHop-RAG's questions without an answer, and questions asked of another set's corpus
-(benchmarks/results/abstention.md).
+The confidence is the probability that the first hits contain an answer. It is a logistic function
+of four features that separate answerable questions from others: the best cosine, the largest
+share of the question that one passage covers, the share of the question whose words the index does
+not contain, and the length of the question (long ones are covered less). It was fitted on
+answerable questions of six development sets, MultiHop-RAG's questions without an answer, and
+questions asked of another set's corpus (docs/benchmarks.md).
 
-Cosines differ between embedders, so they count only for the one they were fitted with. Chinese has
-models of its own, as bigrams across two words are rarely found anywhere. A small index knows few
-words, so its unknown words count less. Between a question and passages in another script words say
-nothing and cosines are smaller: there the best sentence alone decides.
+Cosines differ between embedders, so they count only for the embedder they were fitted with. Chinese
+has its own models, because bigrams that span two words are rare. A small index contains few words,
+so its unknown words count less. If question and passages are in different scripts, words do not
+match and cosines are smaller: there only the best sentence counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CORRECTED = "No document has “{written}”: searched for “{meant}”."
 
 
 def parts_of_base(features: Features) -> dict[str, float]:
-    """Return the parts of a base score that a person can read."""
+    """Return the readable parts of a base score."""
     best = float(features.sentences.max()) if features.sentences.size else 0.0
     return {
         "cosine": features.cosine,
@@ -54,7 +54,11 @@ def make_evidence(
     seeds: Mapping[str, tuple[str, ...]] | None = None,
     paths: Mapping[str, tuple[Step, ...]] | None = None,
 ) -> Evidence:
-    """Read the chunks of ``ranked`` and attach scores, seeds, paths and ranked sentences."""
+    """Read the chunks of ``ranked`` and return them as hits with scores, seeds, paths and
+    sentences.
+
+    ``parts``, ``seeds`` and ``paths`` are by chunk id. Chunks that no longer exist are left out.
+    """
     question = features.question
     ids = [item.id for item in ranked]
     features.fetch(ids)
@@ -81,12 +85,12 @@ def make_evidence(
 
 READ_HITS = 5
 FULL_VOCABULARY = 300
-"""Chunks from which an index knows enough words for an unknown one to count in full."""
+"""Number of chunks from which an unknown word counts in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceModel:
-    """Coefficients of the logistic function; 0.5 is where to abstain."""
+    """Coefficients of the logistic function; below 0.5 no answer is expected."""
 
     intercept: float
     cosine: float
@@ -97,10 +101,10 @@ class ConfidenceModel:
 
 @dataclass(frozen=True, slots=True)
 class CrossScriptModel:
-    """How similar a sentence in another script must be for a confidence of 0.5.
+    """The similarity that a sentence in another script needs for a confidence of 0.5.
 
-    ``from_alphabet`` counts for questions in an alphabet, ``from_han`` for those in Chinese,
-    Japanese or Korean; the logistic function rises with ``steepness``.
+    ``from_alphabet`` applies to questions in an alphabet, ``from_han`` to those in Chinese,
+    Japanese or Korean. ``steepness`` is the slope of the logistic function.
     """
 
     from_alphabet: float
@@ -112,27 +116,27 @@ WITH_VECTORS = {
     "local:all-MiniLM-L6-v2": ConfidenceModel(-11.32, 21.25, 7.74, -0.23, -12.16),
     "local:multilingual-e5-small": ConfidenceModel(-12.09, 20.83, 7.9, 1.03, -8.21),
 }
-"""By the name of the embedder."""
+"""Models by the name of the embedder."""
 BIGRAMS_WITH_VECTORS = {
     "local:multilingual-e5-small": ConfidenceModel(-8.39, 12.36, 7.67, 0.6, -1.46),
 }
-"""By the name of the embedder, for questions in `BIGRAM_LANGUAGES`."""
+"""Models by the name of the embedder, for questions in `BIGRAM_LANGUAGES`."""
 ACROSS_SCRIPTS = {
     "local:multilingual-e5-small": CrossScriptModel(
         from_alphabet=0.1, from_han=0.22, steepness=40.0
     ),
 }
-"""By the name of the embedder, for those that read both scripts."""
+"""Models by the name of the embedder, for embedders that support both scripts."""
 TEXT_ALONE = ConfidenceModel(-6.78, 0.0, 13.2, 1.42, -13.63)
 BIGRAMS_ALONE = ConfidenceModel(-4.69, 0.0, 19.16, -0.2, -3.22)
 BIGRAM_LANGUAGES = frozenset({"zh", "ja", "ko"})
-"""Languages whose words are indexed by the pairs of their characters; see knotwork.text.terms."""
+"""Languages indexed by pairs of characters; see knotwork.text.terms."""
 
 
 def estimate_confidence(
     question: Question, ids: Collection[str], features: ChunkFeatures, store: Store
 ) -> float:
-    """Return the probability, from 0 to 1, that the first of these chunks hold an answer."""
+    """Return the probability, from 0 to 1, that the first of these chunks contain an answer."""
     read = list(ids)[:READ_HITS]
     if not read or not question.terms:
         return 0.0
@@ -175,12 +179,14 @@ def is_in_han(text: str) -> bool:
 
 
 def logistic(value: float) -> float:
-    """Return 1 / (1 + exp(-value)), for values of any size."""
+    """Return 1 / (1 + exp(-value)) without overflow."""
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
 
 
 def _vocabulary(chunk_count: int) -> float:
-    """Return how much an index of this size can be expected to know, from 0 to 1."""
+    """Return the share of a language's common words that an index of this size contains, from 0 to
+    1.
+    """
     return min(1.0, math.log(max(chunk_count, 1)) / math.log(FULL_VOCABULARY)) ** 2
 
 

@@ -1,4 +1,4 @@
-"""Read filters given as text, as mappings, as `Filter` objects, or as a list of these.
+"""Parse filters from text, mappings, `Filter` objects, or lists of these.
 
 Text is the filter language of the command line, as in ``author = 'Ann' and date >= 2023``.
 
@@ -11,11 +11,11 @@ Text is the filter language of the command line, as in ``author = 'Ann' and date
                | field "is" ["not"] ("set" | "null")
     comparison = "=" | "==" | ":" | "!=" | "<>" | "<" | "<=" | ">" | ">="
 
-Keywords may be in any case. A field or a value is a word, or a text in single or double quotes, in
-which a quote is written twice; words that follow each other are one value.
+Keywords are case-insensitive. A field or a value is a word, or a text in single or double quotes
+with quotes inside doubled. Consecutive words are one value.
 
 Mappings are those of document and vector databases: ``{"author": "Ann", "date": {"gte": "2023"}}``
-means that all of it holds. Operators may begin with ``$``: eq, ne, gt, gte, lt, lte, in, nin,
+requires both conditions. Operators may begin with ``$``: eq, ne, gt, gte, lt, lte, in, nin,
 contains, exists, and between conditions and, or, not. A list as a value means ``in``.
 """
 
@@ -30,11 +30,11 @@ from knotwork.errors import FilterError
 from knotwork.records import AllOf, AnyOf, Comparison, Condition, Filter, Not
 
 FilterSpec = str | Mapping[str, Any] | Filter | Sequence[str | Mapping[str, Any] | Filter]
-"""A text of the filter language, a mapping, a `Filter`, or several of these that all must hold."""
+"""A text of the filter language, a mapping, a `Filter`, or a list of these that must all match."""
 
 
 def read_filter(given: FilterSpec | None) -> Filter | None:
-    """Return the filter that is meant; None for an empty text, mapping or list.
+    """Return the filter that is described, or None for an empty text, mapping or list.
 
     Raises FilterError.
     """
@@ -94,7 +94,9 @@ class _Token(NamedTuple):
 
 
 def parse_filter(text: str) -> Filter:
-    """Return the filter that a text writes. Raises FilterError with the place of a mistake."""
+    """Return the filter that a text describes. Raises FilterError with the position of a
+    mistake.
+    """
     if len(text) > _MOST_CHARACTERS:
         raise FilterError(
             f"The filter has {len(text):,} characters.", fix="Write at most 10,000 characters."
@@ -107,20 +109,20 @@ def parse_filter(text: str) -> Filter:
 
 
 class _Parser:
-    """Reads the tokens of one filter from left to right."""
+    """A recursive-descent parser of one filter."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = list(self._split())
-        self._place = 0
+        self._next = 0
 
     @property
     def rest(self) -> _Token | None:
         """The next token; None at the end."""
-        return self._tokens[self._place] if self._place < len(self._tokens) else None
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def expected(self, what: str) -> FilterError:
-        """Return the error that something else stands at this place."""
+        """Return the error for an unexpected token."""
         token = self.rest
         found = f"`{token.text}` at character {token.start + 1}" if token else "the end"
         return self._error(f"expected {what}, found {found}")
@@ -139,7 +141,7 @@ class _Parser:
 
     def _one(self, depth: int) -> Filter:
         if depth > _DEEPEST_TEXT:
-            raise self._error(f"it is nested more than {_DEEPEST_TEXT} deep")
+            raise self._error(f"it is nested more than {_DEEPEST_TEXT} levels deep")
         if self._take("not"):
             return Not(self._one(depth + 1))
         if self._take("("):
@@ -153,7 +155,7 @@ class _Parser:
         name = self.rest
         if name is None or name.kind not in {"word", "quoted"}:
             raise self.expected("the name of a field")
-        self._place += 1
+        self._next += 1
         if name.kind == "word" and ":" in name.text and not self._begins_comparison():
             return self._labelled(name)
         field = _unquote(name)
@@ -168,7 +170,7 @@ class _Parser:
             sign = self.rest
             if is_negated or sign is None or sign.kind != "sign":
                 raise self.expected("`=`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `contains` or `is`")
-            self._place += 1
+            self._next += 1
             is_negated = sign.text in _UNEQUAL
             comparison = _SIGNS.get(sign.text, Comparison.EQUAL)
             found = Condition(field, comparison, (self._value(),))
@@ -181,12 +183,12 @@ class _Parser:
         )
 
     def _labelled(self, token: _Token) -> Filter:
-        """Read ``field:value``, where a field may not have a colon in its name."""
+        """Parse ``field:value``, where the field has no colon in its name."""
         field, _, value = token.text.partition(":")
         if value:
-            self._place -= 1
+            self._next -= 1
             start = token.start + len(field) + 1
-            self._tokens[self._place] = _Token("word", value, start)
+            self._tokens[self._next] = _Token("word", value, start)
         return Condition(field, Comparison.EQUAL, (self._value(),))
 
     def _presence(self, field: str) -> Filter:
@@ -212,12 +214,12 @@ class _Parser:
         token = self.rest
         if token is None or token.kind not in {"word", "quoted"}:
             raise self.expected("a value")
-        self._place += 1
+        self._next += 1
         if token.kind == "quoted":
             return _unquote(token)
         end = token.start + len(token.text)
         while (word := self.rest) and word.kind == "word" and word.text.casefold() not in _JOINING:
-            self._place += 1
+            self._next += 1
             end = word.start + len(word.text)
         return self._text[token.start : end]
 
@@ -225,20 +227,22 @@ class _Parser:
         token = self.rest
         if token is None or token.kind == "quoted" or token.text.casefold() != word:
             return False
-        self._place += 1
+        self._next += 1
         return True
 
     def _split(self) -> Iterator[_Token]:
         end = len(self._text.rstrip())
-        place = 0
-        while place < end:
-            match = _TOKEN.match(self._text, place)
+        position = 0
+        while position < end:
+            match = _TOKEN.match(self._text, position)
             if match is None:
-                place += len(self._text[place:]) - len(self._text[place:].lstrip())
-                raise self._error(f"unexpected `{self._text[place]}` at character {place + 1}")
+                position += len(self._text[position:]) - len(self._text[position:].lstrip())
+                raise self._error(
+                    f"unexpected `{self._text[position]}` at character {position + 1}"
+                )
             kind = match.lastgroup or ""
             yield _Token(kind, match[kind], match.start(kind))
-            place = match.end()
+            position = match.end()
 
     def _error(self, reason: str) -> FilterError:
         shown = self._text if len(self._text) <= 200 else self._text[:200] + "…"
@@ -272,9 +276,9 @@ _DEEPEST_MAPPING = 50
 def map_filter(given: Mapping[str, object], depth: int = 0) -> Filter:
     """Return the filter that a mapping describes. Raises FilterError."""
     if depth > _DEEPEST_MAPPING:
-        raise FilterError(f"The filter is nested more than {_DEEPEST_MAPPING} deep.")
+        raise FilterError(f"The filter is nested more than {_DEEPEST_MAPPING} levels deep.")
     if not given:
-        raise FilterError("A filter has no condition.", fix='Write {"FIELD": VALUE}.')
+        raise FilterError("The filter has no condition.", fix='Write {"FIELD": VALUE}.')
     parts = [_map_entry(str(name), value, depth) for name, value in given.items()]
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 

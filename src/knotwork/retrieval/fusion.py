@@ -1,4 +1,4 @@
-"""Fuse the evidence of several retrievers, or of several searches, under one token budget."""
+"""Fuse the evidence of several retrievers, or of several searches of one."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from knotwork.retrieval.passage_reader import drop_overlaps, merge_hits
 from knotwork.text.token_counts import count_tokens
 
 FUSION_DEPTH = 50
-"""Hits asked of each retriever, at least."""
+"""Minimum number of hits requested from each retriever."""
 
 RANK_OFFSET = 60
-"""Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
 FUSION_METHODS = ("scores", "rank")
 
 
 class FusedRetriever:
-    """The hits of several retrievers, ranked by what each says of them.
+    """Ranks the hits of several retrievers together.
 
-    ``parts`` are retrievers with their weights. With ``by="scores"`` a hit has the weighted mean of
-    its scores, each in units of its retriever's best, and with ``by="rank"`` the reciprocal ranks
-    of reciprocal rank fusion. What each retriever gave stands in ``Hit.scores`` under its name.
-    With ``tokens`` the hits that are kept have at most so many tokens of text together.
+    ``parts`` are weights and retrievers. With ``by="scores"`` a hit's score is the weighted mean of
+    its scores, each relative to the best of its retriever; with ``by="rank"`` it is that of
+    reciprocal rank fusion. ``Hit.scores`` has the share of each retriever by name. If ``tokens`` is
+    positive, the hits have at most that many tokens together.
     """
 
     name = "fuse"
@@ -56,7 +56,9 @@ class FusedRetriever:
         self.requires = frozenset().union(*(r.requires for _, r in parts))
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the fused evidence; a retriever that finds nothing takes nothing away."""
+        """Return the fused evidence; a retriever without hits lowers no score relative to
+        another.
+        """
         asked = Query(query.text, max(FUSION_DEPTH, query.k))
         found = [(label, w, retriever.retrieve(asked)) for label, (w, retriever) in self._parts]
         hits = fuse_hits(found, by=self._by)
@@ -76,7 +78,7 @@ class FusedRetriever:
 
 
 def _common(embedders: Iterable[str]) -> str:
-    """Return the embedder of all evidence, or nothing where they differ."""
+    """Return the embedder of all evidence, or "" if they differ."""
     names = set(embedders)
     return names.pop() if len(names) == 1 else ""
 
@@ -84,9 +86,9 @@ def _common(embedders: Iterable[str]) -> str:
 def fuse_hits(
     found: Sequence[tuple[str, float, Evidence]], *, by: str = "scores", overlaps: bool = True
 ) -> list[Hit]:
-    """Return the hits of labelled, weighted evidence, each once, best first.
+    """Return the hits of labelled, weighted evidence, each chunk once, best first.
 
-    Of passages that lie inside others the wider one stays, unless ``overlaps`` is off.
+    Of a passage inside another only the wider one is kept, unless ``overlaps`` is False.
     """
     total = sum(weight for _, weight, _ in found) or 1.0
     gathered: dict[str, list[Hit]] = {}
@@ -113,8 +115,9 @@ def fuse_hits(
 
 
 def keep_within(hits: Iterable[Hit], *, tokens: int) -> list[Hit]:
-    """Return the best hits whose texts have at most ``tokens`` together; what is too long is
-    passed over, so that a shorter one behind it may have its place.
+    """Return the best hits whose texts have at most ``tokens`` together.
+
+    A hit that does not fit is skipped, and shorter ones after it may still fit.
     """
     kept, left = [], tokens
     for hit in hits:
@@ -126,14 +129,14 @@ def keep_within(hits: Iterable[Hit], *, tokens: int) -> list[Hit]:
 
 
 def _matched(hits: Sequence[Hit]) -> tuple[str, ...]:
-    """Return what hits of the same chunk were cut from; nothing where they are whole chunks."""
+    """Return the chunks from which hits of one chunk were cut, or () if all are whole chunks."""
     if not any(hit.matched for hit in hits):
         return ()
     return tuple(dict.fromkeys(i for hit in hits for i in hit.matched or (hit.chunk.id,)))
 
 
 def _labels(names: Iterable[str]) -> list[str]:
-    """Return a name for each retriever, numbered where it comes again."""
+    """Return the names, with a number from the second occurrence on."""
     labels: list[str] = []
     seen: dict[str, int] = {}
     for name in names:
@@ -143,21 +146,21 @@ def _labels(names: Iterable[str]) -> list[str]:
 
 
 SEARCH_DEPTH = 30
-"""Hits asked for each text, at least."""
+"""Minimum number of hits requested for each text."""
 
 
 def search_deep(base: Retriever, query: Query) -> Evidence:
-    """Return what a retriever finds for a question, deep enough to be fused with other searches."""
+    """Search with enough hits for the result to be fused with other searches."""
     return base.retrieve(Query(query.text, max(SEARCH_DEPTH, query.k)))
 
 
 def search_also(
     base: Retriever, own: Evidence, query: Query, texts: Sequence[tuple[str, float]], *, label: str
 ) -> Evidence:
-    """Return what was found for a question, joined to what is found for further weighted texts.
+    """Return the evidence for a question, fused with that for further weighted texts.
 
-    ``own`` is from :func:`search_deep`, and has the weight 1. A hit has the weighted sum of its
-    scores, each in units of the best of its search, on the scale of the question's own scores.
+    ``own`` is from `search_deep` and has the weight 1. A hit's score is the weighted sum of its
+    scores, each relative to the best of its search, on the scale of the question's own scores.
     """
     found = [(base.name, 1.0, own)]
     for text, weight in texts:
@@ -171,7 +174,7 @@ def search_also(
 
 
 def cut_evidence(evidence: Evidence, query: Query) -> Evidence:
-    """Return the best hits of evidence as those for a query."""
+    """Return the evidence with the best ``query.k`` hits, as evidence for ``query``."""
     return replace(evidence, query=query, hits=evidence.hits[: max(query.k, 0)])
 
 

@@ -1,11 +1,11 @@
 """The graph retriever: text evidence, named entities, and bridges between passages.
 
-The best passages by text are the sources of bridges. A sentence of a source that answers to the
-question activates the entities it mentions, except those of which a model that read the source
-states no fact; an activated entity leads to the chunks that are *about* it. A path (source,
-sentence, entity, target) counts by the relevance of its sentence, the rarity of its entity, how
-much its target is about the entity, and how much of the question sentence and target cover
-*together*, without what the target only repeats of its source.
+The best passages by text are the sources of bridges. A relevant sentence of a source activates the
+entities it mentions, except those of which a model that read the source stated no fact. An
+activated entity leads to the chunks that are *about* it. The score of a path (source, sentence,
+entity, target) depends on the relevance of the sentence, the rarity of the entity, the target's
+aboutness, and on how much of the question sentence and target cover *together*, without what the
+target only repeats of its source.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from knotwork.text.terms import STOP_WORDS, content_terms
 
 @dataclass(frozen=True, slots=True)
 class _NamedEntities:
-    """How much a chunk is about an entity that the question names."""
+    """A chunk's score for being about an entity that the question names."""
 
     score: float
     name: str
 
 
 class GraphRetriever:
-    """Chunks by their own text, by the entities named in the question, and by bridges.
+    """Ranks chunks by their own text, by the entities named in the question, and by bridges.
 
-    A score is ``base + max(named, bridge) + support``; every part is in ``Hit.scores``. A question
-    that names nothing and finds no bridge is ranked by its base alone, as `HybridRetriever` does.
+    A score is ``base + max(named, bridge) + support``; ``Hit.scores`` has all parts. If the
+    question names no entity and no bridge is found, chunks are ranked by their base alone, as
+    `HybridRetriever` does.
     """
 
     name = "graph"
@@ -162,7 +163,7 @@ class Bridge:
 
 @dataclass(frozen=True, slots=True)
 class Bridges:
-    """The best path into each target, and the support each source gets from its targets."""
+    """The best path into each target, and the support that each source gets from its targets."""
 
     into: Mapping[str, Bridge]
     support: Mapping[str, float]
@@ -170,7 +171,9 @@ class Bridges:
 
 
 def spread(about: Sequence[Scored], exponent: float) -> list[float]:
-    """Return n ** -exponent for each chunk, n of which are about the entity at least as much."""
+    """Return n ** -exponent for each chunk, where n chunks are about the entity at least as
+    much.
+    """
     negated = [-item.score for item in about]
     return [bisect_right(negated, value + 1e-9) ** -exponent for value in negated]
 
@@ -182,10 +185,10 @@ def build_bridges(
     store: Store,
     weights: Weights,
 ) -> Bridges:
-    """Find the bridges that start at the best of ``seeds`` (chunk id to score)."""
+    """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
-    if names_one_thing(question, sources, features):
+    if is_one_phrase(question, sources, features):
         return Bridges({}, {}, sources)
     activations, entities = _activate_entities(question, seeds, sources, features, store, weights)
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
@@ -222,13 +225,11 @@ def build_bridges(
     return Bridges(into, dict(support), sources)
 
 
-def names_one_thing(
-    question: Question, chunks: Mapping[str, Chunk], features: ChunkFeatures
-) -> bool:
-    """Return whether all that a question says stands in a sentence of a chunk, in one phrase.
+def is_one_phrase(question: Question, chunks: Mapping[str, Chunk], features: ChunkFeatures) -> bool:
+    """Return True if one sentence of a chunk contains the whole question as a phrase.
 
-    "What is a restartpoint?" leaves nothing that another passage could add: what is related to the
-    passage that says "restartpoint" would only hide it.
+    "What is a restartpoint?" leaves nothing for another passage to add: passages related to the one
+    that says "restartpoint" would only hide it.
     """
     terms = list(question.terms)
     first, end = _without_question_words(terms)
@@ -243,7 +244,7 @@ def names_one_thing(
 
 
 def _without_question_words(terms: Sequence[str]) -> tuple[int, int]:
-    """Return the range of the terms without Chinese pairs at its ends that belong to "是什么"."""
+    """Return the range of the terms without the Chinese bigrams of "是什么" at its ends."""
     first, end = 0, len(terms)
     while first < end and not terms[first].isascii() and terms[first][0] in STOP_WORDS:
         first += 1
@@ -257,7 +258,7 @@ def _holds_run(terms: Sequence[str], run: Sequence[str]) -> bool:
 
 
 class _Relevance:
-    """How relevant each target is to the question when it is read with a sentence of a source."""
+    """Relevance of targets to the question when read together with a sentence of a source."""
 
     def __init__(
         self,
@@ -278,26 +279,26 @@ class _Relevance:
         self._known: dict[tuple[str, int], dict[str, float]] = {}
 
     def to(self, activation: Activation) -> Mapping[str, float]:
-        """Return the relevance of every target beside the sentence of this activation."""
-        place = activation.chunk_id, activation.sentence
-        if place not in self._known:
+        """Return the relevance of every target next to the sentence of this activation."""
+        key = activation.chunk_id, activation.sentence
+        if key not in self._known:
             mask = self._by_sentence[activation.chunk_id][activation.sentence]
             repeated = self._covered & self._features[activation.chunk_id].covered
             together = (mask | self._covered) @ self._shares - repeated @ self._shares
             values = np.maximum(together + self._rest, 0.0)
-            self._known[place] = dict(zip(self._targets, values.tolist(), strict=True))
-        return self._known[place]
+            self._known[key] = dict(zip(self._targets, values.tolist(), strict=True))
+        return self._known[key]
 
 
 def _same_document(sources: Mapping[str, Chunk], store: Store) -> dict[str, frozenset[str]]:
-    """Return the chunks of each source's document."""
+    """Return, for each source, the chunks of its document."""
     documents = {chunk.document_id for chunk in sources.values()}
     chunks = {document: frozenset(store.documents.chunk_ids(document)) for document in documents}
     return {identifier: chunks[chunk.document_id] for identifier, chunk in sources.items()}
 
 
 def link_factor(question: Question, weights: Weights) -> float:
-    """Return how much links of any kind count for a question of this length, from 0 to 1."""
+    """Return the weight of links for a question of this length, from 0 to 1."""
     length = len(question.terms) / weights.link.half_length
     return float(1.0 / (1.0 + length**weights.link.length_power))
 
@@ -338,7 +339,9 @@ def _activate_entities(
 def _sentence_relevances(
     question: Question, sources: Mapping[str, Chunk], features: ChunkFeatures
 ) -> dict[str, Sequence[float]]:
-    """Return each sentence's cosine with the question, or the share of it that it covers."""
+    """Return each sentence's cosine with the question, or without vectors the share that it
+    covers.
+    """
     coverage: dict[str, Sequence[float]] = {}
     masks = None
     for chunk_id, chunk in sources.items():
@@ -367,7 +370,7 @@ def _best_targets(
     shares: Mapping[str, Sequence[float]],
     weights: Weights,
 ) -> frozenset[str]:
-    """Choose the targets worth a closer look, before they are read."""
+    """Return the most promising targets, whose features are read next."""
     promise: dict[str, float] = {}
     for entity in entities:
         strongest = activations[entity][0].value

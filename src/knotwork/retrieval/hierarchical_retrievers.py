@@ -25,22 +25,22 @@ from knotwork.stores.base import FloatMatrix, Store
 from knotwork.text.terms import content_terms
 
 TOP_DOWN_HITS = 100
-"""Hits of the retriever below that count as evidence for the sections above them."""
+"""Hits of the base retriever that count as evidence for their sections."""
 
 HALVING = 0.5
-"""What each further hit adds to the evidence of a section, of the one before."""
+"""Weight of each hit of a section relative to the one before."""
 
 DOCUMENTS_IN_TRACE = 3
 
 
 class TopDownRetriever:
-    """The hits of another retriever, lifted by the sections in which they stand.
+    """Raises the scores of another retriever's hits in the best sections of the best documents.
 
-    The evidence for a section is that of its best hits, each counting half of the one before, more
-    where its title speaks of the question (``titles``). From the roots down, the ``documents`` best
-    and then the ``sections`` best of each level are entered; a hit gains ``lift`` times the mean
-    evidence of what was entered above it. A title alone, or one passage alone, thus no longer
-    decides; hits outside of what was entered gain nothing.
+    The evidence for a section is the sum of its hits' scores, each weighted half of the one before,
+    and more if its title matches the question (``titles``). From the root down, the ``documents``
+    best documents and the ``sections`` best sections of each level are entered. A hit gains
+    ``lift`` times the mean evidence of the nodes entered above it; hits elsewhere gain nothing. So
+    neither a title alone nor a single passage decides.
     """
 
     name = "top_down"
@@ -85,14 +85,14 @@ class TopDownRetriever:
             document_id: self._gather(hits, hits[0].chunk.document_title, asked)
             for document_id, hits in by_document.items()
         }
-        strongest = max(roots.values(), default=0.0) or 1.0
+        highest = max(roots.values(), default=0.0) or 1.0
         entered = sorted(roots, key=lambda i: (-roots[i], i))[: self._documents]
         lifts: dict[str, float] = {}
         for document_id in entered:
             hits = by_document[document_id]
             sections = passages.sections(document_id)
-            start = [roots[document_id] / strongest]
-            lifts |= self._descend(sections, hits, start, strongest, asked)
+            start = [roots[document_id] / highest]
+            lifts |= self._descend(sections, hits, start, highest, asked)
         hits = [self._lifted(hit, lifts.get(hit.chunk.id, 0.0)) for hit in evidence.hits]
         trace = [*evidence.trace]
         for document_id in entered[:DOCUMENTS_IN_TRACE]:
@@ -102,20 +102,20 @@ class TopDownRetriever:
         return replace(done, trace=tuple(trace))
 
     def _gather(self, hits: Sequence[Hit], title: str, asked: Collection[str]) -> float:
-        """Return the evidence for a section with these hits, best first."""
-        total = sum(max(hit.score, 0.0) * HALVING**place for place, hit in enumerate(hits))
-        told = {term for term in content_terms(title) if term in asked}
-        return total * (1 + self._titles * len(told) / max(len(asked), 1))
+        """Return the evidence for a section with these hits, given best first."""
+        total = sum(max(hit.score, 0.0) * HALVING**rank for rank, hit in enumerate(hits))
+        matching = {term for term in content_terms(title) if term in asked}
+        return total * (1 + self._titles * len(matching) / max(len(asked), 1))
 
     def _descend(
         self,
         sections: Sequence[Section],
         hits: Sequence[Hit],
         above: list[float],
-        strongest: float,
+        highest: float,
         asked: Collection[str],
     ) -> dict[str, float]:
-        """Return the mean evidence above each hit of what is entered, by the id of its chunk."""
+        """Return, by chunk id, the mean evidence of the entered nodes above each hit."""
         children: dict[str | None, list[Section]] = {}
         for section in sections:
             children.setdefault(section.parent_id, []).append(section)
@@ -126,7 +126,7 @@ class TopDownRetriever:
             lifts |= {hit.chunk.id: sum(values) / len(values) for hit in inside}
             found = self._below(children.get(node.id, []), inside, asked)
             for child, held, value in found[: self._sections]:
-                open_nodes.append((child, held, [*values, value / strongest]))
+                open_nodes.append((child, held, [*values, value / highest]))
             for _, held, _ in found[self._sections :]:
                 for hit in held:
                     lifts.pop(hit.chunk.id, None)
@@ -135,7 +135,7 @@ class TopDownRetriever:
     def _below(
         self, sections: Sequence[Section], hits: Sequence[Hit], asked: Collection[str]
     ) -> list[tuple[Section, list[Hit], float]]:
-        """Return subsections with the hits in them and their evidence, the best first."""
+        """Return subsections with their hits and their evidence, best first."""
         found = []
         for section in sections:
             held = [
@@ -152,7 +152,7 @@ class TopDownRetriever:
 
 
 SUMMARIES_HITS = 60
-"""Hits of the retriever below from whose groups the summaries are taken."""
+"""Hits of the base retriever whose groups have their summaries read."""
 
 REPORTS_READ = 8
 SECTIONS_READ = 12
@@ -162,7 +162,7 @@ CENTRAL_SENTENCES = 5
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """How well a group's summary answers to the question, from 0 to 1, and its passages found."""
+    """A group of chunks with its title and the relevance of its summary, from 0 to 1."""
 
     title: str
     value: float
@@ -170,10 +170,10 @@ class GroupSummary:
 
 
 class SummariesRetriever:
-    """The hits of another retriever, lifted by how well the summary of their group answers.
+    """Raises the scores of another retriever's hits whose group has a relevant summary.
 
-    ``lift`` is what the best summary adds; ``source`` is "auto", "reports" (of communities) or
-    "sections" (their central sentences).
+    ``lift`` is what the best summary adds. ``source`` is "reports" (of communities), "sections"
+    (their central sentences) or "auto" (sections if there are no reports).
     """
 
     name = "summaries"
@@ -202,7 +202,7 @@ class SummariesRetriever:
         self.requires = self._base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return chunks by their own score and by the summary of the group that they stand in."""
+        """Return chunks by their own score and that of their group's summary."""
         evidence = self._base.retrieve(Query(query.text, max(SUMMARIES_HITS, query.k)))
         summaries = self._summaries(query, evidence)
         values: dict[str, float] = {}
@@ -273,7 +273,7 @@ class SummariesRetriever:
     def _sum_up(
         self, chunks: Sequence[Chunk], question: FloatMatrix, *, embedder: str
     ) -> GroupSummary:
-        """Return how near the central sentences of chunks are to the question, on average."""
+        """Return the mean similarity of the chunks' central sentences to the question."""
         ids = [chunk.id for chunk in chunks]
         rows = [m for m in self._store.vectors("sentence").get(ids).values() if len(m)]
         first = chunks[0]

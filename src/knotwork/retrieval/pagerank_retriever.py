@@ -1,8 +1,9 @@
-"""The PageRank retriever: personalized PageRank over chunks and entities of the question.
+"""The PageRank retriever: personalized PageRank over the question's chunks and entities.
 
-The walk starts at the entities the question names and at the chunks whose text answers best, on the
-part of the graph within two hops of them (chunk, entity, chunk), weighted by aboutness and rarity.
-After HippoRAG 2 (arXiv 2502.14802), with entities found by rules in place of a model's triples.
+The walk starts at the entities that the question names and at the chunks with the best text scores.
+It covers the part of the graph within two hops of them (chunk, entity, chunk), weighted by
+aboutness and rarity. After HippoRAG 2 (arXiv 2502.14802), with entities found by rules in place of
+a model's triples.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ class PageRankSettings:
     walked_entities: int = 200
     fan: int = 20
     mention_weight: float = 0.1
-    """Weight of an edge to an entity the chunk only mentions, on the scale of aboutness."""
+    """Weight of an edge to an entity that the chunk only mentions, on the scale of aboutness."""
 
 
 class PageRankRetriever:
-    """Chunks by personalized PageRank."""
+    """Ranks chunks by personalized PageRank from the question's entities and best chunks."""
 
     name = "pagerank"
     requires = frozenset({Capability.TEXT, Capability.GRAPH})
@@ -55,7 +56,7 @@ class PageRankRetriever:
         self._walk = walk or PageRankSettings()
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks where a walk from the question's names and best chunks stays most."""
+        """Return the chunks with the highest PageRank."""
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )

@@ -1,4 +1,4 @@
-"""Cut passages wider or narrower than chunks from their document, and merge their hits."""
+"""Read passages wider or narrower than a chunk from its document, and merge their hits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knotwork.stores.base import Store
 
 
 class PassageReader:
-    """Reads what lies around chunks; what it has read it keeps, so make one for each question."""
+    """Reads documents, sections and chunks with a cache; create one for each question."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,17 +47,17 @@ class PassageReader:
         return [chunk for chunk in self.chunks(ids).values() if not chunk.is_parent]
 
     def around(self, chunk: Chunk, *, reach: int) -> list[Chunk]:
-        """Return the leaf chunks up to ``reach`` places away, the chunk itself among them."""
+        """Return the leaf chunks at most ``reach`` positions away, including the chunk itself."""
         return self.leaves(chunk.document_id, chunk.ordinal - reach, chunk.ordinal + reach)
 
     def cut(self, chunk: Chunk, span: Span, sentences: Iterable[Span]) -> Chunk:
-        """Return the passage of a document at ``span``, under the id of ``chunk``."""
+        """Return the text at ``span`` of the document as a passage with the id of ``chunk``."""
         text = self.document(chunk.document_id).text[span.start : span.end]
         inside = sorted({s for s in sentences if span.start <= s.start and s.end <= span.end})
         return replace(chunk, span=span, text=text, sentences=tuple(inside))
 
     def join(self, best: Chunk, parts: Sequence[Chunk]) -> Chunk:
-        """Return the passage from the first of consecutive chunks to the last."""
+        """Return the passage that spans consecutive chunks, with the id of ``best``."""
         span = Span(min(c.span.start for c in parts), max(c.span.end for c in parts))
         if span == best.span:
             return best
@@ -65,9 +65,9 @@ class PassageReader:
 
 
 def merge_hits(hits: Sequence[Hit], passage: Chunk, *, score: float | None = None) -> Hit:
-    """Return one hit for a passage in place of those that it holds, best first.
+    """Return one hit for a passage in place of the hits it contains, which are given best first.
 
-    It keeps the score of the best one, unless it is given another, and the evidence of all.
+    It has the score of the first hit, or ``score``, and the seeds and sentences of all.
     """
     first = hits[0]
     relevance: dict[Span, float] = {}
@@ -91,26 +91,26 @@ def merge_hits(hits: Sequence[Hit], passage: Chunk, *, score: float | None = Non
 def replace_hits(
     evidence: Evidence, hits: Iterable[Hit], *, query: Query, retriever: str
 ) -> Evidence:
-    """Return evidence for a query with other hits, ranked, as many as it wants."""
+    """Return the evidence with other hits, ranked and cut to ``query.k``."""
     ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(query.k, 0)]
     return replace(evidence, query=query, hits=tuple(ranked), retriever=retriever)
 
 
 def drop_overlaps(hits: Iterable[Hit]) -> list[Hit]:
-    """Merge hits of which one's passage lies inside another's, or is the same; best score first."""
+    """Merge hits whose passage is inside another's, keeping the wider passage; best score first."""
     kept: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id)):
-        place = next((n for n, other in enumerate(kept) if _overlap(hit.chunk, other.chunk)), None)
-        if place is None:
+        found = next((n for n, other in enumerate(kept) if _overlap(hit.chunk, other.chunk)), None)
+        if found is None:
             kept.append(hit)
         else:
-            wider = max(kept[place].chunk, hit.chunk, key=lambda c: c.span.end - c.span.start)
-            kept[place] = merge_hits([kept[place], hit], wider)
+            wider = max(kept[found].chunk, hit.chunk, key=lambda c: c.span.end - c.span.start)
+            kept[found] = merge_hits([kept[found], hit], wider)
     return kept
 
 
 def _overlap(one: Chunk, other: Chunk) -> bool:
-    """Return whether one passage lies inside the other."""
+    """Return True if one passage is inside the other."""
     if one.document_id != other.document_id:
         return False
     a, b = one.span, other.span
@@ -118,8 +118,10 @@ def _overlap(one: Chunk, other: Chunk) -> bool:
 
 
 def group_hits(hits: Iterable[Hit], key: Mapping[str, str]) -> dict[str, list[Hit]]:
-    """Return hits by what ``key`` says of their chunk ids, by their own id where it says nothing;
-    both in the order given.
+    """Return hits grouped by ``key`` of their chunk id, or by the chunk id itself if ``key`` lacks
+    it.
+
+    Groups and their hits keep the given order.
     """
     groups: dict[str, list[Hit]] = {}
     for hit in hits:

@@ -1,4 +1,4 @@
-"""Read a question: corrected spelling, weighted terms, the entities it names, its vectors."""
+"""Analyse a question: corrected spelling, weighted terms, named entities, vectors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 
 MIN_NAME_CHARACTERS = 4
-"""Shorter names in an alphabet are too often words; Chinese names may have two characters."""
+"""Shorter names in an alphabet are too often common words; Chinese names may have two
+characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityLink:
-    """An entity named in the question. ``trust`` is less than 1 for a name without a capital."""
+    """An entity named in the question. ``trust`` is below 1 for a name without a capital."""
 
     entity: Entity
     span: Span
@@ -47,14 +48,14 @@ class EntityLink:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the retrievers see it.
+    """A question as retrievers see it.
 
-    ``terms`` are its distinct content terms, ``weights`` their shares of its information (they sum
-    to 1), ``known`` the sum of the weights of those that the index holds. ``links`` are the longest
-    names it holds, ``named`` the ids of all entities it names. ``vector`` and ``rest`` (the
-    question without the names of ``links``) are None, and ``embedder`` (the name of the model they
-    come from) is empty, when it cannot be embedded. ``text`` is as it was meant: ``corrections``
-    are the words that were misspelt, with what stands in their place.
+    ``text`` has corrected spelling; ``corrections`` maps misspelt words to their replacements.
+    ``terms`` are the distinct content terms, ``weights`` their shares of the information (they sum
+    to 1), and ``known`` is the sum of the weights of terms in the index. ``links`` are the longest
+    entity names in the question, ``named`` the ids of all entities it names. ``vector`` is its
+    embedding and ``rest`` that of the question without the names of ``links``; both are None, and
+    ``embedder`` (the name of their model) is empty, if it cannot be embedded.
     """
 
     text: str
@@ -70,26 +71,28 @@ class Question:
     corrections: Mapping[str, str] = field(default_factory=dict)
 
     def rarity(self, chunk_count: int) -> float:
-        """Return the inverse document frequency of an entity, from 0 to 1."""
+        """Return the relative inverse document frequency of an entity, from 0 to 1."""
         return rarity(chunk_count, self.chunk_count)
 
 
 def rarity(document_frequency: int, items: int) -> float:
-    """Return log(1 + N / df) / log(1 + N): 1 for what occurs once, near 0 for what is in all."""
+    """Return log(1 + N / df) / log(1 + N): 1 for a single occurrence, near 0 if it is
+    everywhere.
+    """
     if items <= 0:
         return 1.0
     return math.log1p(items / max(document_frequency, 1)) / math.log1p(items)
 
 
 def can_embed(embedder: Embedder | None, text: str) -> bool:
-    """Return whether the embedder was made for the language of the text."""
+    """Return True if the embedder supports the language of the text."""
     return embedder is not None and is_read(text, getattr(embedder, "languages", None) or ())
 
 
 def read_question(
     text: str, *, store: Store, embedder: Embedder | None, weights: Weights, link: bool = True
 ) -> Question:
-    """Analyse a question against an index; ``link`` looks for the entities it names."""
+    """Analyse a question against an index; with ``link``, find the entities it names."""
     text, corrections = correct_spelling(text, store)
     terms = tuple(dict.fromkeys(content_terms(text)))
     chunk_count = store.documents.chunk_count()
@@ -119,7 +122,7 @@ def read_question(
 
 
 def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float64], float]:
-    """Return each term's share of the information, and the share of those in the index."""
+    """Return each term's share of the information, and the total share of terms in the index."""
     index = store.texts("chunk")
     frequencies = index.document_frequencies(terms)
     items = max(index.count(), 1)
@@ -163,7 +166,7 @@ def _is_long_enough(form: str) -> bool:
 
 
 def _longest(spans: dict[str, Span]) -> list[str]:
-    """Keep the names that lie inside no other name."""
+    """Return the names that are not inside another name."""
     kept = []
     for form, span in spans.items():
         inside_another = any(
@@ -183,7 +186,7 @@ def _looks_like_a_name(surface: str, *, first: bool) -> bool:
 
 
 def _without_names(text: str, links: Sequence[EntityLink], weights: Weights) -> str:
-    """Cut the names of entities that have a page of their own out of the question."""
+    """Return the question without the names of entities that are described in the index."""
     for link in sorted(links, key=lambda link: -link.span.start):
         if link.trust == 1.0 and link.about and link.about[0].score >= weights.link.known:
             text = text[: link.span.start] + text[link.span.end :]
@@ -194,19 +197,20 @@ def _without_names(text: str, links: Sequence[EntityLink], weights: Weights) -> 
 FEWEST_LETTERS = 5
 """Shorter words are too often one letter away from another word."""
 FEWEST_CHUNKS = 2
-"""In how many chunks a word stands that is taken for the one meant, at least."""
+"""Minimum number of chunks that contain the replacement of a misspelt word."""
 SPELLING_LANGUAGES = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
-"""Those that `detect_language` names and the dictionaries of pyspellchecker have."""
+"""Languages that both `detect_language` and the dictionaries of pyspellchecker support."""
 _WORD = re.compile(r"(?<![^\W_])(?<!['’])[^\W\d_]+(?![^\W_])(?!['’]\w)")
 
 
 def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[str, dict[str, str]]:
-    """Return the text with misspelt words put right, and which: {word as written: word meant}.
+    """Return the text with corrected spelling, and the corrections as {written: replacement}.
 
-    A word that neither the index nor the dictionary of the language has is taken for the commonest
-    word of the index that is one slip away (a letter left out, added, changed, or two neighbours
-    swapped: Damerau, CACM 1964), if there is one. Words with capitals are left as they are unless
-    ``names`` is True: an unknown name is more often a stranger than a slip.
+    A word that neither the index nor the dictionary of its language contains is replaced by the
+    most frequent word of the index at an edit distance of one (a letter deleted, inserted,
+    replaced, or two adjacent letters swapped: Damerau, CACM 1964), if there is one. Words with
+    capitals are only corrected if ``names`` is True: an unknown name is more often new than
+    misspelt.
     """
     index = store.texts("chunk")
     words = [
@@ -230,17 +234,17 @@ def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[s
 
 
 def _words_to_check(text: str, *, names: bool) -> Iterator[str]:
-    """Yield the words; without ``names`` only those without capitals, but for that of the first."""
+    """Yield the words to check; without ``names``, those in lower case, the first letter aside."""
     for found in _WORD.finditer(text):
         if names or found[0][found.start() == 0 :].islower():
             yield found[0]
 
 
 def _meant(word: str, dictionary: SpellChecker, store: Store) -> str:
-    """Return the commonest word of the index that is one slip away, or nothing."""
+    """Return the most frequent word of the index at an edit distance of one, or ""."""
     slips = dictionary.edit_distance_1(word.lower())
     found = {slip: own[0] for slip in slips if len(own := terms(slip)) == 1}
-    # Other forms of a word than the plain one only count if they exist: a stem fits many non-words.
+    # An inflected form must be in the dictionary, because a stem matches many non-words.
     real = {slip: term for slip, term in found.items() if slip == term or slip in dictionary}
     held = store.texts("chunk").document_frequencies(set(real.values()))
     best = max(

@@ -1,8 +1,8 @@
 """Find filters on documents that a question states, as in "reports from last year".
 
-"What happened in 2023?" asks for events that any document may describe; it restricts nothing. A
+"What happened in 2023?" asks for events that any document may describe, so it restricts nothing. A
 time counts only if the question says that documents (in the plural) are of that time, and a version
-only after "since", "before" and the like. An ambiguous form is left out, as "the 2023 report".
+only after "since", "before" and the like. Ambiguous forms such as "the 2023 report" are ignored.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PLACE = re.compile(
     r"(?:(?:the|all|any|our|my|these|those)\s+)*$",
     re.IGNORECASE,
 )
-"""What makes the documents the place to look in, and no part of what is asked."""
+"""Words before "reports from 2023" that make the documents the place to search, not the topic."""
 
 _PLACE_ZH = re.compile(r"(?:里面?|中|之?内|上)?[，,]?")
 _PLACE_BEFORE_ZH = re.compile(r"(?:在|根据|按照|依据|从)?$")
@@ -91,16 +91,16 @@ class StatedFilter(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The field that is compared."""
+        """The field that the filter compares."""
         part = self.filter.parts[0] if isinstance(self.filter, AllOf) else self.filter
         assert isinstance(part, Condition)
         return part.field
 
 
 def find_stated_filters(question: str, *, today: date) -> StatedFilter | None:
-    """Return the one thing that a question states about documents; None if it is not just one.
+    """Return the only filter that a question states, or None.
 
-    A question with another time in it may compare documents of two times, and states nothing.
+    A question with a second time may compare documents of two times, so it states no filter.
     """
     found = [*_find_times(question, today), *_find_versions(question)]
     if len(found) != 1 or _YEAR.search(question.replace(found[0].words, " ", 1)):
@@ -140,7 +140,7 @@ def _find_versions(question: str) -> Iterator[StatedFilter]:
 
 
 def _without(match: re.Match[str]) -> str:
-    """Return a question without the time of documents, and without them if they are a place."""
+    """Return the question without the time, and without the documents if they are only a place."""
     before, after = match.string[: match.start()], match.string[match.end() :]
     place = _PLACE.search(before)
     if place:
@@ -157,6 +157,6 @@ def _without_zh(match: re.Match[str]) -> str:
 
 
 def _as_date(words: str, today: date) -> str:
-    """Return a time as text that `read_day_range` reads; empty if it is not a date."""
+    """Return a time in the form that `read_day_range` parses, or "" if it is not a date."""
     text = resolve_relative(words, today)
     return text if read_day_range(text) else ""

@@ -106,7 +106,7 @@ def test_expansion_finds_what_shares_no_word_with_the_question(index, embedder):
     plain = ask(index, None, "bm25", "Which town lies on the Emajogi river?", k=9)
     more = ask(index, None, "expand(weight=1) > bm25", "Which town lies on the Emajogi river?", k=9)
     assert set(titles(plain)) < set(titles(more))
-    assert any(line.startswith("Searched also by:") for line in more.trace)
+    assert any(line.startswith("Also searched for:") for line in more.trace)
 
 
 def test_the_graph_gives_other_words(index, embedder):
@@ -118,7 +118,7 @@ def test_the_graph_gives_other_words(index, embedder):
 def test_the_sentences_of_the_index_stand_for_an_imagined_passage(index, embedder):
     evidence = ask(index, embedder, "hyde > bm25")
     (line,) = evidence.trace
-    assert line.startswith("Searched also by: the director of Silver Lantern grow up")
+    assert line.startswith("Also searched for: the director of Silver Lantern grow up")
     assert "directed by Marta Ilves" in line
 
 

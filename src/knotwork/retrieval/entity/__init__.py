@@ -1,1 +1,1 @@
-"""Retrieval patterns that start from entities, walk their graph, and end at passages."""
+"""Retrievers that start from entities, walk the graph around them, and end at passages."""

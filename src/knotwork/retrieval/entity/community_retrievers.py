@@ -1,7 +1,7 @@
 """Retrievers over communities: passages that reports cite, and drilling down to members.
 
-Communities are scored by how near their reports are to the question; drilling down goes from the
-best communities of the topmost level to the best of their children.
+Communities are ranked by the similarity of their reports to the question. Drilling down goes from
+the best communities of the topmost level to the best of their children.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from knotwork.retrieval.community_search import (
     communities_of,
     find_communities,
     find_topic,
+    has_report_vectors,
 )
 from knotwork.retrieval.evidence_builder import make_evidence, rank
 from knotwork.retrieval.question import Question, read_question
@@ -33,21 +34,20 @@ _SHOWN_REPORTS = 12
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """``reports`` are read; a passage counts by its report and by its own text."""
+    """Number of reports to read, and how a passage's score combines its report and its own text."""
 
     reports: int = 40
     report: float = 0.8
-    """Weight of a report's score beside a passage's own text."""
+    """Weight of a report's score relative to a passage's own text."""
     place: float = 0.05
-    """What each finding before the one that cites a passage takes from this."""
+    """Reduction of that weight for each finding before the one that cites the passage."""
 
 
 class CommunityReportRetriever:
-    """Chunks that the reports nearest to the question cite, of one level or of all.
+    """Ranks chunks that the reports nearest to the question cite, of one level or of all.
 
-    A question about the documents as a whole gets the reports of the largest communities instead.
-    Which reports were read is told in the trace, and as the seeds of each hit. Without communities
-    it is a hybrid search, with a note.
+    A question about the whole documents gets the reports of the largest communities. The trace and
+    the seeds of hits name the reports. Without communities it is a hybrid search with a note.
     """
 
     name = "communities"
@@ -72,7 +72,7 @@ class CommunityReportRetriever:
         options = options or self.Options()
         if options.level is not None and options.level < 0:
             raise ConfigError(
-                f"The level of communities is {options.level}, not 0 (the topmost) or more."
+                f"`level` is {options.level}, but must be 0 (the topmost level) or more."
             )
         self._store = store
         self._embedder = embedder
@@ -93,17 +93,15 @@ class CommunityReportRetriever:
         ranked = self._choose(question, held) if held is not None else []
         reports = held.reports([item.id for item in ranked]) if held is not None else {}
         if held is None or not reports:
-            plain = HybridRetriever(
+            hybrid = HybridRetriever(
                 store=self._store, embedder=self._embedder, weights=self._weights
             )
-            found = plain.retrieve(query)
-            notes = (*found.notes, NO_COMMUNITIES_NOTE) if found.hits else found.notes
-            return replace(found, retriever=self.name, notes=notes)
+            return _search_without_communities(query, hybrid, name=self.name)
         evidence = self._cited(query, question, ranked, reports)
         return replace(evidence, trace=self._trace(ranked, reports, held))
 
     def _choose(self, question: Question, held: CommunityStore) -> list[Scored]:
-        """Return the communities whose reports are read, best first, scores from 0 to 1."""
+        """Return the communities whose reports are read, best first, with scores from 0 to 1."""
         most = self._settings.reports
         if not question.terms:
             return []
@@ -132,8 +130,8 @@ class CommunityReportRetriever:
     ) -> Evidence:
         worths: dict[str, tuple[float, str]] = {}
         for item in ranked:
-            for chunk_id, place in _citations(reports[item.id]) if item.id in reports else ():
-                worth = self._settings.report * item.score * (1 - self._settings.place * place)
+            for chunk_id, number in _citations(reports[item.id]) if item.id in reports else ():
+                worth = self._settings.report * item.score * (1 - self._settings.place * number)
                 if worth > worths.get(chunk_id, (0.0, ""))[0]:
                     worths[chunk_id] = worth, reports[item.id].title
         text = self._store.texts("chunk").search(question.text, k=len(worths), where=list(worths))
@@ -155,22 +153,22 @@ class CommunityReportRetriever:
     ) -> tuple[str, ...]:
         shown = [item for item in ranked if item.id in reports]
         known = held.communities([item.id for item in shown[:_SHOWN_REPORTS]])
-        told = [
+        lines = [
             f"Level {known[item.id].level}: {reports[item.id].title}"
             f" ({item.score:.2f}, {len(reports[item.id].chunk_ids)} passages)."
             for item in shown[:_SHOWN_REPORTS]
             if item.id in known
         ]
-        rest = len(shown) - len(told)
-        return (*told, f"And {rest} more reports.") if rest else tuple(told)
+        rest = len(shown) - len(lines)
+        return (*lines, f"And {rest} more reports.") if rest else tuple(lines)
 
 
 def _citations(report: CommunityReport) -> list[tuple[str, int]]:
-    """Return the passages of a report, each with the place of the first finding that cites it."""
+    """Return the passages of a report with the index of the first finding that cites them."""
     found: dict[str, int] = {}
-    for place, finding in enumerate(report.findings):
+    for number, finding in enumerate(report.findings):
         for support in finding.supports:
-            found.setdefault(support.chunk_id, place)
+            found.setdefault(support.chunk_id, number)
     return list(found.items())
 
 
@@ -179,21 +177,21 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class DrillSettings:
-    """``beam`` communities go on at each level; at most ``passages`` of theirs are looked at."""
+    """``beam`` communities continue at each level, and at most ``passages`` of theirs are read."""
 
     beam: int = 20
     passages: int = 150
     community: float = 0.4
-    """Weight of a community's score beside a passage's own text."""
+    """Weight of a community's score relative to a passage's own text."""
     members: int = 5
-    """The leading members whose passages stand in where a community has none of its own."""
+    """Number of leading members whose passages are used if a community has none."""
 
 
 class DrillDownRetriever:
-    """Chunks of the communities whose reports are nearest to the question.
+    """Ranks chunks of the communities whose reports are nearest to the question.
 
-    The search starts at the topmost communities, goes down the levels with the best, and ends at
-    the passages of the lowest ones reached. Without communities it is a hybrid search, with a note.
+    The search starts at the topmost communities, descends with the best of each level, and ends at
+    the passages of the lowest ones reached. Without communities it is a hybrid search with a note.
     """
 
     name = "drill_down"
@@ -224,7 +222,7 @@ class DrillDownRetriever:
         self._settings = replace(settings or DrillSettings(), beam=options.beam)
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the best chunks of the communities reached; the trace tells the way down."""
+        """Return the best chunks of the communities reached; the trace has the levels."""
         held = communities_of(self._store)
         question = read_question(
             query.text,
@@ -240,21 +238,18 @@ class DrillDownRetriever:
                 scores, tree, beam=self._settings.beam, lowest=self._lowest
             )
         if held is None or not levels or not levels[-1].chosen:
-            return self._without_communities(query)
+            hybrid = HybridRetriever(
+                store=self._store, embedder=self._embedder, weights=self._weights
+            )
+            return _search_without_communities(query, hybrid, name=self.name)
         return self._search(query, question, levels, held)
 
     def _read_tree(self, held: CommunityStore) -> CommunityTree:
-        """Return the community hierarchy; it is read again after a change to the index."""
+        """Return the community hierarchy, read once per generation of the index."""
         generation = self._store.generation()
         if self._tree is None or self._tree[0] != generation:
             self._tree = generation, CommunityTree(read_parents(held))
         return self._tree[1]
-
-    def _without_communities(self, query: Query) -> Evidence:
-        plain = HybridRetriever(store=self._store, embedder=self._embedder, weights=self._weights)
-        found = plain.retrieve(query)
-        notes = (*found.notes, NO_COMMUNITIES_NOTE) if found.hits else found.notes
-        return replace(found, retriever=self.name, notes=notes)
 
     def _search(
         self,
@@ -282,8 +277,8 @@ class DrillDownRetriever:
             parts[chunk_id] = {"text": features[chunk_id].base, "community": own}
             scores[chunk_id] = sum(parts[chunk_id].values())
         ranked = rank(scores, query.k)
-        told = {item.id for level in levels for item in level.chosen[:_SHOWN]}
-        reports = held.reports(sorted(told | known.keys()))
+        shown = {item.id for level in levels for item in level.chosen[:_SHOWN]}
+        reports = held.reports(sorted(shown | known.keys()))
         titles = {identifier: report.title for identifier, report in reports.items()}
         seeds = {i: (titles[inside[i].id],) for i in pool if inside[i].id in titles}
         evidence = make_evidence(
@@ -294,7 +289,7 @@ class DrillDownRetriever:
     def _passages(
         self, chosen: Sequence[Scored], known: Mapping[str, Community]
     ) -> dict[str, Scored]:
-        """Return the passages of communities, each with the best community that holds it."""
+        """Return the passages of communities, each with the best community that contains it."""
         inside: dict[str, Scored] = {}
         for item in chosen:
             if item.id not in known:
@@ -312,42 +307,49 @@ class DrillDownRetriever:
 def _trace(
     levels: Sequence[CommunityLevel], titles: Mapping[str, str], passages: int
 ) -> tuple[str, ...]:
-    told = []
+    lines = []
     for level in levels:
         names = [titles[item.id] for item in level.chosen if item.id in titles][:_SHOWN]
         best = f", the best: {'; '.join(names)}" if names else ""
-        told.append(
+        lines.append(
             f"Level {level.level}: {len(level.chosen)} of {level.looked_at} communities{best}."
         )
-    return (*told, f"{passages} passages belong to the last of these.")
+    return (*lines, f"The last of these have {passages} passages.")
 
 
 NO_COMMUNITIES_NOTE = (
-    "The index holds no communities with reports, so that passages were found by their own text: "
-    "`knotwork communities` makes them, without a model."
+    "This index has no communities with reports, so passages were found by their own text. "
+    "`knotwork communities` builds them, without a language model."
 )
+
+
+def _search_without_communities(query: Query, hybrid: HybridRetriever, *, name: str) -> Evidence:
+    """Return the evidence of a hybrid search, with a note why."""
+    found = hybrid.retrieve(query)
+    notes = (*found.notes, NO_COMMUNITIES_NOTE) if found.hits else found.notes
+    return replace(found, retriever=name, notes=notes)
+
 
 _REPORT_CANDIDATES = 100
 _TEXT_SHARE = 0.5
-_MOSTLY = 0.5
-"""Share of the reports that must have a vector: few that have one would pass for the nearest."""
 _BELOW = 0.95
-"""What the report of a community below is worth for those around it, by level."""
+"""Worth of a community's report for those above it, per level."""
 
 
 class ReportScores:
-    """How near the reports of communities are to a question: words and vector, from 0 to 1."""
+    """Scores communities by the words and the vectors of their reports, from 0 to 1."""
 
     def __init__(self, question: Question, store: Store) -> None:
         self._question = question
         self._texts, self._vectors = store.texts(REPORT_INDEX), store.vectors(REPORT_INDEX)
-        enough = self._vectors.count() >= _MOSTLY * self._texts.count() > 0
-        self._by_vector = question.vector is not None and enough
+        self._by_vector = question.vector is not None and has_report_vectors(store)
         best = self._texts.search(question.text, k=1)
         self._top = best[0].score if best else 1.0
 
     def best(self, *, most: int, among: Collection[str] | None = None) -> list[Scored]:
-        """Return the communities nearest to the question, of all or among some, best first."""
+        """Return the communities nearest to the question, optionally only of ``among``, best
+        first.
+        """
         if among is not None and not among:
             return []
         k = max(most, _REPORT_CANDIDATES)
@@ -362,13 +364,13 @@ class ReportScores:
 
 
 def ranked_scores(scores: Mapping[str, float], most: int) -> list[Scored]:
-    """Return the best of those above 0, score descending, then id ascending."""
+    """Return the ``most`` best scores above 0, descending, ties by ascending id."""
     ranked = sorted(scores, key=lambda i: (-scores[i], i))[: max(most, 0)]
     return [Scored(i, scores[i]) for i in ranked if scores[i] > 0]
 
 
 class CommunityTree:
-    """Which communities lie in which; those whose parent is gone are topmost."""
+    """The hierarchy of communities; those whose parent is missing are topmost."""
 
     def __init__(self, parents: Mapping[str, str | None]) -> None:
         self._parents = parents
@@ -381,11 +383,11 @@ class CommunityTree:
                 self.top.append(identifier)
 
     def children(self, community_id: str) -> Sequence[str]:
-        """Return the communities right below one, ascending."""
+        """Return the direct children of a community, by ascending id."""
         return self._children.get(community_id, ())
 
     def around(self, community_id: str) -> Iterator[str]:
-        """Yield the communities around one, from the nearest to the topmost."""
+        """Yield the ancestors of a community, nearest first."""
         parent = self._parents.get(community_id)
         while parent is not None and parent in self._parents:
             yield parent
@@ -394,7 +396,7 @@ class CommunityTree:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLevel:
-    """The communities that were chosen on a level, best first, of so many looked at."""
+    """The chosen communities of a level, best first, and the number examined."""
 
     level: int
     chosen: Sequence[Scored]
@@ -404,12 +406,12 @@ class CommunityLevel:
 def descend_communities(
     scores: ReportScores, tree: CommunityTree, *, beam: int, lowest: int | None = None
 ) -> list[CommunityLevel]:
-    """Go down from the best communities of the topmost level to the best of their children.
+    """Descend from the best communities of the topmost level to the best of their children.
 
-    A large community's report tells little of all that is in it, so that a community promises as
-    much as its own report or the best below it, whichever is more. On each level the ``beam`` best
-    go on, until none has children or ``lowest`` is reached; one that has none stays in the choice,
-    and competes with the children of others.
+    The report of a large community mentions little of its content, so a community has the score of
+    its own report or of the best one below it, whichever is higher. On each level the ``beam`` best
+    continue, until none has children or ``lowest`` is reached. One without children stays and
+    competes with the children of others.
     """
     promises = _lift(scores.best(most=_REPORT_CANDIDATES), tree)
 
@@ -433,7 +435,7 @@ def descend_communities(
 
 
 def _lift(best: Sequence[Scored], tree: CommunityTree) -> dict[str, float]:
-    """Return what the best reports of all levels promise for the communities around them."""
+    """Return the scores that communities inherit from the best reports below them."""
     promises: dict[str, float] = {}
     for identifier, score in best:
         for distance, around in enumerate(tree.around(identifier), start=1):

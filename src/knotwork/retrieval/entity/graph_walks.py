@@ -1,7 +1,7 @@
-"""Bounded walks over relations, and the entities from which they start.
+"""Bounded walks over relations, and the entities at which they start.
 
-Seeds are entities that a question names, has words of, or is near to by vector, or that the
-sentences of the best passages activate. A walk keeps the best way to each entity and scores it.
+Seeds are entities that a question names, shares words with or is near by vector, or that the
+sentences of the best passages activate. A walk keeps the best path to each entity and its score.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """How far a walk goes.
+    """The bounds of a walk.
 
-    ``fan`` neighbours of each entity are looked at, the strongest; ``beam`` entities go on after
-    each of ``depth`` hops; the walk ends with ``limit`` edges. An entity reached is worth ``decay``
-    of the one before it, times the gain of the edge.
+    Of each entity the ``fan`` strongest neighbours are visited, and after each of ``depth`` hops
+    the ``beam`` best entities continue; the walk ends at ``limit`` edges. An entity has ``decay``
+    of the score of the one before it, times the gain of the edge.
     """
 
     direction: Direction = "both"
@@ -46,25 +46,29 @@ class WalkLimits:
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
             valid = ", ".join(f"`{name}`" for name in DIRECTIONS)
-            raise ConfigError(f"`{self.direction}` is no direction of a walk. Valid: {valid}.")
+            raise ConfigError(f"Unknown direction `{self.direction}`. Valid: {valid}.")
         for name in ("depth", "fan", "limit", "beam"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:
-                raise ConfigError(f"The {name} of a walk is {value!r}, not a whole number from 0.")
+                raise ConfigError(
+                    f"`{name}` is {value!r}, but must be a whole number of at least 0."
+                )
         if not 0.0 < self.decay <= 1.0:
-            raise ConfigError(f"The decay of a walk is {self.decay!r}, not above 0 and up to 1.")
+            raise ConfigError(f"`decay` is {self.decay!r}, but must be above 0 and at most 1.")
 
 
 class EdgeGain(Protocol):
-    """Says how well an edge leads on, from 0 (not at all) to 1."""
+    """Weighs edges during a walk, from 0 (not walked) to 1."""
 
     def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
-        """Return the gain of walking ``edge`` from ``source`` to ``target``, either of its ends."""
+        """Return the gain of walking ``edge`` from ``source`` to ``target``, its two ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """An edge as it was walked; ``score`` is that of what lies beyond it, ``start`` what it had."""
+    """An edge as walked, with the scores of its target (``score``) and of its source
+    (``start``).
+    """
 
     edge: Edge
     source: str
@@ -74,13 +78,13 @@ class Stride:
 
     @property
     def forward(self) -> bool:
-        """Return whether the edge itself goes the way that was walked."""
+        """True if the edge points in the direction of the walk."""
         return self.edge.source == self.source
 
 
 @dataclass(slots=True)
 class Trail:
-    """What a walk reached: scores and entities, the best way into each, all edges in order."""
+    """The result of a walk: scores, entities, the best arrival at each, and all edges in order."""
 
     scores: dict[str, float]
     entities: dict[str, Entity]
@@ -88,24 +92,25 @@ class Trail:
     arrivals: dict[str, Stride] = field(default_factory=dict)
     strides: list[Stride] = field(default_factory=list)
 
-    def way_to(self, entity_id: str) -> tuple[Stride, ...]:
-        """Return the strides from a seed to an entity; none for a seed."""
-        way: list[Stride] = []
-        while entity_id in self.arrivals:  # scores fall along a way: it never comes back
-            way.append(self.arrivals[entity_id])
-            entity_id = way[-1].source
-        return tuple(reversed(way))
+    def path_to(self, entity_id: str) -> tuple[Stride, ...]:
+        """Return the strides from a seed to an entity; a seed has none."""
+        path: list[Stride] = []
+        while entity_id in self.arrivals:  # ends, because scores fall along a path
+            path.append(self.arrivals[entity_id])
+            entity_id = path[-1].source
+        return tuple(reversed(path))
 
     def reweighed(self, factors: Mapping[int, float]) -> Trail:
-        """Return the trail with the scores of strides, by their place, times a factor each.
+        """Return the trail with the score of each stride times a factor, by the number of the
+        stride.
 
-        What lies beyond a stride changes with it; every entity has its best way again.
+        Scores after a stride change with it, and every entity gets its best arrival again.
         """
         trail = Trail(dict(self.started), self.entities, self.started)
-        for place, stride in enumerate(self.strides):
+        for number, stride in enumerate(self.strides):
             start = trail.scores.get(stride.source, 0.0)
             share = stride.score / stride.start if stride.start > 0 else 0.0
-            score = start * share * factors.get(place, 1.0)
+            score = start * share * factors.get(number, 1.0)
             moved = replace(stride, score=score, start=start)
             trail.strides.append(moved)
             if score > trail.scores.get(stride.target, 0.0):
@@ -114,7 +119,7 @@ class Trail:
         return trail
 
     def start_of(self, entity_id: str) -> str:
-        """Return the seed from which an entity was reached best."""
+        """Return the seed of the best path to an entity."""
         while entity_id in self.arrivals:
             entity_id = self.arrivals[entity_id].source
         return entity_id
@@ -123,10 +128,10 @@ class Trail:
 def walk_from(
     seeds: Mapping[str, float], *, store: Store, gain: EdgeGain, limits: WalkLimits
 ) -> Trail:
-    """Walk from entities with their scores, breadth first, the best of each hop going on.
+    """Walk breadth first from entities with scores, continuing from the best of each hop.
 
-    An entity keeps the score of its best way (max-propagation, which findings on multi-hop
-    questions place above summing as PageRank does); an edge with no gain is not walked.
+    An entity has the score of its best path: on multi-hop questions this maximum does better than
+    the sum that PageRank computes. An edge with a gain of 0 is not walked.
     """
     entities = store.graph.entities(list(seeds))
     started = {i: seeds[i] for i in seeds if i in entities}
@@ -149,7 +154,7 @@ def _walk_hop(
     gain: EdgeGain,
     limits: WalkLimits,
 ) -> dict[str, float]:
-    """Walk the edges of the frontier; return what was reached, or reached better."""
+    """Walk the edges of the frontier and return the entities with a new or better score."""
     around = store.graph.neighbours(
         frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
     )
@@ -186,15 +191,15 @@ WORDED = "words"
 NEAR = "vector"
 
 MOST_KEYWORDS = 8
-"""Entities that the words of a question lead to, their other names not counted."""
+"""Maximum number of seeds from the words of a question, not counting merged entities."""
 _WORDED_CANDIDATES = 60
 _WORDED_TRUST = 0.5
-"""What an entity of which the question holds the words is worth beside one that it names."""
+"""Worth of an entity that shares words with the question relative to one that it names."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkSeed:
-    """An entity to start from; ``score`` in [0, 1], ``how`` it was found."""
+    """An entity to start from, with a score from 0 to 1 and how it was found."""
 
     entity: Entity
     score: float
@@ -209,8 +214,8 @@ def named_seeds(question: Question) -> list[WalkSeed]:
 def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSeed]:
     """Return entities whose names share words with the question, by the full text of names.
 
-    A score grows with the share of the name that the question holds, and with what these words
-    are of the question's information.
+    A score grows with the share of the name in the question and with the information of these
+    words.
     """
     shares = dict(zip(question.terms, question.weights.tolist(), strict=True))
     hits = store.texts("entity").search(question.text, k=max(_WORDED_CANDIDATES, most))
@@ -229,7 +234,9 @@ def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSee
 
 
 def keyword_seeds(question: Question, store: Store) -> list[WalkSeed]:
-    """Return what the question names or has words of, under all names of each thing."""
+    """Return the entities that the question names or shares words with, and those merged with
+    them.
+    """
     worded = worded_seeds(question, store, most=MOST_KEYWORDS)
     found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
     return add_merged_seeds(found, store) if found else []
@@ -238,9 +245,9 @@ def keyword_seeds(question: Question, store: Store) -> list[WalkSeed]:
 def near_seeds(
     question: Question, store: Store, *, most: int, least: float = 0.0
 ) -> list[WalkSeed]:
-    """Return the entities whose vectors are nearest to the question's, by cosine and rarity.
+    """Return the entities with the nearest vectors, scored by cosine and rarity.
 
-    ``least`` is the smallest similarity, from 0 for unrelated texts to 1 for equal ones.
+    ``least`` is the minimum similarity, from 0 (unrelated) to 1 (equal).
     """
     if question.vector is None:
         return []
@@ -260,7 +267,7 @@ def _entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity
 
 
 def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
-    """Return the best seed of each entity, the best first."""
+    """Return the best seed of each entity, best first."""
     merged: dict[str, WalkSeed] = {}
     for seed in (seed for seeds in lists for seed in seeds):
         known = merged.get(seed.entity.id)
@@ -283,7 +290,7 @@ def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
 
 
 def seed_names(seeds: Iterable[WalkSeed]) -> str:
-    """Return the seeds as a person reads them, in order."""
+    """Return the seeds as readable text, in order."""
     return ", ".join(f"{seed.entity.name} ({seed.how} {seed.score:.2f})" for seed in seeds)
 
 
@@ -308,20 +315,22 @@ Mask = NDArray[np.bool_]
 class ActivatingSentence:
     """The sentence that activates an entity.
 
-    ``told`` marks the terms of the question that the sentence holds, ``known`` those of its
-    passage: what lies beyond is worth less for what it only repeats of these.
+    ``covered`` marks the question's terms in the sentence, ``source_covered`` those in its passage:
+    a passage that only repeats these is worth less.
     """
 
     score: float
     chunk_id: str
     sentence: int
-    told: Mask
-    known: Mask
+    covered: Mask
+    source_covered: Mask
 
 
 @dataclass(frozen=True, slots=True)
 class ActivatedEntities:
-    """Origins by entity, the strongest first, with the entities and the passages they are from."""
+    """Activating sentences by entity, strongest first, with the entities and the source
+    passages.
+    """
 
     origins: Mapping[str, ActivatingSentence]
     entities: Mapping[str, Entity]
@@ -343,10 +352,10 @@ def activate_entities(
     sources: int,
     most: int,
 ) -> ActivatedEntities:
-    """Return the entities that the best of ``seeds`` (chunk id to score) activate.
+    """Return the entities that the best of ``seeds`` (chunk ids with scores) activate.
 
-    A sentence activates those it mentions by the score of its passage, its likeness to the question
-    and their rarity; the entities that the question names itself are left out.
+    A sentence activates the entities it mentions by the score of its passage, its similarity to the
+    question and their rarity. Entities that the question names are left out.
     """
     ranked = sorted(seeds, key=lambda i: (-seeds[i], i))[:sources]
     chunks = store.documents.chunks(ranked)
@@ -365,9 +374,8 @@ def activate_entities(
                 rare = question.rarity(entities[identifier].chunk_count)
                 score = relevance * rare**weights.bridge.rarity
                 if identifier not in origins or score > origins[identifier].score:
-                    told = covered[chunk_id][number]
                     origins[identifier] = ActivatingSentence(
-                        score, chunk_id, number, told, own.covered
+                        score, chunk_id, number, covered[chunk_id][number], own.covered
                     )
     best = sorted(origins, key=lambda i: (-origins[i].score, i))[:most]
     return ActivatedEntities({i: origins[i] for i in best}, entities, chunks)
@@ -376,7 +384,9 @@ def activate_entities(
 def _likeness(
     question: Question, chunk: Chunk, cosines: NDArray[np.float64], covered: list[Mask]
 ) -> list[float]:
-    """Return each sentence's cosine with the question, or the share of it that it covers."""
+    """Return each sentence's cosine with the question, or without vectors the share that it
+    covers.
+    """
     if len(cosines) == len(chunk.sentences):
         return [float(value) for value in cosines]
     return [float(mask @ question.weights) for mask in covered]

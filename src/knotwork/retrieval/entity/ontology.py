@@ -50,16 +50,16 @@ BUILT_IN_ONTOLOGY = "default"
 DERIVED_ONTOLOGY = "derived"
 _RARITY = 1.0 / 3.0
 _UNASKED = 0.7
-"""What an edge is worth of which the question holds no word."""
+"""Gain of an edge that shares no word with the question."""
 _WANTED = 1.3
-"""What it gains when it leads to the type of entity that the question asks for."""
+"""Factor of an edge that leads to the type of entity that the question asks for."""
 
 
 class OntologyRetriever:
-    """Chunks along the relations that an ontology says to follow from each type of entity.
+    """Ranks chunks along the relations that an ontology selects for each type of entity.
 
-    ``ontology`` is the path of a TOML file, "default" (the built-in one, for the types that the
-    rules of extraction know) or "derived" (from the statistics of the index).
+    ``ontology`` is the path of a TOML file, "default" (the built-in one, for the types that
+    extraction rules assign) or "derived" (from the statistics of the index).
     """
 
     name = "ontology"
@@ -98,13 +98,15 @@ class OntologyRetriever:
             self._given = default_ontology() if built_in else load_ontology(options.ontology)
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that support what is reached, with the paths that were walked."""
+        """Return the chunks that support the edges and entities reached, with the paths."""
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
         seeds = keyword_seeds(question, self._store)
         if not seeds:
-            return Evidence(query, self.name, notes=("No entity has a word of the question.",))
+            return Evidence(
+                query, self.name, notes=("No entity name shares a word with the question.",)
+            )
         ontology = self._ontology()
         gain = OntologyGain(ontology, question)
         trail = walk_from(seed_scores(seeds), store=self._store, gain=gain, limits=self._limits)
@@ -118,7 +120,7 @@ class OntologyRetriever:
         return replace(evidence, trace=trace)
 
     def _ontology(self) -> Ontology:
-        """Return the ontology given, or the one derived from the index as it is now."""
+        """Return the given ontology, or the one derived from the current state of the index."""
         if self._given is not None:
             return self._given
         generation = self._store.generation()
@@ -128,7 +130,7 @@ class OntologyRetriever:
 
 
 class OntologyGain:
-    """An edge leads on by its rule, by the words it shares with the question, to what is wanted."""
+    """Weighs edges by their rule, the words shared with the question, and the type it asks for."""
 
     def __init__(self, ontology: Ontology, question: Question) -> None:
         self._ontology = ontology
@@ -138,7 +140,7 @@ class OntologyGain:
         self.wanted = ontology.wanted_types(question.text)
 
     def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
-        """Return the gain of an edge; see `Gain`."""
+        """Return the gain of an edge; see `EdgeGain`."""
         weight = self._ontology.weight(edge, source, target)
         if weight <= 0.0:
             return 0.0
@@ -162,10 +164,10 @@ _TOP_KEYS = ("rest", "untyped", "follow", "ask")
 
 @dataclass(frozen=True, slots=True)
 class FollowRule:
-    """Edges from entities of some types to some others, and what following them is worth.
+    """A rule for edges between entities of some types, with the weight of following them.
 
-    Types and relations are casefolded; ``relations`` may hold ``*`` for any characters. Empty
-    fields fit all.
+    Types and relations are casefolded. ``relations`` may contain ``*`` for any characters. Empty
+    fields match everything.
     """
 
     sources: frozenset[str] = frozenset()
@@ -185,10 +187,9 @@ class WantedType:
 
 @dataclass(slots=True)
 class Ontology:
-    """Rules of which the first that fits an edge decides; ``rest`` is for those that none fits.
+    """Rules of which the first match decides; ``rest`` is the weight of edges without a match.
 
-    An entity without a type may be of any: the best rule for some type counts for it too, times
-    ``untyped``.
+    An entity without a type may have any: the best rule for some type applies, times ``untyped``.
     """
 
     name: str
@@ -229,7 +230,7 @@ class Ontology:
         return self.untyped if found == NO_TYPE else 0.0
 
     def wanted_types(self, question: str) -> frozenset[str]:
-        """Return the types that a question asks for, casefolded; none where it does not say."""
+        """Return the casefolded types that a question asks for, if it names any."""
         words = set(re.findall(r"\w+", question.casefold()))
         return frozenset(
             type_
@@ -248,7 +249,7 @@ def _compile(relations: Sequence[str]) -> re.Pattern[str] | None:
 def load_ontology(path: str | Path) -> Ontology:
     """Read an ontology from a TOML file.
 
-    Raises ConfigError that names the file and the place for whatever does not fit the form.
+    Raises ConfigError with the file and the entry that is invalid.
     """
     try:
         text = Path(path).read_text("utf-8")
@@ -258,17 +259,17 @@ def load_ontology(path: str | Path) -> Ontology:
 
 
 def default_ontology() -> Ontology:
-    """Return the built-in ontology, for the types that the rules of extraction know."""
+    """Return the built-in ontology, for the types that extraction rules assign."""
     text = (files("knotwork.retrieval.entity") / DEFAULT_ONTOLOGY_FILE).read_text("utf-8")
     return parse_ontology(text, name="default")
 
 
 def parse_ontology(text: str, *, name: str) -> Ontology:
-    """Return the ontology that a TOML text describes; see `load_ontology`."""
+    """Return the ontology of a TOML text. Raises ConfigError as `load_ontology`."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"The ontology `{name}` is not TOML: {error}.") from error
+        raise ConfigError(f"The ontology `{name}` is not valid TOML: {error}.") from error
     _check_keys(data, _TOP_KEYS, f" in the ontology `{name}`")
     rules = [
         _rule(item, f"`{name}`, [[follow]] number {number}")
@@ -314,7 +315,7 @@ def _ask(item: Mapping[str, Any], place: str) -> WantedType:
 def _tables(data: Mapping[str, Any], key: str, name: str) -> list[Mapping[str, Any]]:
     found = data.get(key, [])
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise ConfigError(f"`{name}`: `{key}` is no list of tables: write [[{key}]].")
+        raise ConfigError(f"`{name}`: `{key}` must be a list of tables. Write [[{key}]].")
     return found
 
 
@@ -328,7 +329,7 @@ def _names(item: Mapping[str, Any], key: str, place: str) -> list[str]:
     found = item.get(key, [])
     names = [found] if isinstance(found, str) else found
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"{place}: `{key}` is {found!r}, and not a text or a list of texts.")
+        raise ConfigError(f"{place}: `{key}` is {found!r}, but must be a text or a list of texts.")
     return [name.casefold() for name in names]
 
 
@@ -336,12 +337,12 @@ def _share(item: Mapping[str, Any], key: str, place: str, *, default: float) -> 
     found = item.get(key, default)
     is_number = isinstance(found, int | float) and not isinstance(found, bool)
     if not is_number or not 0.0 <= found <= 1.0:
-        raise ConfigError(f"{place}: `{key}` is {found!r}, and not a number from 0 to 1.")
+        raise ConfigError(f"{place}: `{key}` is {found!r}, but must be a number from 0 to 1.")
     return float(found)
 
 
 SAMPLED_ENTITIES = 400
-"""Ids are hashes: the first of them are a sample that no order of documents has a hand in."""
+"""Sample size. Ids are hashes, so the first entities are a sample in any order of documents."""
 _FAN = 16
 _MOST_RULES = 400
 _LEAST_SEEN = 2
@@ -351,26 +352,26 @@ _LEAST_WEIGHT = 0.4
 
 @dataclass(slots=True)
 class _RelationCounts:
-    """How a relation leads from entities of one type."""
+    """Source entities and edges of a relation from one type of entity."""
 
     sources: set[str]
     edges: int = 0
 
 
 def derive_ontology(store: Store, *, sample: int = SAMPLED_ENTITIES) -> Ontology:
-    """Return rules from the schema of an index and the edges of a sample of its entities.
+    """Return rules derived from the index's schema and the edges of a sample of its entities.
 
-    A relation is worth following from a type when it is rare among all relations, so that it says
-    something, and when an entity of that type has few of it, so that it leads to one place. What a
-    question asks for is as in the built-in ontology.
+    A relation has a high weight from a type if it is rare among all relations, and thus
+    informative, and if entities of that type have few such edges. The types that questions ask for
+    are those of the built-in ontology.
     """
     relations = store.graph.schema().relations
     total = sum(relations.values())
     rules = [FollowRule(relations=(CO_OCCURRENCE_RELATION,), weight=_CO_OCCURS)]
     for (type_, relation, forward), seen in _sampled(store, sample):
         fan = seen.edges / len(seen.sources)
-        telling = rarity(relations.get(relation, seen.edges), total)
-        weight = _LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * telling / fan**0.5
+        informative = rarity(relations.get(relation, seen.edges), total)
+        weight = _LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * informative / fan**0.5
         rules.append(
             FollowRule(
                 sources=frozenset({type_.casefold()}),
@@ -401,5 +402,5 @@ def _sampled(store: Store, sample: int) -> list[tuple[tuple[str, str, bool], _Re
 
 
 def _escape(name: str) -> str:
-    """Return a name that `fnmatch` takes literally."""
+    """Return a name with the wildcards of `fnmatch` escaped."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)

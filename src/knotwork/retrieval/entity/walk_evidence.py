@@ -1,9 +1,9 @@
-"""Turn what a walk reached into evidence: passages, their scores in parts, cited paths.
+"""Turn the result of a walk into evidence: passages, the parts of their scores, cited paths.
 
-A passage is grounded by an edge that it states, or by an entity that it is about. The ground counts
-more with the score of the edge or entity, less with the number of passages that share it, and as
-far as the way there and the passage *together* cover the question: the best single feature of all
-that were tried for scoring paths (benchmarks/results/patterns.md).
+A passage has a ground: an edge that it states, or an entity that it is about. The ground's score
+grows with the score of the edge or entity, falls with the number of passages that share it, and
+depends on how much of the question the path and the passage cover *together*: the best single
+feature of all that were tried for scoring paths (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Mask = NDArray[np.bool_]
 class GroundingSettings:
     """Constants of grounding.
 
-    ``entities`` lead to ``fan`` passages each; ``passages`` in all are looked at closely.
-    ``strength`` is the weight of the ground beside a passage's own text.
+    ``entities`` lead to ``fan`` passages each, and the best ``passages`` have their text read.
+    ``strength`` is the weight of the ground relative to a passage's own text.
     """
 
     strength: float = 2.2
@@ -44,9 +44,9 @@ class GroundingSettings:
     aboutness: float = 0.4
     spread: float = 0.25
     edge: float = 1.0
-    """Worth of a passage that states an edge beside one that is about what the edge leads to."""
+    """Weight of a passage that states an edge relative to one about the edge's target."""
     read_edges: int = 100
-    """Edges whose passages are read to weigh them by what these say."""
+    """Number of edges whose passages are read to weigh them."""
     stating: int = 2
     stated: float = 0.5
     """Share of an edge's score that depends on the passages that state it."""
@@ -56,9 +56,9 @@ DEFAULT_GROUNDING = GroundingSettings()
 
 
 def weigh_edges(trail: Trail, features: ChunkFeatures, settings: GroundingSettings) -> Trail:
-    """Return the trail with edges weighed by how well the best passage that states them answers.
+    """Return the trail with edges weighed by the best base score of the passages that state them.
 
-    The strongest ``read_edges`` are read; the others count as the weakest of these.
+    The strongest ``read_edges`` are read; the others get the lowest weight of these.
     """
     order = sorted(range(len(trail.strides)), key=lambda n: (-trail.strides[n].score, n))
     read = order[: settings.read_edges]
@@ -79,7 +79,7 @@ def weigh_edges(trail: Trail, features: ChunkFeatures, settings: GroundingSettin
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Why a passage is here: the entity it is about, or the edge it states; ``score`` of that."""
+    """Why a passage is evidence: the entity it is about, or the edge it states, with a score."""
 
     score: float
     entity_id: str
@@ -87,7 +87,7 @@ class Ground:
 
     @property
     def reached_from(self) -> str:
-        """The entity from which the last edge was walked; the entity itself where none was."""
+        """The source of the last edge, or the entity itself without an edge."""
         return self.stride.source if self.stride else self.entity_id
 
 
@@ -116,10 +116,10 @@ def ground_passages(
         for ground in promised[chunk_id]:
             origin = origins.get(trail.start_of(ground.reached_from))
             if origin is not None and origin.chunk_id == chunk_id:
-                continue  # a passage is no evidence of itself
+                continue  # a passage does not support itself
             gained = float((covered.of(ground, origin) | own.covered) @ question.weights)
             if origin is not None:
-                gained -= float((own.covered & origin.known) @ question.weights)
+                gained -= float((own.covered & origin.source_covered) @ question.weights)
             relevance = max(gained + max(own.rest, 0.0), 0.0)
             score = factor * ground.score * relevance
             if best is None or score > best.score:
@@ -130,7 +130,7 @@ def ground_passages(
 
 
 def _promised(trail: Trail, store: Store, settings: GroundingSettings) -> dict[str, list[Ground]]:
-    """Return the grounds of passages before they are read, best first."""
+    """Return the grounds of passages before their text is read, best first."""
     found: dict[str, dict[tuple[str, bool], Ground]] = {}
 
     def add(chunk_id: str, ground: Ground) -> None:
@@ -157,7 +157,7 @@ def _promised(trail: Trail, store: Store, settings: GroundingSettings) -> dict[s
 
 
 class _Coverage:
-    """The terms of the question that the way to an entity holds: names and relations on it."""
+    """Masks of the question's terms in the names and relations on the path to an entity."""
 
     def __init__(self, question: Question, trail: Trail) -> None:
         self._places = {term: index for index, term in enumerate(question.terms)}
@@ -165,23 +165,23 @@ class _Coverage:
         self._known: dict[tuple[str, str, str], Mask] = {}
 
     def of(self, ground: Ground, origin: ActivatingSentence | None) -> Mask:
+        """Return the mask of a ground, including the sentence that the walk started from."""
         stride = ground.stride
         key = ground.reached_from, ground.entity_id, stride.edge.relation if stride else ""
         if key not in self._known:
-            way = self._trail.way_to(ground.reached_from)
-            mask = self._mask([*way, stride] if stride else way, ground.entity_id)
-            self._known[key] = mask if origin is None else mask | origin.told
+            mask = self._mask(_path_of(ground, self._trail), ground.entity_id)
+            self._known[key] = mask if origin is None else mask | origin.covered
         return self._known[key]
 
-    def _mask(self, way: Sequence[Stride], entity_id: str) -> Mask:
+    def _mask(self, path: Sequence[Stride], entity_id: str) -> Mask:
         mask = np.zeros(len(self._places), dtype=np.bool_)
-        for term in terms(" ".join(self._words(way, entity_id))):
+        for term in terms(" ".join(self._words(path, entity_id))):
             if term in self._places:
                 mask[self._places[term]] = True
         return mask
 
-    def _words(self, way: Iterable[Stride], entity_id: str) -> Iterable[str]:
-        for stride in way:
+    def _words(self, path: Iterable[Stride], entity_id: str) -> Iterable[str]:
+        for stride in path:
             yield self._trail.entities[stride.source].name
             if stride.edge.relation != CO_OCCURRENCE_RELATION:
                 yield stride.edge.relation
@@ -191,7 +191,7 @@ class _Coverage:
 
 @dataclass(frozen=True, slots=True)
 class TrailReader:
-    """Turns what a walk reached into evidence, for the retriever called ``name``."""
+    """Turns the trail of a walk into the evidence of the retriever ``name``."""
 
     name: str
     store: Store
@@ -210,8 +210,8 @@ class TrailReader:
     ) -> Evidence:
         """Return the passages that a walk leads to, and those of ``pool``, with paths and seeds.
 
-        A score is what the text of a passage says for itself plus its ground; both are in
-        ``Hit.scores``. ``origins`` are the sentences from which the walk set out, where it did so.
+        A score is the base score of a passage's text plus its ground; ``Hit.scores`` has both.
+        ``origins`` are the sentences that activated the seeds, by entity.
         """
         if features is None:
             k = self.weights.text.text_candidates
@@ -234,7 +234,7 @@ class TrailReader:
     def _stored(
         self, ranked: Sequence[Scored], scores: Mapping[str, float], k: int
     ) -> Sequence[Scored]:
-        """Return the best that are passages of the index: a graph may cite other texts."""
+        """Return the best passages that are in the index, because a graph may cite other texts."""
         known = self.store.documents.chunks([item.id for item in ranked])
         if len(known) == len(ranked):
             return ranked
@@ -244,51 +244,51 @@ class TrailReader:
     def _paths(
         self, ranked: Sequence[Scored], grounds: Mapping[str, Ground], trail: Trail
     ) -> tuple[GraphPath, ...]:
-        """Return the ways to the hits; where no passage is stored, the best ways of the walk."""
+        """Return the paths to the hits, or the best paths of the walk if no hit has one."""
         found = [grounds[item.id] for item in ranked if item.id in grounds]
-        ways = [(_way(ground, trail), ground.score) for ground in found or grounds.values()]
-        return make_paths(ways, trail, self.store, preferred=[item.id for item in ranked])
+        paths = [(_path_of(ground, trail), ground.score) for ground in found or grounds.values()]
+        return make_paths(paths, trail, self.store, preferred=[item.id for item in ranked])
 
 
 def _seed_name(ground: Ground, trail: Trail) -> str:
     return trail.entities[trail.start_of(ground.reached_from)].name
 
 
-def _way(ground: Ground, trail: Trail) -> tuple[Stride, ...]:
-    way = trail.way_to(ground.reached_from)
-    return (*way, ground.stride) if ground.stride else way
+def _path_of(ground: Ground, trail: Trail) -> tuple[Stride, ...]:
+    path = trail.path_to(ground.reached_from)
+    return (*path, ground.stride) if ground.stride else path
 
 
 MOST_PATHS = 20
 
 
 def make_paths(
-    ways: Iterable[tuple[Sequence[Stride], float]],
+    paths: Iterable[tuple[Sequence[Stride], float]],
     trail: Trail,
     store: Store,
     *,
     preferred: Sequence[str] = (),
     most: int = MOST_PATHS,
 ) -> tuple[GraphPath, ...]:
-    """Return ways with their scores as paths, the best first, each once.
+    """Return scored paths, best first, each once.
 
-    A hop cites the passage among ``preferred`` that states it, else the first that does.
+    A hop cites the first passage of ``preferred`` that states it, or else the first passage of all.
     """
     chosen: dict[tuple[tuple[str, str, str], ...], tuple[Sequence[Stride], float]] = {}
-    for way, score in sorted(ways, key=lambda item: -item[1]):
-        key = tuple((s.edge.source, s.edge.relation, s.edge.target) for s in way)
-        if way and key not in chosen:
-            chosen[key] = way, score
+    for path, score in sorted(paths, key=lambda item: -item[1]):
+        key = tuple((s.edge.source, s.edge.relation, s.edge.target) for s in path)
+        if path and key not in chosen:
+            chosen[key] = path, score
     kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:most]
-    cited = {id(stride.edge): _cited(stride, preferred) for _, (way, _) in kept for stride in way}
+    cited = {id(stride.edge): _cited(stride, preferred) for _, (path, _) in kept for stride in path}
     spans = _spans({chunk for chunk in cited.values() if chunk}, store)
     return tuple(
         GraphPath(
-            tuple(_hop(stride, cited[id(stride.edge)], spans, trail) for stride in way),
+            tuple(_hop(stride, cited[id(stride.edge)], spans, trail) for stride in path),
             score,
-            {"walk": score, "hops": float(len(way))},
+            {"walk": score, "hops": float(len(path))},
         )
-        for _, (way, score) in kept
+        for _, (path, score) in kept
     )
 
 

@@ -1,4 +1,4 @@
-"""Retrievers that walk the graph: from keywords, from entity vectors, from passages."""
+"""Retrievers that walk the graph: from keywords, from entity vectors, or from passages."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from knotwork.text.terms import content_terms
 _CO_OCCURS = 0.4
 _RELATED = 0.6
 _ASKED = 0.4
-"""What a relation gains when the question holds all of its words."""
+"""Gain of a relation if the question contains all of its words."""
 _RARITY = 1.0 / 3.0
 
 
 class ExploreRetriever:
-    """Chunks that support the edges of a bounded walk from the question's keywords.
+    """Ranks chunks that support the edges of a bounded walk from the question's keywords.
 
-    ``direction`` is "out", "in" or "both"; ``depth``, ``fan`` and ``limit`` bound the walk. Nothing
-    is searched by vector: an embedder only weighs what the walk found.
+    ``direction`` is "out", "in" or "both"; ``depth``, ``fan`` and ``limit`` bound the walk. Vectors
+    are not searched: an embedder only weighs what the walk found.
     """
 
     name = "explore"
@@ -89,13 +89,15 @@ class ExploreRetriever:
         self._reader = TrailReader(self.name, store, weights, grounding)
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the chunks that support what is reached, with the paths that were walked."""
+        """Return the chunks that support the edges and entities reached, with the paths."""
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
         seeds = keyword_seeds(question, self._store)
         if not seeds:
-            return Evidence(query, self.name, notes=("No entity has a word of the question.",))
+            return Evidence(
+                query, self.name, notes=("No entity name shares a word with the question.",)
+            )
         trail = walk_from(
             seed_scores(seeds), store=self._store, gain=WordGain(question), limits=self._limits
         )
@@ -108,7 +110,7 @@ class ExploreRetriever:
 
 
 class WordGain:
-    """An edge leads on by its relation, the words it shares with the question, and rare ends."""
+    """Weighs edges by their relation, the words it shares with the question, and rare targets."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -116,18 +118,18 @@ class WordGain:
         self._known: dict[str, float] = {}
 
     def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
-        """Return the gain of an edge; see `Gain`."""
+        """Return the gain of an edge; see `EdgeGain`."""
         del source
         if edge.relation == ALIAS_RELATION:
             return 1.0
         if edge.relation not in self._known:
             self._known[edge.relation] = relation_worth(edge.relation, self._terms)
-        rare = self._question.rarity(target.chunk_count)
-        return float(self._known[edge.relation] * rare**_RARITY)
+        rarity = self._question.rarity(target.chunk_count)
+        return float(self._known[edge.relation] * rarity**_RARITY)
 
 
 def relation_worth(relation: str, asked: Collection[str]) -> float:
-    """Return what a relation is worth to a question of these terms, from 0 to 1."""
+    """Return the worth of a relation for a question with these terms, from 0 to 1."""
     if relation == CO_OCCURRENCE_RELATION:
         return _CO_OCCURS
     words = set(content_terms(relation))
@@ -139,8 +141,8 @@ def relation_worth(relation: str, asked: Collection[str]) -> float:
 _ENTITIES = "entity"
 _SHOWN_COMMUNITIES = 3
 NO_VECTORS_NOTE = (
-    "Entities were found by the words of their names: there is no vector of the question, or none "
-    "of entities."
+    "Entities were found by the words of their names, because the question or the entities have no "
+    "vectors."
 )
 
 
@@ -149,22 +151,23 @@ _ENTITY_VECTOR_HOP = WalkLimits(depth=1, fan=12, limit=300, beam=16, decay=0.5)
 
 @dataclass(frozen=True, slots=True)
 class EntityVectorSettings:
-    """``entities`` nearest to the question count; relations are walked one hop around them."""
+    """The ``entities`` nearest to the question count, and relations are walked one hop around
+    them.
+    """
 
     entities: int = 12
     near: float = 0.4
-    """Worth of an entity near the question beside one that it names."""
+    """Worth of an entity near the question relative to one that it names."""
     least: float = 0.25
-    """Cosine with the question from which an entity counts as near."""
+    """Minimum cosine with the question for an entity to count as near."""
     hop: WalkLimits = _ENTITY_VECTOR_HOP
 
 
 class EntityVectorRetriever:
-    """Chunks around the entities whose vectors lie nearest to the question's.
+    """Ranks chunks around the entities with the vectors nearest to the question's.
 
-    Names that the question writes out are found by themselves; where the index holds no vectors of
-    entities, or the question has none, the full text of names stands in. The communities of the
-    entities found are told in the trace.
+    Named entities are found by name. Without vectors, of the question or of entities, the full text
+    of names is searched. The trace lists the communities of the entities found.
     """
 
     name = "entity_vectors"
@@ -225,7 +228,7 @@ class EntityVectorRetriever:
         return merge_seeds(named_seeds(question), found, most=most), notes
 
     def _communities(self, seeds: list[WalkSeed]) -> list[str]:
-        """Tell which communities the entities belong to, the lowest of each."""
+        """Return trace lines with the lowest communities of the entities."""
         held = communities_of(self._store)
         if held is None:
             return []
@@ -248,20 +251,20 @@ _GRAPH_VECTOR_HOP = WalkLimits(depth=1, fan=8, limit=300, beam=40, decay=0.5)
 
 @dataclass(frozen=True, slots=True)
 class GraphVectorSettings:
-    """``sources`` best passages activate at most ``entities``, from which the walk goes on."""
+    """The ``sources`` best passages activate at most ``entities``, from which the walk starts."""
 
     sources: int = 5
     entities: int = 40
     named: float = 0.5
-    """Worth of an entity that the question names, beside one that a passage activates."""
+    """Worth of an entity that the question names relative to an activated one."""
     hop: WalkLimits = _GRAPH_VECTOR_HOP
 
 
 class GraphVectorRetriever:
-    """Chunks found by their own text, and those that lie around the entities of the best of these.
+    """Ranks chunks by their own text, and those around the entities of the best of them.
 
-    The first search is by vectors and words, by words alone without an embedder. Each hit tells
-    what is of its text and what of the graph.
+    The first search is by vectors and words, or by words without an embedder. ``Hit.scores`` has
+    the share of the text and of the graph.
     """
 
     name = "graph_vector"
@@ -292,7 +295,7 @@ class GraphVectorRetriever:
         self._settings = replace(settings, hop=replace(settings.hop, depth=options.depth))
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the best chunks, with the paths to those that the graph brought."""
+        """Return the best chunks, with the paths to those that the graph adds."""
         question = read_question(
             query.text, store=self._store, embedder=self._embedder, weights=self._weights
         )
@@ -326,7 +329,7 @@ class GraphVectorRetriever:
     def _first_scores(
         self, question: Question, pool: list[str], features: ChunkFeatures
     ) -> Mapping[str, float]:
-        """Return what each passage of the pool is worth as a source."""
+        """Return the score of each passage as a source."""
         named: dict[str, float] = {}
         for link in question.links:
             for item in link.about:

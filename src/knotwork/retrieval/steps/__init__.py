@@ -1,1 +1,1 @@
-"""Steps before and behind a retriever: what changes the question, and what changes its evidence."""
+"""Steps around a retriever: some change the question before it, others its evidence after it."""

@@ -1,9 +1,9 @@
-"""Decomposition: search for the parts of a question, each with what the one before found.
+"""The decomposition step: split a question into parts and search for each in turn.
 
-Questions are split by a model, or by rules for English and Chinese around the names they hold. A
-nested question has inner phrases, each a relation to a name or to what the phrase before it found:
-"the mother of the director of Silver Lantern" is ``director of Silver Lantern``, then ``mother of
-{}``. A comparing question is asked of each name by itself.
+Questions are split by a model, or by rules for English and Chinese around the names in them. A
+nested question has inner phrases, each a relation to a name or to the result of the phrase before:
+"the mother of the director of Silver Lantern" becomes ``director of Silver Lantern``, then
+``mother of {}``. A comparing question becomes one question for each name.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from knotwork.stores.base import Store
 from knotwork.text.terms import content_terms
 
 MOST_FILLINGS = 5
-"""Of a blank: each is a search."""
+"""Maximum number of fillings of a blank; each takes a search."""
 
 HITS_READ_FOR_NAMES = 3
-"""First hits of a part in which what fills the next one's blank is looked for."""
+"""Number of best hits of a part in which the names for the next part's blank are sought."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlankFilling:
-    """What may fill a blank, and how well, from 0 to 1."""
+    """A name that fills a blank, with its worth from 0 to 1."""
 
     name: str
     entity_id: str
@@ -44,12 +44,12 @@ class BlankFilling:
 
 
 class Decompose:
-    """The evidence for a question and for its parts.
+    """Adds the evidence for the parts of a question to that for the whole.
 
-    Parts are asked in order; in each the names found by the one before it, at most ``beam`` of
-    them, stand in the place of the blank. Names come from the sentences that answer the part best.
-    A hit gains ``weight`` times the best score that a part gives it, in units of the part's best
-    and of how well the blanks were filled. Simple questions go through unchanged.
+    Parts are searched for in order. In each, the ``beam`` best names found by the part before it
+    fill the blank; names come from the sentences that best match the part. A hit gains ``weight``
+    times the best score that a part gives it, relative to the part's best hit and to the worth of
+    the fillings. Simple questions pass unchanged.
     """
 
     name = "decompose"
@@ -73,7 +73,7 @@ class Decompose:
     ) -> None:
         options = options or self.Options()
         if options.by not in RULES_OR_MODEL:
-            raise UnknownName("way to decompose", options.by, RULES_OR_MODEL)
+            raise UnknownName("method of decomposition", options.by, RULES_OR_MODEL)
         if not 1 <= options.beam <= MOST_FILLINGS:
             raise ConfigError(f"`beam` is `{options.beam}`, but must be from 1 to {MOST_FILLINGS}.")
         del embedder
@@ -85,7 +85,7 @@ class Decompose:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence of the question, with what its parts found worked in."""
+        """Return the evidence for the question, combined with that for its parts."""
         own = search_deep(self._base, query)
         question = read_question(
             query.text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS
@@ -97,13 +97,13 @@ class Decompose:
         found: dict[str, Hit] = {hit.chunk.id: hit for hit in own.hits}
         trace = [*own.trace]
         fillings = [BlankFilling("", "", 1.0)]
-        for place, part in enumerate(plan.parts):
+        for number, part in enumerate(plan.parts, start=1):
             evidences = self._ask(part, fillings, trace)
             for worth, evidence in evidences:
-                self._work_in(evidence, worth, gains, found)
+                self._add_gains(evidence, worth, gains, found)
             if plan.side_by_side:
                 continue
-            if place + 1 < len(plan.parts):
+            if number < len(plan.parts):
                 fillings = self._fill(question, evidences)
                 if not fillings:
                     break
@@ -115,7 +115,7 @@ class Decompose:
             try:
                 parts = ask_parts(text, self._model)
             except ModelError as error:
-                return None, (f"The question was not taken apart: {error.message}",)
+                return None, (f"The question was not split: {error.message}",)
             nested = any(BLANK in part for part in parts)
             return (QuestionSplit(parts, side_by_side=not nested) if len(parts) > 1 else None), ()
         names = [link.span for link in question.links if link.trust == 1.0]
@@ -124,7 +124,7 @@ class Decompose:
     def _ask(
         self, part: str, fillings: Sequence[BlankFilling], trace: list[str]
     ) -> list[tuple[float, Evidence]]:
-        """Return the evidence for a part with each filling, and what it is worth."""
+        """Return the evidence for a part with each filling, and the worth of the filling."""
         found = []
         for filling in fillings if BLANK in part else fillings[:1]:
             text = part.replace(BLANK, filling.name)
@@ -135,7 +135,7 @@ class Decompose:
             trace.append(f"Asked “{text}”: {title}.")
         return found
 
-    def _work_in(
+    def _add_gains(
         self,
         evidence: Evidence,
         worth: float,
@@ -166,9 +166,9 @@ class Decompose:
     def _fill(
         self, question: Question, evidences: Sequence[tuple[float, Evidence]]
     ) -> list[BlankFilling]:
-        """Return the names in the best sentences of evidence that the question does not hold.
+        """Return the best names in the evidence that the question does not contain.
 
-        Numbers and years stand in many sentences, and are seldom what a question goes on from.
+        Numbers and years are left out: they are frequent and rarely what a question continues with.
         """
         worths: dict[str, float] = {}
         for worth, evidence in evidences:
@@ -202,8 +202,8 @@ class Decompose:
 MOST_HOPS = 3
 
 LONGEST_TERMS = 14
-"""Content terms above which a question describes what it wants, clause by clause: names in it are
-joined in too many ways for rules."""
+"""Content terms above which a question is not split by rules: it describes what it asks for clause
+by clause, and the names in it are related in too many ways."""
 
 _NOT_IN_NOUN = (
     r"(?!(?:is|was|are|were|did|do|does|has|had|have|be|been|the|a|an|that|which|who|whose|where"
@@ -247,7 +247,7 @@ _JOINING = re.compile(
 )
 
 NUMBER = re.compile(r"[\d\s.,:/–年月日-]*")
-"""A number or a date, which is no name to begin at."""
+"""A number or a date, which cannot start a chain."""
 _NAME = re.compile(
     r"[A-Z][\w.'’-]*(?:\s+(?:(?:of|the|and|in|to|a|de|van|von)\s+){0,2}[A-Z0-9][\w.'’-]*)*(?<=\w)"
 )
@@ -255,8 +255,9 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class QuestionSplit:
-    """The parts of a question: one after the other, each filling the next one's `BLANK`, or, when
-    they compare, side by side.
+    """The parts of a question, in order.
+
+    Each part fills the `BLANK` of the next one; with ``side_by_side`` the parts are compared.
     """
 
     parts: tuple[str, ...]
@@ -264,7 +265,7 @@ class QuestionSplit:
 
 
 def split_question(text: str, names: Sequence[Span]) -> QuestionSplit | None:
-    """Return the parts of a question with names at these places, or None where it is simple."""
+    """Return the parts of a question with names at these spans, or None if it is simple."""
     if len(set(content_terms(text))) > LONGEST_TERMS:
         return None
     found = (_without_possessive(text, name) for name in names or _capitalised(text))
@@ -283,12 +284,12 @@ def _without_possessive(text: str, name: Span) -> Span:
 
 
 def _capitalised(text: str) -> list[Span]:
-    """Return what is written like a name, the question's first word left out."""
+    """Return the spans of capitalised names, except at the start of the text."""
     return [Span(*match.span()) for match in _NAME.finditer(text) if match.start() > 0]
 
 
 def _compare(text: str, names: Sequence[Span]) -> QuestionSplit | None:
-    """Take a comparing question apart: one part for each of two names that are joined."""
+    """Split a comparing question into one part for each of two coordinated names."""
     if len(names) < 2 or not _COMPARING.search(text):
         return None
     for first, second in pairwise(names):
@@ -305,7 +306,7 @@ def _compare(text: str, names: Sequence[Span]) -> QuestionSplit | None:
 
 
 def _unnest(text: str, name: Span) -> QuestionSplit | None:
-    """Take a nested question apart from the name outwards."""
+    """Split a nested question from the name outwards."""
     before, inner, after = text[: name.start], text[name.start : name.end], text[name.end :]
     parts: list[str] = []
     while len(parts) < MOST_HOPS:
@@ -318,13 +319,13 @@ def _unnest(text: str, name: Span) -> QuestionSplit | None:
     if not parts:
         return None
     rest = _tidy(before + inner + after)
-    if not _says_something(rest):
+    if not _asks_more(rest):
         return QuestionSplit(tuple(parts)) if len(parts) > 1 else None
     return QuestionSplit((*parts, rest))
 
 
 def _innermost(before: str, inner: str, after: str) -> tuple[str, str, str] | None:
-    """Return the phrase around a name, with what stands before it and behind it."""
+    """Return the text before the phrase around a name, the phrase, and the text after it."""
     for possessive in (_POSSESSIVE, _HAN_OF):
         if match := possessive.match(after):
             return before, inner + match[0], after[match.end() :]
@@ -337,8 +338,8 @@ def _innermost(before: str, inner: str, after: str) -> tuple[str, str, str] | No
     return None
 
 
-def _says_something(rest: str) -> bool:
-    """Return whether more is asked than who or what the blank is."""
+def _asks_more(rest: str) -> bool:
+    """Return True if more is asked than who or what the blank is."""
     words = re.findall(r"[^\W_]+", rest.replace(BLANK, " "))
     plain = {"who", "what", "which", "is", "was", "are", "were", "the", "name", "of", "a"}
     han = set("是谁誰什么什麼叫哪位人名字的有些多少几幾个個")

@@ -1,4 +1,4 @@
-"""Diversity: rank what says something new before what repeats."""
+"""The diversity step: rank passages that add something before those that repeat."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from knotwork.stores.base import Store
 from knotwork.text.terms import content_terms
 
 CANDIDATES_FOR_EACH = 3
-"""Hits among which each place is given, for every place wanted."""
+"""Hits requested for each hit to return."""
 
 
 class Diversify:
-    """Hits in the order of maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+    """Reorders hits by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
 
-    The next hit is the one whose score, less ``strength`` times its similarity to the most similar
-    hit before it, is best: as a factor, so that scores stay above 0. Two passages are as similar as
-    the similarity of their vectors, or, where one has none, as the share of their terms in common.
+    The next hit is the one with the best score times ``1 - strength * similarity`` to the most
+    similar hit before it; as a factor, so that scores stay above 0. The similarity of two passages
+    is that of their vectors or, if one has none, the share of their common terms.
     """
 
     name = "diversify"
@@ -54,32 +54,32 @@ class Diversify:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the best hits, each as it adds to those before it."""
+        """Return the best hits, each with its score after those before it."""
         evidence = self._base.retrieve(Query(query.text, query.k * CANDIDATES_FOR_EACH))
         hits = evidence.hits
         if not hits:
             return replace(evidence, query=query)
-        alike = similarities(hits, self._store, embedder=self._embedder_name)
+        similarity = similarities(hits, self._store, embedder=self._embedder_name)
         scores = np.array([max(hit.score, 0.0) for hit in hits])
         nearest = np.zeros(len(hits))
-        open_places = np.ones(len(hits), dtype=np.bool_)
+        is_open = np.ones(len(hits), dtype=np.bool_)
         chosen: list[Hit] = []
         for _ in range(min(max(query.k, 0), len(hits))):
-            worths = np.where(open_places, scores * (1 - self._strength * nearest), -1.0)
-            place = int(np.argmax(worths))
-            value = float(worths[place])
-            hit = hits[place]
+            worths = np.where(is_open, scores * (1 - self._strength * nearest), -1.0)
+            best = int(np.argmax(worths))
+            value = float(worths[best])
+            hit = hits[best]
             parts = hit.scores | {"repeats": value - hit.score}
             chosen.append(replace(hit, score=value, scores=parts))
-            open_places[place] = False
-            nearest = np.maximum(nearest, alike[place])
+            is_open[best] = False
+            nearest = np.maximum(nearest, similarity[best])
         return replace(evidence, query=query, hits=tuple(chosen))
 
 
 def similarities(hits: Sequence[Hit], store: Store, *, embedder: str = "") -> NDArray[np.float64]:
-    """Return how alike each two hits are, from 0 to 1, of shape (n, n).
+    """Return the pairwise similarity of hits from 0 to 1, of shape (n, n).
 
-    ``embedder`` is the name of the one that the vectors are from.
+    ``embedder`` is the name of the model that the vectors come from.
     """
     ids = [hit.chunk.id for hit in hits]
     vectors = store.vectors("chunk").get(ids)
@@ -96,7 +96,7 @@ def similarities(hits: Sequence[Hit], store: Store, *, embedder: str = "") -> ND
 
 
 def _shared_words(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return the share of their words that each two texts have in common (Jaccard), (n, n)."""
+    """Return the pairwise Jaccard similarity of the texts' terms, of shape (n, n)."""
     columns: dict[str, int] = {}
     rows = [
         [columns.setdefault(term, len(columns)) for term in set(content_terms(text))]

@@ -1,4 +1,4 @@
-"""Steps on the evidence of a retriever: rerank, prune, and keep a token budget."""
+"""Steps on the evidence of a retriever: rerank it, prune it, or cut it to a token budget."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from knotwork.text.terms import content_terms
 RERANKING_WAYS = ("auto", "features", "encoder", "model")
 
 TEXT_CHARACTERS = 2_000
-"""Of a passage that a model reads, the first so many."""
+"""Number of characters of a passage that a model reads."""
 
 
 class Rerank:
-    """The best ``depth`` hits in a new order; those behind them stay behind.
+    """Reorders the ``depth`` best hits; later hits stay after them.
 
-    A hit's score becomes ``(1 - weight)`` of its own, in units of the best, and ``weight`` of the
-    new judgement: ``by="features"`` how the question's words stand together in one sentence, in
-    their order and in the titles; ``"encoder"`` the ``reranker``, a cross-encoder that the settings
-    name; ``"model"`` the ratings of a language model, all in one call. ``"auto"`` is "encoder"
-    where there is one, else "features". A specification cannot name the encoder, as a text from
-    outside must not choose the server that reads passages.
+    A hit's score becomes ``(1 - weight)`` of its own, relative to the best, plus ``weight`` of a
+    second judgement. ``by="features"`` judges whether the question's words occur in one sentence,
+    in their order and in the titles. ``"encoder"`` uses ``reranker``, the configured cross-encoder.
+    ``"model"`` uses ratings of a language model from a single request. ``"auto"`` is "encoder" if
+    one is configured, else "features". A specification cannot name the encoder: a text from outside
+    must not choose the server that reads passages.
     """
 
     name = "rerank"
@@ -63,7 +63,7 @@ class Rerank:
         options = options or self.Options()
         del embedder
         if options.by not in RERANKING_WAYS:
-            raise UnknownName("way to rerank", options.by, RERANKING_WAYS)
+            raise UnknownName("method of reranking", options.by, RERANKING_WAYS)
         if options.depth < 1 or options.weight > 1:
             raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
         self._store = store
@@ -71,7 +71,7 @@ class Rerank:
         self._model = require_model(model, self.name) if options.by == "model" else None
         if options.by == "encoder" and reranker is None:
             raise RetrievalError(
-                "`rerank(by=encoder)` needs a reranking model, and none is set.",
+                "`rerank(by=encoder)` needs a reranking model, but none is configured.",
                 fix="Set rerank.model, or use by=features.",
             )
         self._reranker = reranker if options.by in {"auto", "encoder"} else None
@@ -81,7 +81,7 @@ class Rerank:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence with its best hits in a new order."""
+        """Return the evidence with its best hits reordered."""
         evidence = self._base.retrieve(Query(query.text, max(query.k, self._depth)))
         hits = list(evidence.hits)
         head, tail = hits[: self._depth], hits[self._depth :]
@@ -100,7 +100,7 @@ class Rerank:
         )
 
     def _merge(self, head: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
-        """Return hits by both scores; they stay between the best score and the least of theirs."""
+        """Return the hits by both scores, within the range of their own scores."""
         best = max(hit.score for hit in head)
         least = min(hit.score for hit in head)
         width = best - least
@@ -113,12 +113,14 @@ class Rerank:
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
 
     def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
-        """Return what each hit is worth, the best 1 and the least 0 where they differ."""
+        """Return the worth of each hit, scaled from 0 (worst) to 1 (best) unless a model rated
+        it.
+        """
         if self._reranker is not None or self._model is not None:
             texts = [f"{hit.chunk.context}\n{hit.chunk.text}"[:TEXT_CHARACTERS] for hit in hits]
             if self._reranker is not None:
                 return _spread(np.array(self._reranker.score(text, texts)))
-            assert self._model is not None, "one of the two is there"
+            assert self._model is not None
             return ask_ratings(text, texts, self._model)
         question = read_question(
             text, store=self._store, embedder=None, weights=DEFAULT_WEIGHTS, link=False
@@ -127,7 +129,7 @@ class Rerank:
 
 
 def judge_by_features(question: Question, hit: Hit) -> float:
-    """Return how a passage has the question's words: in one sentence, in order, in its titles."""
+    """Return a score for the question's words in one sentence, in order, and in the titles."""
     if not question.terms:
         return 0.0
     masks = sentence_coverage(question, {hit.chunk.id: hit.chunk})[hit.chunk.id]
@@ -147,10 +149,10 @@ def _spread(values: NDArray[np.float64]) -> list[float]:
 
 
 class Prune:
-    """Hits with at least ``share`` of the best one's score, and of each the sentences with at least
-    ``sentences`` of the relevance of its best one.
+    """Removes weak hits, and weak sentences of the others.
 
-    An answer is then made of less, and a question that one passage answers gets one.
+    Hits need ``share`` of the best hit's score, sentences ``sentences`` of the relevance of their
+    hit's best sentence. Answers get shorter, and a question that one passage answers keeps one.
     """
 
     name = "prune"
@@ -181,7 +183,7 @@ class Prune:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence of the retriever without its tail."""
+        """Return the evidence without weak hits and sentences."""
         evidence = self._base.retrieve(query)
         best = max((hit.score for hit in evidence.hits), default=0.0)
         kept = tuple(
@@ -189,9 +191,9 @@ class Prune:
             for hit in evidence.hits
             if hit.score >= self._share * best
         )
-        left = len(evidence.hits) - len(kept)
-        trace = (*evidence.trace, f"Left out {left} of {len(evidence.hits)} hits.")
-        return replace(evidence, hits=kept, trace=trace if left else evidence.trace)
+        removed = len(evidence.hits) - len(kept)
+        trace = (*evidence.trace, f"Removed {removed} of {len(evidence.hits)} hits.")
+        return replace(evidence, hits=kept, trace=trace if removed else evidence.trace)
 
     def _without_weak_sentences(self, hit: Hit) -> Hit:
         best = max((value for _, value in hit.sentences), default=0.0)
@@ -200,7 +202,7 @@ class Prune:
 
 
 class EvidenceBudget:
-    """The best passages that have at most ``tokens`` together, as the project counts them."""
+    """Keeps the best passages with at most ``tokens`` together (`knotwork.text.token_counts`)."""
 
     name = "budget"
 
@@ -227,6 +229,6 @@ class EvidenceBudget:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence of the retriever without what does not fit."""
+        """Return the evidence without the hits that do not fit."""
         evidence = self._base.retrieve(query)
         return replace(evidence, hits=tuple(keep_within(evidence.hits, tokens=self._tokens)))

@@ -1,6 +1,6 @@
-"""Steps that change what is searched: expansion, hypothetical passages, rewriting.
+"""Steps that change what is searched for: expansion, hypothetical passages, rewriting.
 
-Hypothetical passages are HyDE (Gao et al., ACL 2023): search for what an answer would look like.
+Hypothetical passages are HyDE (Gao et al., ACL 2023): search for text that looks like an answer.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ EXPANSION_WAYS = ("feedback", "graph", "both", "model")
 
 FEEDBACK_HITS = 5
 SMOOTHING_HITS = 50
-"""Of a term's frequency in all passages: a term in half of them says nothing."""
+"""Added to the number of chunks when a term's frequency is weighed."""
 
 NEIGHBOURS = 4
-"""Of each thing in question, the names of so many that are most strongly related."""
+"""Number of most strongly related entities whose names are used, for each entity of the
+question."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 
 class Expand:
-    """The evidence for a question and, with less weight, for it with further words.
+    """Adds the evidence for the question with further words, at a lower weight.
 
-    ``by="feedback"`` takes the ``terms`` that tell the best passages from all others (after the
-    relevance models RM3 of Abdul-Jaleel et al., TREC 2004), ``"graph"`` the other names, and the
-    strongest neighbours, of the entities named in the question, ``"both"`` both, ``"model"`` what
-    a language model proposes.
+    ``by="feedback"`` uses the ``terms`` that distinguish the best passages from all others (after
+    the relevance models RM3 of Abdul-Jaleel et al., TREC 2004), ``"graph"`` the aliases and
+    strongest neighbours of the entities named in the question, ``"both"`` both, and ``"model"`` the
+    words that a language model suggests.
     """
 
     name = "expand"
@@ -72,7 +73,7 @@ class Expand:
     ) -> None:
         options = options or self.Options()
         if options.by not in EXPANSION_WAYS:
-            raise UnknownName("way to expand", options.by, EXPANSION_WAYS)
+            raise UnknownName("method of expansion", options.by, EXPANSION_WAYS)
         if options.terms < 1 or options.weight < 0:
             raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
         del embedder
@@ -85,7 +86,7 @@ class Expand:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence of the question and of its expansion."""
+        """Return the evidence for the question and for its expansion."""
         words: list[str] = []
         notes: tuple[str, ...] = ()
         own = search_deep(self._base, query)
@@ -97,16 +98,16 @@ class Expand:
         if self._by in {"graph", "both"}:
             words += self._related_names(query.text)
         if self._by in {"feedback", "both"}:
-            words += self._telling_words(query.text, own.hits[:FEEDBACK_HITS])
+            words += self._distinctive_words(query.text, own.hits[:FEEDBACK_HITS])
         words = list(dict.fromkeys(words))[: self._terms]
         text = f"{query.text} {' '.join(words)}"
         texts = [(text, self._weight)] if words else []
         evidence = search_also(self._base, own, query, texts, label=self.name)
-        trace = (f"Searched also by: {', '.join(words)}.",) if words else ()
+        trace = (f"Also searched for: {', '.join(words)}.",) if words else ()
         return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
 
-    def _telling_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
-        """Return words of the best passages, the most telling first."""
+    def _distinctive_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
+        """Return words of the best passages, the most distinctive first."""
         asked = set(content_terms(text))
         total = sum(max(hit.score, 0.0) for hit in hits) or 1.0
         shares: defaultdict[str, float] = defaultdict(float)
@@ -122,7 +123,7 @@ class Expand:
             for term, count in counts.items():
                 shares[term] += max(hit.score, 0.0) / total * count / length
                 holders[term] += 1
-        # A word of one passage alone would only bring that passage again.
+        # A word of a single passage would only find that passage again.
         found = [term for term in shares if term not in asked and holders[term] > 1]
         index = self._store.texts("chunk")
         frequencies = index.document_frequencies(found)
@@ -132,7 +133,7 @@ class Expand:
             for term in found
         }
         best = sorted(worths, key=lambda term: (-worths[term], term))[: self._terms]
-        return [_shown(term, surfaces[term]) for term in best if worths[term] > 0]
+        return [_surface(term, surfaces[term]) for term in best if worths[term] > 0]
 
     def _related_names(self, text: str) -> list[str]:
         """Return the aliases of the question's entities, then their strongest neighbours."""
@@ -153,14 +154,14 @@ class Expand:
         return [entities[i].name for i in wanted if i in entities and i not in question.named]
 
 
-def _shown(term: str, surfaces: Counter[str]) -> str:
-    """Return a term as it is mostly written; a part of Chinese text stands for itself."""
+def _surface(term: str, surfaces: Counter[str]) -> str:
+    """Return the most frequent spelling of a term, or a Chinese term unchanged."""
     word = min(surfaces, key=lambda surface: (-surfaces[surface], surface))
     return word if word.isascii() else term
 
 
 SENTENCES = 3
-"""Of the index, that stand for a model's passage where none is asked."""
+"""Number of sentences of the index that make up a passage without a model."""
 
 _QUESTION_WORDS = re.compile(
     r"^\s*(?:in|on|at|for|from|to|of|by|with)?\s*(?:who(?:se|m)?|what|which|when|where|why"
@@ -170,11 +171,11 @@ _QUESTION_WORDS = re.compile(
 
 
 class Hyde:
-    """The evidence for a question and, with less weight, for a passage that may answer it.
+    """Adds the evidence for a hypothetical passage that answers the question, at a lower weight.
 
     With ``by="model"`` a language model writes the passage. With ``"rules"`` it is the question as
-    a statement, followed by the sentences of the index that answer best: what is like them is found
-    though it has none of the question's words.
+    a statement, followed by the best matching sentences of the index. This finds similar passages
+    even if they share no word with the question.
     """
 
     name = "hyde"
@@ -197,7 +198,7 @@ class Hyde:
     ) -> None:
         options = options or self.Options()
         if options.by not in RULES_OR_MODEL:
-            raise UnknownName("way to imagine a passage", options.by, RULES_OR_MODEL)
+            raise UnknownName("method of writing a passage", options.by, RULES_OR_MODEL)
         if options.weight < 0:
             raise ConfigError(f"`weight` is `{options.weight}`, but must be at least 0.")
         del store, embedder
@@ -207,7 +208,7 @@ class Hyde:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence of the question and of a passage that may answer it."""
+        """Return the evidence for the question and for the hypothetical passage."""
         notes: tuple[str, ...] = ()
         passage = ""
         own = search_deep(self._base, query)
@@ -215,17 +216,19 @@ class Hyde:
             try:
                 passage = ask_passage(query.text, self._model)
             except ModelError as error:
-                notes = (f"No passage was imagined: {error.message}",)
+                notes = (f"No hypothetical passage was written: {error.message}",)
         else:
             passage = _answer_from(query.text, own.hits[:SENTENCES])
         texts = [(passage, self._weight)] if passage else []
         evidence = search_also(self._base, own, query, texts, label=self.name)
-        trace = (f"Searched also by: {passage}",) if passage else ()
+        trace = (f"Also searched for: {passage}",) if passage else ()
         return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
 
 
 def _answer_from(text: str, hits: Sequence[Hit]) -> str:
-    """Return a question as a statement, and the sentence of each hit that answers it best."""
+    """Return the question as a statement with the best sentence of each hit, or "" without
+    sentences.
+    """
     sentences = []
     for hit in hits:
         for span, _ in hit.sentences[:1]:
@@ -248,11 +251,11 @@ _THANKS = re.compile(r"[\s,.]*(?:please|thanks?(?: you)?|谢谢|謝謝)\s*[.!。
 
 
 class Rewrite:
-    """The evidence for the question in better words.
+    """Searches for a clearer wording of the question.
 
-    By ``"rules"`` phrases of politeness go, and slips of the keyboard are put right in names too,
-    which retrievers leave alone (see `knotwork.retrieval.question`). By ``"model"`` a language
-    model writes the question again.
+    By ``"rules"``, polite phrases are removed and the spelling is corrected, also in names, which
+    retrievers leave unchanged (see `knotwork.retrieval.question`). By ``"model"``, a language model
+    rewrites the question.
     """
 
     name = "rewrite"
@@ -274,7 +277,7 @@ class Rewrite:
     ) -> None:
         options = options or self.Options()
         if options.by not in RULES_OR_MODEL:
-            raise UnknownName("way to rewrite", options.by, RULES_OR_MODEL)
+            raise UnknownName("method of rewriting", options.by, RULES_OR_MODEL)
         del embedder
         self._store = store
         self._base = base
@@ -282,7 +285,7 @@ class Rewrite:
         self.requires = base.requires
 
     def retrieve(self, query: Query) -> Evidence:
-        """Return the evidence for the question as it was rewritten, under the question as asked."""
+        """Return the evidence for the rewritten question; its query is the original one."""
         notes: tuple[str, ...] = ()
         text = query.text
         if self._model is not None:
@@ -303,6 +306,6 @@ class Rewrite:
 
 
 def without_politeness(text: str) -> str:
-    """Return a question without what is only said to be polite; never nothing."""
+    """Return the question without polite phrases, or the question if nothing else is left."""
     bare = _THANKS.sub("", _POLITE.sub("", text, count=1))
     return bare if content_terms(bare) else text

@@ -1,4 +1,4 @@
-"""Requests of the steps to a language model, and how their replies are read."""
+"""Requests of steps to a language model, and the parsers of its replies."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ _MARK = re.compile(r"\[(\d{1,4})\]")
 
 
 def require_model(model: ChatModel | None, step: str) -> ChatModel:
-    """Return the model that a step was told to ask. Raises RetrievalError where there is none."""
+    """Return ``model``. Raises RetrievalError if it is None."""
     if model is None:
         raise RetrievalError(
-            f"`{step}` is to ask a language model, and none is set.",
+            f"`{step}(by=model)` needs a language model, but none is configured.",
             fix="Set llm.model, or leave out `by=model`.",
         )
     return model
 
 
 def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:
-    """Ask for the simple questions in a question, one if it is simple. Raises ModelError."""
+    """Return the simple questions that a question consists of. Raises ModelError."""
     return complete_checked(model, _request("split-question", question, 200), _read_parts)
 
 
 def ask_passage(question: str, model: ChatModel) -> str:
-    """Ask for a passage that may answer a question. Raises ModelError."""
+    """Return a passage that may answer the question. Raises ModelError."""
     return complete_checked(model, _request("imagine-passage", question, 200), _read_passage)
 
 
 def ask_rewriting(question: str, model: ChatModel) -> str:
-    """Ask for a question in better words. Raises ModelError."""
+    """Return a clearer wording of the question. Raises ModelError."""
     request = _request("rewrite-question", question, 150)
     return complete_checked(model, request, lambda reply: _read_parts(reply)[0])
 
 
 def ask_words(question: str, model: ChatModel) -> tuple[str, ...]:
-    """Ask for words that answering passages may use. Raises ModelError."""
+    """Return words that answering passages may contain. Raises ModelError."""
     return complete_checked(model, _request("expand-question", question, 120), _read_words)
 
 
 def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[float]:
-    """Ask how much each of some texts helps, from 0 to 1, all in one call. Raises ModelError.
+    """Return a rating of each text from 0 to 1, all by one request. Raises ModelError.
 
-    A text that the reply leaves out is worth nothing.
+    A text that the reply does not rate gets 0.
     """
     lines = [f"[{n}] {_harmless(' '.join(text.split()))}" for n, text in enumerate(texts, start=1)]
-    told = f"<question>\n{_harmless(question)}\n</question>\n<context>\n" + "\n".join(lines)
+    material = f"<question>\n{_harmless(question)}\n</question>\n<context>\n" + "\n".join(lines)
     request = ChatRequest(
-        make_messages("rate-passages", detect_language(question), f"{told}\n</context>"),
+        make_messages("rate-passages", detect_language(question), f"{material}\n</context>"),
         max_output_tokens=10 + 8 * len(texts),
         stage=STAGE,
     )
@@ -94,7 +94,7 @@ def _lines(reply: ChatReply) -> list[str]:
 def _read_parts(reply: ChatReply) -> tuple[str, ...]:
     parts = [line for line in _lines(reply) if len(line) <= _LONGEST_PART]
     if not parts or BLANK in parts[0]:
-        raise Unparsable("The reply holds no question that can be asked first.")
+        raise Unparsable("The reply contains no question that can be asked first.")
     return tuple(parts[:MOST_PARTS])
 
 
@@ -105,7 +105,7 @@ def _read_passage(reply: ChatReply) -> str:
 def _read_words(reply: ChatReply) -> tuple[str, ...]:
     words = [line for line in _lines(reply) if len(line) <= _LONGEST_WORD]
     if not words:
-        raise Unparsable("The reply holds no words.")
+        raise Unparsable("The reply contains no words.")
     return tuple(dict.fromkeys(words))[:MOST_WORDS]
 
 
@@ -123,7 +123,9 @@ def _read_ratings(reply: ChatReply, count: int) -> list[float]:
 
 
 def make_messages(task: str, language: str, material: str) -> tuple[Message, ...]:
-    """Return the messages of a task about ``material``, in English where there are no others."""
+    """Return the messages of a task about ``material``, in English if its language has no
+    prompts.
+    """
     instructions, asked = read_prompt("knotwork.retrieval.steps", task, language)
     return (
         Message("system", instructions),
@@ -132,4 +134,4 @@ def make_messages(task: str, language: str, material: str) -> tuple[Message, ...
 
 
 BLANK = "{}"
-"""Stands in a part for what the part before it found."""
+"""The placeholder in a part for the result of the part before."""
